@@ -1,0 +1,182 @@
+//! Checking a session: the invariants that must hold after every edit, on any storage.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    Page, PageIndex, Place, SegmentKind, SessionId, Standing, Visibility,
+    storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
+};
+
+/// How many rows are read at a time.
+const BATCH: usize = 1_000;
+
+/// What the check needs of a page; a session of a million pages must fit.
+struct Seen {
+    parent: Option<u64>,
+    place: Place,
+    is_contents: bool,
+    standing: Standing,
+}
+
+/// Returns what is wrong with a session: orphans, cycles, numbers beyond their counter, roots that
+/// do not stand, content that is missing. Nothing is changed.
+pub async fn check_session(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+) -> StorageResult<Vec<String>> {
+    let mut problems = Vec::new();
+    let info = storage.session(session).await?;
+    let next_place = info.map_or(Place(0), |info| info.next_place);
+    for segment in storage.segments(session).await? {
+        let mut pages: HashMap<u64, Seen> = HashMap::new();
+        let mut after = None;
+        loop {
+            let query = ScanQuery {
+                segment: segment.id.clone(),
+                standing: StandingFilter::Any,
+                after,
+                limit: BATCH,
+            };
+            let batch = storage.scan(session, &query).await?;
+            check_contents(storage, &batch, &mut problems).await?;
+            for page in &batch {
+                after = Some(page.index.number());
+                check_page(page, segment.next_number, next_place, &mut problems);
+                pages.insert(page.index.number(), seen(page));
+            }
+            if batch.len() < BATCH {
+                break;
+            }
+        }
+        let root = segment.root();
+        match pages.get(&0) {
+            Some(page) if !segment.removed && page.standing != Standing::InTree => {
+                problems.push(format!("root {root} does not stand in the tree"));
+            }
+            None if !segment.removed => {
+                problems.push(format!("segment {} has no root", segment.id))
+            }
+            _ => {}
+        }
+        check_root_visibility(storage, session, &segment, &mut problems).await?;
+        for number in pages.keys() {
+            let index = PageIndex::new(segment.id.clone(), *number);
+            problems.extend(lineage_problem(&pages, &index, segment.removed));
+        }
+        check_places(&segment.id, &pages, &mut problems);
+    }
+    problems.sort();
+    Ok(problems)
+}
+
+fn seen(page: &Page) -> Seen {
+    Seen {
+        parent: page.parent.as_ref().map(PageIndex::number),
+        place: page.place,
+        is_contents: page.is_contents(),
+        standing: page.standing.clone(),
+    }
+}
+
+fn check_page(page: &Page, next_number: u64, next_place: Place, problems: &mut Vec<String>) {
+    let index = &page.index;
+    if index.number() >= next_number {
+        problems.push(format!("page {index} lies beyond its segment's counter {next_number}"));
+    }
+    if page.place >= next_place && !index.is_root() {
+        problems.push(format!("page {index} lies beyond the session's place counter"));
+    }
+    if page.parent.is_none() != index.is_root() {
+        problems.push(format!("page {index} has no parent, or is a root and has one"));
+    }
+    if page.parent.as_ref().is_some_and(|parent| parent.segment() != index.segment()) {
+        problems.push(format!("page {index} has its parent in another segment"));
+    }
+}
+
+async fn check_contents(
+    storage: &dyn PageStorage,
+    pages: &[Page],
+    problems: &mut Vec<String>,
+) -> StorageResult<()> {
+    let leaves: Vec<&Page> = pages.iter().filter(|page| page.detail().is_some()).collect();
+    for chunk in leaves.chunks(100) {
+        let hashes: Vec<_> =
+            chunk.iter().filter_map(|page| page.detail()).map(|detail| detail.content).collect();
+        match storage.contents(&hashes).await {
+            Ok(contents) => {
+                for (page, content) in chunk.iter().zip(contents) {
+                    if content.is_none() {
+                        problems.push(format!("the content of page {} is missing", page.index));
+                    }
+                }
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+async fn check_root_visibility(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    segment: &crate::Segment,
+    problems: &mut Vec<String>,
+) -> StorageResult<()> {
+    if segment.kind != SegmentKind::System {
+        return Ok(());
+    }
+    let root = segment.root();
+    for (view, _) in storage.views(session).await? {
+        let key = crate::ChunkKey::of(&view, &root);
+        let chunk = storage.levels(session, &[key]).await?.pop().unwrap_or_default();
+        if chunk.entry(0).shown == Some(Visibility::Hidden) {
+            problems.push(format!("system root {root} is hidden in view {view}"));
+        }
+    }
+    Ok(())
+}
+
+/// Walks up from a page; everything in the tree must reach the root through directories.
+fn lineage_problem(pages: &HashMap<u64, Seen>, index: &PageIndex, removed: bool) -> Option<String> {
+    let in_tree = |seen: &Seen| seen.standing.is_listed();
+    let mut seen = pages.get(&index.number())?;
+    let mut visited = HashSet::from([index.number()]);
+    let mut listed = in_tree(seen) && !removed;
+    while let Some(parent) = seen.parent {
+        if !visited.insert(parent) {
+            return Some(format!("page {index} is its own ancestor"));
+        }
+        match pages.get(&parent) {
+            // What is archived may have lost its parent; it is restored to the root.
+            None if listed => return Some(format!("page {index} is an orphan")),
+            None => return None,
+            Some(above) if !above.is_contents => {
+                return Some(format!("page {index} stands below a DetailPage"));
+            }
+            Some(above) => {
+                if matches!(above.standing, Standing::Moved(_)) && listed {
+                    return Some(format!("page {index} stands below a retired page"));
+                }
+                listed &= in_tree(above);
+                seen = above;
+            }
+        }
+    }
+    None
+}
+
+fn check_places(
+    segment: &crate::SegmentId,
+    pages: &HashMap<u64, Seen>,
+    problems: &mut Vec<String>,
+) {
+    let mut taken = HashSet::new();
+    for (number, seen) in pages {
+        if let Some(parent) = seen.parent
+            && !taken.insert((parent, seen.place))
+        {
+            problems.push(format!("page {segment}-{number} shares its place with a sibling"));
+        }
+    }
+}

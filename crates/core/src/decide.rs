@@ -1,0 +1,119 @@
+//! Deciding: a pure function from an edit and what is known to a [`Change`].
+//!
+//! [`decide`] never loads anything. Where it lacks a page, a list or a level it stops with a
+//! [`Need`]; the caller loads that into [`Known`] and asks again. Everything it looks at is noted in
+//! the change's [`Basis`](crate::Basis), so a commit is checked against exactly what was read, the
+//! permission of the segment included.
+
+mod draft;
+mod known;
+mod levels;
+mod load;
+mod pages;
+mod segments;
+mod structure;
+mod turns;
+mod undo;
+
+use crate::{Actor, Change, Edit, Error, Timestamp, View, ViewId};
+
+pub use draft::Draft;
+pub use known::{ChildList, Known, Need, Segments, Subject};
+
+/// Who asks, when, and within which limits.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// Who.
+    pub actor: Actor,
+    /// In which view levels are changed.
+    pub view: ViewId,
+    /// When.
+    pub at: Timestamp,
+    /// The view an agent is confined to; none for the system side, which is not checked.
+    pub guard: Option<&'a View>,
+    /// What is too large.
+    pub limits: Limits,
+}
+
+/// What is too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of content a page may hold.
+    pub detail_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { detail_bytes: 16 * 1024 * 1024 }
+    }
+}
+
+/// Why there is no change yet, or at all.
+#[derive(Debug, Clone)]
+pub enum Halt {
+    /// Something must be loaded first.
+    Need(Need),
+    /// The edit is refused.
+    Refused(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Halt::Refused(error)
+    }
+}
+
+type Decision<T = ()> = Result<T, Halt>;
+
+/// Decides an edit.
+pub fn decide(edit: &Edit, request: &Request<'_>, known: &Known) -> Result<Change, Halt> {
+    let mut draft = Draft::new(request, known);
+    apply(&mut draft, edit)?;
+    Ok(draft.finish(edit.operation()))
+}
+
+fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
+    match edit {
+        Edit::AddSegment(new) => segments::add(draft, new),
+        Edit::UpdateSegment(update) => segments::update(draft, update),
+        Edit::RemoveSegment { segment, cascade, force } => {
+            segments::remove(draft, segment, *cascade, *force)
+        }
+        Edit::SetPermission { segment, permission } => {
+            segments::set_permission(draft, segment, *permission)
+        }
+        Edit::CreateDetailPage(new) => pages::create_detail(draft, new),
+        Edit::CreateContentsPage(new) => pages::create_contents(draft, new),
+        Edit::UpdatePage(update) => pages::update(draft, update),
+        Edit::AddTurn { segment, messages } => turns::add(draft, segment, messages),
+        Edit::ExtendTurn { segment, messages } => turns::extend(draft, segment, messages),
+        Edit::ExpandDetails(page) => levels::expand(draft, page),
+        Edit::HideDetails(page) => levels::hide(draft, page),
+        Edit::PinPage(page) => levels::pin(draft, page, true),
+        Edit::UnpinPage(page) => levels::pin(draft, page, false),
+        Edit::FocusPage(page) => levels::focus(draft, page),
+        Edit::MovePage { page, to } => structure::move_page(draft, page, to),
+        Edit::ArchivePage(page) => structure::archive(draft, page),
+        Edit::RemovePage(page) => structure::remove(draft, page),
+        Edit::RestorePage { page, to } => structure::restore(draft, page, to.as_ref()),
+        Edit::PurgePage(page) => structure::purge(draft, page),
+        Edit::SetCustom { key, value } => levels::set_custom(draft, key, value.as_deref()),
+        Edit::Undo { revision } => undo::undo(draft, *revision),
+        Edit::Load(plan) => load::load(draft, plan),
+        Edit::Batch(edits) => batch(draft, edits),
+    }
+}
+
+fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
+    let lonely = |edit: &Edit| {
+        matches!(edit, Edit::Undo { .. } | Edit::PurgePage(_) | Edit::Load(_) | Edit::Batch(_))
+    };
+    if let Some(edit) = edits.iter().find(|edit| lonely(edit)) {
+        return Err(Error::InvalidRequest {
+            reason: format!("operation '{}' cannot be part of a batch", edit.operation()),
+            hint: "make it an edit of its own",
+        }
+        .into());
+    }
+    edits.iter().try_for_each(|edit| apply(draft, edit))
+}

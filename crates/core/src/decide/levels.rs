@@ -1,0 +1,66 @@
+//! What a view shows, hides, pins and focuses; and the session's custom state.
+
+use super::{Decision, Draft, draft::Lineage};
+use crate::{CustomKey, Error, LevelEntry, Operation, PageIndex, SegmentKind, Visibility};
+
+/// Shows a page in the caller's view.
+pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    let lineage = draft.allowed(index, Operation::ExpandDetails)?;
+    let ancestors: Vec<&PageIndex> = lineage.ancestors.iter().map(|page| &page.index).collect();
+    draft.need_levels(&ancestors)?;
+    for ancestor in &lineage.ancestors {
+        if draft.visibility(&lineage.segment, ancestor)? == Visibility::Hidden {
+            let ancestor = ancestor.index.clone();
+            return Err(Error::HiddenAncestor { page: index.clone(), ancestor }.into());
+        }
+    }
+    show(draft, &lineage, Visibility::Expanded)
+}
+
+/// Hides a page in the caller's view.
+pub(super) fn hide(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    let lineage = draft.allowed(index, Operation::HideDetails)?;
+    // In the core, not only in the proxy: what agents are bound by never vanishes (C04).
+    if lineage.segment.kind == SegmentKind::System && index.is_root() {
+        return Err(Error::SystemRoot { page: index.clone() }.into());
+    }
+    show(draft, &lineage, Visibility::Hidden)
+}
+
+fn show(draft: &mut Draft<'_>, lineage: &Lineage, visibility: Visibility) -> Decision {
+    set(draft, lineage, |entry| entry.shown = Some(visibility))
+}
+
+/// Sets or takes back a pin in the caller's view.
+pub(super) fn pin(draft: &mut Draft<'_>, index: &PageIndex, pinned: bool) -> Decision {
+    let operation = if pinned { Operation::PinPage } else { Operation::UnpinPage };
+    let lineage = draft.allowed(index, operation)?;
+    set(draft, &lineage, |entry| entry.pinned = Some(pinned))
+}
+
+fn set(draft: &mut Draft<'_>, lineage: &Lineage, change: impl FnOnce(&mut LevelEntry)) -> Decision {
+    let (view, index) = (draft.view.clone(), &lineage.page.index);
+    let mut entry = draft.entry(&view, index)?;
+    change(&mut entry);
+    draft.subjects.push(index.clone());
+    draft.set_entry(&view, index, entry)
+}
+
+/// Sets the caller's focus.
+pub(super) fn focus(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    draft.allowed(index, Operation::FocusPage)?;
+    let view = draft.view.clone();
+    draft.subjects.push(index.clone());
+    draft.set_focus(&view, Some(index.clone()))
+}
+
+/// Sets or clears an entry of the session's custom state.
+pub(super) fn set_custom(draft: &mut Draft<'_>, key: &CustomKey, value: Option<&str>) -> Decision {
+    draft.system_side_only(Operation::SetCustom)?;
+    let limit = draft.request.limits.detail_bytes;
+    let size = value.map_or(0, |value| value.len() as u64);
+    if size > limit {
+        return Err(Error::TooLarge { what: format!("custom state '{key}'"), size, limit }.into());
+    }
+    draft.set_custom(key, value.map(str::to_owned))
+}

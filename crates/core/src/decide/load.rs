@@ -1,0 +1,33 @@
+//! Loading: an empty session filled from a document, all or nothing (C21).
+
+use super::{Decision, Draft};
+use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan};
+
+/// Fills an empty session.
+pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
+    draft.system_side_only(Operation::Load)?;
+    if !draft.session_is_empty() {
+        return Err(Error::InvalidRequest {
+            reason: "the session already holds segments".to_owned(),
+            hint: "load into a new session: --session NAME",
+        }
+        .into());
+    }
+    for segment in &plan.segments {
+        draft.floors.push((segment.id.clone(), segment.next_number.max(1)));
+        draft.change_segment(segment.clone());
+    }
+    for loaded in &plan.pages {
+        let body = match &loaded.page.body {
+            Body::Contents => Body::Contents,
+            Body::Detail(_) => {
+                Body::Detail(super::pages::body(draft, &loaded.page.name, &loaded.messages)?)
+            }
+        };
+        let place = draft.claim_place();
+        let (version, revision) = (Version(1), Revision(0));
+        let page = Page { body, place, version, revision, ..loaded.page.clone() };
+        draft.put_first_page(page);
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Pages: created and updated.
+
+use super::{Decision, Draft, draft::Lineage, segments::actor_trust};
+use crate::{
+    Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
+    PageIndex, PageName, PageUpdate, Revision, Role, Segment, SegmentKind, Standing, Trust,
+    Version, Visibility,
+};
+
+/// Creates a leaf with a text.
+pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decision {
+    let parent = draft.allowed(&new.parent, Operation::CreatePage)?.directory()?;
+    let mut trust = actor_trust(&draft.request.actor);
+    for source in &new.sources {
+        draft.lineage(source)?;
+        trust = draft.page(source)?.map_or(trust, |source| trust.min(source.trust));
+    }
+    let body = Body::Detail(text_body(draft, &new.name, &new.detail)?);
+    let seed = PageSeed { body, name: &new.name, visibility: new.visibility, trust };
+    let mut page = new_page(draft, &parent.segment, &new.parent, seed);
+    page.description = new.description.clone();
+    page.sources = new.sources.clone();
+    draft.subjects.push(page.index.clone());
+    draft.put_page(page.index.clone(), Some(page), None)
+}
+
+/// Creates a directory, optionally adopting pages in argument order (C05).
+pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> Decision {
+    let parent = draft.allowed(&new.parent, Operation::CreatePage)?.directory()?;
+    let children = adopted(draft, &parent, &new.children)?;
+    let seed = PageSeed {
+        body: Body::Contents,
+        name: &new.name,
+        visibility: new.visibility,
+        trust: actor_trust(&draft.request.actor),
+    };
+    let mut page = new_page(draft, &parent.segment, &new.parent, seed);
+    page.description = new.description.clone();
+    let index = page.index.clone();
+    draft.subjects.push(index.clone());
+    draft.put_page(index.clone(), Some(page), None)?;
+    for child in children {
+        let place = draft.claim_place();
+        draft.change_page(Page { parent: Some(index.clone()), place, ..child })?;
+    }
+    Ok(())
+}
+
+fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> Decision<Vec<Page>> {
+    let mut adopted: Vec<Page> = Vec::with_capacity(children.len());
+    for child in children {
+        let page = draft.allowed(child, Operation::CreatePage)?.not_a_root("adopted")?.page;
+        let above = parent.ancestors.iter().any(|ancestor| ancestor.index == *child);
+        if above || parent.page.index == *child {
+            let target = parent.page.index.clone();
+            return Err(Error::Cycle { page: child.clone(), target }.into());
+        }
+        let wrong = if child.segment() != parent.page.index.segment() {
+            Some(format!("page {child} lies in another segment than {}", parent.page.index))
+        } else if adopted.iter().any(|other| other.index == *child) {
+            Some(format!("page {child} is named twice"))
+        } else {
+            None
+        };
+        if let Some(reason) = wrong {
+            let hint = "name each page of the parent's segment once; `page move` crosses segments";
+            return Err(Error::InvalidRequest { reason, hint }.into());
+        }
+        adopted.push((*page).clone());
+    }
+    Ok(adopted)
+}
+
+/// Changes what is given of a page (C26).
+pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
+    let lineage = draft.allowed(&update.page, Operation::UpdatePage)?;
+    let mut page = (*lineage.page).clone();
+    if let Some(expected) = update.if_version.filter(|expected| *expected != page.version) {
+        let found = page.version;
+        return Err(Error::VersionMismatch { page: page.index, expected, found }.into());
+    }
+    if update.name.is_none() && update.description.is_none() && update.detail.is_none() {
+        return Err(Error::InvalidRequest {
+            reason: format!("nothing to change in page {}", page.index),
+            hint: "give a name, description or detail",
+        }
+        .into());
+    }
+    if let Some(name) = &update.name {
+        page.name = name.clone();
+    }
+    if let Some(description) = &update.description {
+        page.description = description.clone();
+    }
+    if let Some(detail) = &update.detail {
+        if page.is_contents() {
+            return Err(Error::NotDetailPage { page: page.index }.into());
+        }
+        page.body = Body::Detail(text_body(draft, &page.name, detail)?);
+    }
+    // What a less trusted hand has touched is no more to be trusted than that hand.
+    page.trust = page.trust.min(actor_trust(&draft.request.actor));
+    draft.subjects.push(page.index.clone());
+    draft.change_page(page)
+}
+
+fn text_body(draft: &mut Draft<'_>, name: &PageName, text: &str) -> Decision<Detail> {
+    let (role, author) = match &draft.request.actor {
+        Actor::System => (Role::System, None),
+        Actor::Agent(agent) => (Role::Assistant, Some(agent.clone())),
+    };
+    let message = Message { author, at: Some(draft.request.at), ..Message::text(role, text) };
+    let messages: &[Message] = if text.is_empty() { &[] } else { &[message] };
+    body(draft, name, messages)
+}
+
+/// Encodes messages as a page's content, within the limit.
+pub(super) fn body(
+    draft: &mut Draft<'_>,
+    name: &PageName,
+    messages: &[Message],
+) -> Decision<Detail> {
+    let (content, detail) = Content::with_detail(messages);
+    let (size, limit) = (content.bytes().len() as u64, draft.request.limits.detail_bytes);
+    if size > limit {
+        let what = format!("the content of page '{name}'");
+        return Err(Error::TooLarge { what, size, limit }.into());
+    }
+    draft.contents.push(content);
+    Ok(detail)
+}
+
+/// What makes a new page different from another.
+pub(super) struct PageSeed<'a> {
+    pub(super) body: Body,
+    pub(super) name: &'a PageName,
+    pub(super) visibility: Option<Visibility>,
+    pub(super) trust: Trust,
+}
+
+/// Makes a page at the end of a directory.
+pub(super) fn new_page(
+    draft: &mut Draft<'_>,
+    segment: &Segment,
+    parent: &PageIndex,
+    seed: PageSeed<'_>,
+) -> Page {
+    let (index, place) = draft.claim(segment);
+    // C44: hidden unless asked otherwise; what agents are bound by stands expanded.
+    let default = match segment.kind {
+        SegmentKind::System => Visibility::Expanded,
+        SegmentKind::User | SegmentKind::Tool | SegmentKind::Custom => Visibility::Hidden,
+    };
+    Page {
+        index,
+        parent: Some(parent.clone()),
+        place,
+        body: seed.body,
+        name: seed.name.clone(),
+        description: Default::default(),
+        visibility: seed.visibility.unwrap_or(default),
+        standing: Standing::InTree,
+        author: draft.request.actor.clone(),
+        trust: seed.trust,
+        sources: Vec::new(),
+        turn: None,
+        version: Version(1),
+        revision: Revision(0),
+        created_at: draft.request.at,
+        updated_at: draft.request.at,
+    }
+}

@@ -1,0 +1,176 @@
+//! Segments: added with their root, updated, removed.
+
+use super::{Decision, Draft, Halt};
+use crate::{
+    Actor, Body, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Place, Revision,
+    Segment, SegmentId, SegmentKind, SegmentUpdate, Standing, Trust, Version, Visibility,
+    permission,
+};
+
+/// Adds a segment and its root in one edit (C07).
+pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
+    may_add(draft, new)?;
+    let old = draft.any_segment(&new.id);
+    if old.as_ref().is_some_and(|old| !old.removed) {
+        return Err(Error::AlreadyExists { what: format!("segment {}", new.id) }.into());
+    }
+    let at = draft.request.at;
+    let name = match &new.name {
+        Some(name) => name.clone(),
+        None => new.id.as_str().parse()?,
+    };
+    let added_by = match &draft.request.actor {
+        Actor::System => None,
+        Actor::Agent(name) => Some(Owner::Agent(name.clone())),
+    };
+    let segment = Segment {
+        id: new.id.clone(),
+        name: name.clone(),
+        description: new.description.clone(),
+        kind: new.kind,
+        permission: new.permission,
+        capacity: new.capacity,
+        owner: added_by.or_else(|| Owner::implied_by(&new.id)),
+        ordinal: draft.next_ordinal(),
+        next_number: old.map_or(1, |old| old.next_number.max(1)),
+        removed: false,
+        version: Version(1),
+        revision: Revision(0),
+        created_at: at,
+        updated_at: at,
+    };
+    let root = root_page(draft, &segment);
+    draft.subjects.push(root.index.clone());
+    draft.change_segment(segment);
+    draft.change_page(root)
+}
+
+fn may_add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
+    let Some(view) = draft.guard() else { return Ok(()) };
+    let refused = Error::Refused { operation: Operation::AddSegment, subject: new.id.to_string() };
+    let own = draft.segment(&view.writes_to)?;
+    let managed = own.is_some_and(|own| own.permission == Permission::SystemManaged);
+    // System prompts come from the system side: an agent that could add them could forge them.
+    if !managed || new.kind == SegmentKind::System {
+        return Err(refused.into());
+    }
+    Ok(())
+}
+
+fn root_page(draft: &Draft<'_>, segment: &Segment) -> Page {
+    let at = draft.request.at;
+    Page {
+        index: segment.root(),
+        parent: None,
+        place: Place(0),
+        body: Body::Contents,
+        name: segment.name.clone(),
+        description: segment.description.clone(),
+        visibility: Visibility::Expanded,
+        standing: Standing::InTree,
+        author: draft.request.actor.clone(),
+        trust: actor_trust(&draft.request.actor),
+        sources: Vec::new(),
+        turn: None,
+        version: Version(1),
+        revision: Revision(0),
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// Returns how far what an actor writes can be trusted.
+pub(super) fn actor_trust(actor: &Actor) -> Trust {
+    match actor {
+        Actor::System => Trust::System,
+        Actor::Agent(_) => Trust::Agent,
+    }
+}
+
+/// Changes what is given of a segment.
+pub(super) fn update(draft: &mut Draft<'_>, update: &SegmentUpdate) -> Decision {
+    let SegmentUpdate { segment, name, description, permission, capacity } = update;
+    if name.is_none() && description.is_none() && permission.is_none() && capacity.is_none() {
+        return Err(Error::InvalidRequest {
+            reason: format!("nothing to change in segment {segment}"),
+            hint: "give a name, description, permission or capacity",
+        }
+        .into());
+    }
+    let mut changed = allowed(draft, segment, Operation::UpdateSegment)?;
+    if permission.is_some() {
+        check(draft, &changed, Operation::SetPermission)?;
+    }
+    changed.name = name.clone().unwrap_or(changed.name);
+    changed.description = description.clone().unwrap_or(changed.description);
+    changed.permission = permission.unwrap_or(changed.permission);
+    changed.capacity = capacity.unwrap_or(changed.capacity);
+    draft.change_segment(changed);
+    Ok(())
+}
+
+/// Sets what agents may do in a segment.
+pub(super) fn set_permission(
+    draft: &mut Draft<'_>,
+    id: &SegmentId,
+    permission: Permission,
+) -> Decision {
+    let mut segment = allowed(draft, id, Operation::SetPermission)?;
+    segment.permission = permission;
+    draft.change_segment(segment);
+    Ok(())
+}
+
+/// Removes a segment; told to cascade, its pages go to the archive (C24).
+pub(super) fn remove(
+    draft: &mut Draft<'_>,
+    id: &SegmentId,
+    cascade: bool,
+    force: bool,
+) -> Decision {
+    let mut segment = allowed(draft, id, Operation::RemoveSegment)?;
+    if segment.kind == SegmentKind::System && !force {
+        return Err(Error::InvalidRequest {
+            reason: format!("segment {id} is of kind system and holds what agents are bound by"),
+            hint: "say --force as well if it must go",
+        }
+        .into());
+    }
+    for child in listed_children(draft, &segment.root())? {
+        if !cascade {
+            return Err(Error::SegmentNotEmpty { segment: id.clone() }.into());
+        }
+        let Some(page) = draft.page(&child)? else { continue };
+        draft.change_page(Page { standing: Standing::ColdArchived, ..(*page).clone() })?;
+    }
+    if let Some(root) = draft.page(&segment.root())? {
+        draft.subjects.push(root.index.clone());
+        draft.change_page(Page { standing: Standing::ColdArchived, ..(*root).clone() })?;
+    }
+    segment.removed = true;
+    draft.change_segment(segment);
+    Ok(())
+}
+
+/// Returns all pages listed under a directory.
+pub(super) fn listed_children(
+    draft: &mut Draft<'_>,
+    parent: &PageIndex,
+) -> Decision<Vec<PageIndex>> {
+    let list = draft.children(parent, None)?;
+    let listed = list.pages.iter().filter(|page| page.standing.is_listed());
+    Ok(listed.map(|page| page.index.clone()).collect())
+}
+
+fn allowed(draft: &mut Draft<'_>, id: &SegmentId, operation: Operation) -> Decision<Segment> {
+    let segment = draft.require_segment(id)?;
+    check(draft, &segment, operation)?;
+    Ok(segment)
+}
+
+fn check(draft: &Draft<'_>, segment: &Segment, operation: Operation) -> Decision {
+    match draft.guard() {
+        None => Ok(()),
+        Some(_) => permission::check_segment(segment, operation).map_err(Halt::from),
+    }
+}

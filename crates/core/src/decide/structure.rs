@@ -1,0 +1,240 @@
+//! Structure: moved, archived, removed, restored, purged.
+//!
+//! A page taken to the archive keeps its parent and place; what lies below it goes along without
+//! being touched, because a page counts as archived when any page above it is. So removing a
+//! directory of a million pages writes one page.
+
+use std::collections::HashMap;
+
+use super::{Decision, Draft, Halt, draft::Lineage, segments::listed_children};
+use crate::{Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version};
+
+/// Moves a page, with all below it, to the end of a directory (C09).
+pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex) -> Decision {
+    let source = draft.allowed(index, Operation::MovePage)?;
+    let target = draft.allowed(to, Operation::MovePage)?;
+    let source = source.not_a_root("moved")?;
+    let target = target.directory()?;
+    refuse_cycle(&source.page, &target)?;
+    if index.segment() != to.segment() {
+        return transplant(draft, &source.page, &target);
+    }
+    let place = draft.claim_place();
+    draft.subjects.push(index.clone());
+    let parent = Some(to.clone());
+    draft.change_page(Page { parent, place, ..(*source.page).clone() })
+}
+
+fn refuse_cycle(page: &Page, target: &Lineage) -> Decision {
+    let above = target.ancestors.iter().any(|ancestor| ancestor.index == page.index);
+    if above || target.page.index == page.index {
+        let target = target.page.index.clone();
+        return Err(Error::Cycle { page: page.index.clone(), target }.into());
+    }
+    Ok(())
+}
+
+/// Copies a subtree into another segment with provenance and retires the originals.
+fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
+    let originals = subtree(draft, top)?;
+    let segment: &Segment = &target.segment;
+    let mut renamed: HashMap<PageIndex, PageIndex> = HashMap::new();
+    for original in &originals {
+        let (index, place) = draft.claim(segment);
+        let parent = original.parent.as_ref().and_then(|parent| renamed.get(parent));
+        let is_top = original.index == top.index;
+        let copy = Page {
+            index: index.clone(),
+            parent: Some(parent.cloned().unwrap_or_else(|| target.page.index.clone())),
+            place,
+            standing: if is_top { Standing::InTree } else { original.standing.clone() },
+            sources: vec![original.index.clone()],
+            turn: original.turn.as_ref().map(|turn| {
+                if *turn == original.index {
+                    index.clone()
+                } else {
+                    renamed.get(turn).unwrap_or(turn).clone()
+                }
+            }),
+            version: Version(1),
+            revision: Revision(0),
+            updated_at: draft.request.at,
+            ..original.clone()
+        };
+        renamed.insert(original.index.clone(), index.clone());
+        carry_levels(draft, &original.index, &index)?;
+        draft.put_page(index.clone(), Some(copy), None)?;
+        draft.change_page(Page { standing: Standing::Moved(index.clone()), ..original.clone() })?;
+        draft.moved.push((original.index.clone(), index.clone()));
+    }
+    draft.subjects.extend(renamed.get(&top.index).cloned());
+    Ok(())
+}
+
+/// Returns a page and all listed below it, parents before children, siblings in order.
+fn subtree(draft: &mut Draft<'_>, top: &Page) -> Decision<Vec<Page>> {
+    let mut pages = vec![top.clone()];
+    let mut next = 0;
+    while next < pages.len() {
+        if pages[next].is_contents() {
+            let parent = pages[next].index.clone();
+            for child in listed_children(draft, &parent)? {
+                pages.extend(draft.page(&child)?.map(|page| (*page).clone()));
+            }
+        }
+        next += 1;
+    }
+    Ok(pages)
+}
+
+/// Gives the new index what every view says of the old one.
+fn carry_levels(draft: &mut Draft<'_>, old: &PageIndex, new: &PageIndex) -> Decision {
+    for (view, _) in draft.views()? {
+        let entry = draft.entry(view, old)?;
+        if entry != LevelEntry::default() {
+            draft.set_new_entry(view, new, entry);
+        }
+        if draft.focus(view)?.as_ref() == Some(old) {
+            draft.set_focus(view, Some(new.clone()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Archives a page hot: out of the window, still in the tree.
+pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    let lineage = draft.allowed(index, Operation::ArchivePage)?.not_a_root("archived")?;
+    if lineage.page.standing == Standing::HotArchived {
+        return Err(Error::InvalidRequest {
+            reason: format!("page {index} is archived already"),
+            hint: "`page restore` brings it back",
+        }
+        .into());
+    }
+    set_standing(draft, &lineage.page, Standing::HotArchived)
+}
+
+/// Takes a page, with all below it, to the archive (C10).
+pub(super) fn remove(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    let lineage = draft.allowed(index, Operation::RemovePage)?.not_a_root("removed")?;
+    set_standing(draft, &lineage.page, Standing::ColdArchived)
+}
+
+fn set_standing(draft: &mut Draft<'_>, page: &Page, standing: Standing) -> Decision {
+    draft.subjects.push(page.index.clone());
+    draft.change_page(Page { standing, ..page.clone() })
+}
+
+/// Brings a page back, from either archive.
+pub(super) fn restore(
+    draft: &mut Draft<'_>,
+    index: &PageIndex,
+    to: Option<&PageIndex>,
+) -> Decision {
+    let (page, segment) = archived(draft, index)?;
+    let target = match to {
+        Some(to) => Some(draft.allowed(to, Operation::RestorePage)?.directory()?),
+        None => None,
+    };
+    if let Some(target) = &target {
+        refuse_cycle(&page, target)?;
+        if segment.removed || index.segment() != target.page.index.segment() {
+            return transplant(draft, &page, target);
+        }
+    } else if segment.removed {
+        return Err(Error::InvalidRequest {
+            reason: format!("segment {} of page {index} is gone", segment.id),
+            hint: "name a directory to restore it to: --to INDEX",
+        }
+        .into());
+    }
+    let stays = target.is_none() && old_place_is_free(draft, &page)?;
+    draft.subjects.push(index.clone());
+    let mut restored = Page { standing: Standing::InTree, ..page };
+    if !stays {
+        let end = target.map_or_else(|| segment.root(), |target| target.page.index.clone());
+        restored.parent = Some(end);
+        restored.place = draft.claim_place();
+    }
+    draft.change_page(restored)
+}
+
+/// Tells whether the directory a page stood in is still in the tree.
+fn old_place_is_free(draft: &mut Draft<'_>, page: &Page) -> Decision<bool> {
+    let Some(parent) = &page.parent else { return Ok(false) };
+    match draft.lineage(parent) {
+        Ok(_) => Ok(true),
+        Err(Halt::Refused(_)) => Ok(false),
+        Err(Halt::Need(need)) => Err(Halt::Need(need)),
+    }
+}
+
+/// Returns a page that is in either archive and that the caller may restore.
+fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment)> {
+    let missing = || Error::PageNotFound { page: index.clone() };
+    let segment = match draft.guard() {
+        Some(_) => draft.segment(index.segment())?,
+        None => draft.any_segment(index.segment()),
+    };
+    let segment = segment.ok_or_else(missing)?;
+    let page = draft.page(index)?.ok_or_else(missing)?;
+    draft.check(&segment, index, Operation::RestorePage)?;
+    let under_archive =
+        draft.ancestors(&page)?.iter().any(|ancestor| !ancestor.standing.is_listed());
+    match &page.standing {
+        _ if index.is_root() => Err(Error::Root { page: index.clone(), verb: "restored" }.into()),
+        Standing::Moved(_) => {
+            // Says where it went, or that there is no such page.
+            draft.lineage(index)?;
+            Err(missing().into())
+        }
+        Standing::InTree if !under_archive && !segment.removed => Err(Error::InvalidRequest {
+            reason: format!("page {index} is not archived"),
+            hint: "`page list --archived` shows what can be restored",
+        }
+        .into()),
+        Standing::InTree | Standing::HotArchived | Standing::ColdArchived => {
+            Ok(((*page).clone(), segment))
+        }
+    }
+}
+
+/// Destroys a page, with all below it, for good (C10).
+pub(super) fn purge(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
+    if draft.guard().is_some() {
+        draft.allowed(index, Operation::PurgePage)?;
+    }
+    let missing = || Error::PageNotFound { page: index.clone() };
+    let page = draft.page(index)?.ok_or_else(missing)?;
+    if index.is_root() {
+        return Err(Error::Root { page: index.clone(), verb: "purged" }.into());
+    }
+    if matches!(page.standing, Standing::Moved(_)) {
+        draft.lineage(index)?;
+    }
+    draft.purge = true;
+    let mut doomed = vec![(*page).clone()];
+    while let Some(page) = doomed.pop() {
+        if page.is_contents() {
+            let children = draft.children(&page.index, None)?;
+            doomed.extend(children.pages.iter().map(|child| (**child).clone()));
+        }
+        doomed.extend(retired_originals(draft, &page)?);
+        draft.subjects.push(page.index.clone());
+        draft.put_page(page.index, None, None)?;
+    }
+    draft.subjects.sort();
+    draft.subjects.dedup();
+    Ok(())
+}
+
+/// Returns the retired pages that live on in this one: their text is the same text.
+fn retired_originals(draft: &mut Draft<'_>, page: &Page) -> Decision<Vec<Page>> {
+    let mut retired = Vec::new();
+    for source in &page.sources {
+        let original = draft.page(source)?;
+        let moved_here = |original: &Page| original.standing == Standing::Moved(page.index.clone());
+        retired.extend(original.filter(|page| moved_here(page)).map(|page| (*page).clone()));
+    }
+    Ok(retired)
+}

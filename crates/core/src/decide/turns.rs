@@ -1,0 +1,157 @@
+//! Turns: whole exchanges written as pages at the end of a segment.
+
+use std::sync::Arc;
+
+use super::{
+    Decision, Draft,
+    pages::{PageSeed, body, new_page},
+    segments::actor_trust,
+};
+use crate::{
+    Actor, Body, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment, SegmentId,
+    Trust, Visibility,
+    message::exchange::{Exchange, cut, group, turns},
+};
+
+/// Writes messages as new turns at the end of a segment's root.
+pub(super) fn add(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
+    let root = draft.allowed(&segment.root(), Operation::AddTurn)?;
+    let exchanges = exchanges(draft, messages)?;
+    for turn in turns(exchanges) {
+        let name = turn_name(&turn);
+        let mut first: Option<PageIndex> = None;
+        for (at, exchanges) in cut(None, turn).pages.into_iter().enumerate() {
+            let name = numbered(&name, at);
+            let index = put_new(draft, &root.segment, &name, first.as_ref(), exchanges)?;
+            first.get_or_insert(index);
+        }
+    }
+    Ok(())
+}
+
+/// Continues the caller's own latest turn in a segment.
+pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
+    let root = draft.allowed(&segment.root(), Operation::ExtendTurn)?;
+    let exchanges = exchanges(draft, messages)?;
+    if exchanges.iter().any(Exchange::starts_turn) {
+        let reason = "a user message begins a new turn and cannot extend one".to_owned();
+        return Err(Error::InvalidMessages { reason }.into());
+    }
+    let last = draft.last_turn(segment)?.ok_or_else(|| Error::NothingFound {
+        what: format!("a turn of {} in segment {segment}", draft.request.actor),
+        hint: "begin one with `turn add`",
+    })?;
+    // What was found may be older than what this draft or another writer has made of it.
+    let last = draft.page(&last.index)?.unwrap_or(last);
+    let open = open_page(draft, &root.segment, &last)?;
+    let cut =
+        cut(open.as_ref().and_then(|page| page.detail()).map(|detail| detail.weight), exchanges);
+    if let (Some(page), false) = (&open, cut.into_open.is_empty()) {
+        append(draft, page, cut.into_open)?;
+    }
+    for (at, exchanges) in cut.pages.into_iter().enumerate() {
+        let name = numbered(&last.name, at + 1);
+        put_new(draft, &root.segment, &name, last.turn.as_ref(), exchanges)?;
+    }
+    Ok(())
+}
+
+/// Returns the turn's last page if it still stands last in line under the root.
+fn open_page(
+    draft: &mut Draft<'_>,
+    segment: &Segment,
+    last: &Arc<Page>,
+) -> Decision<Option<Arc<Page>>> {
+    let root = segment.root();
+    if last.parent.as_ref() != Some(&root) || !last.standing.is_listed() {
+        return Ok(None);
+    }
+    let in_line = draft.last_place(&root)? == Some(last.place);
+    Ok(in_line.then(|| last.clone()))
+}
+
+fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decision {
+    let content = draft.content(page)?;
+    let mut messages = content.messages().map_err(|reason| Error::InvalidMessages { reason })?;
+    messages.extend(exchanges.into_iter().flat_map(|exchange| exchange.messages));
+    let mut extended = page.clone();
+    extended.trust = page.trust.min(trust(draft, &messages));
+    extended.body = Body::Detail(body(draft, &page.name, &messages)?);
+    draft.subjects.push(page.index.clone());
+    draft.change_page(extended)
+}
+
+fn put_new(
+    draft: &mut Draft<'_>,
+    segment: &Segment,
+    name: &PageName,
+    turn: Option<&PageIndex>,
+    exchanges: Vec<Exchange>,
+) -> Decision<PageIndex> {
+    let messages: Vec<Message> =
+        exchanges.into_iter().flat_map(|exchange| exchange.messages).collect();
+    let seed = PageSeed {
+        body: Body::Detail(body(draft, name, &messages)?),
+        name,
+        visibility: Some(Visibility::Expanded),
+        trust: trust(draft, &messages),
+    };
+    let mut page = new_page(draft, segment, &segment.root(), seed);
+    let index = page.index.clone();
+    page.turn = Some(turn.cloned().unwrap_or_else(|| index.clone()));
+    draft.subjects.push(index.clone());
+    draft.put_page(index.clone(), Some(page), None)?;
+    Ok(index)
+}
+
+fn exchanges(draft: &Draft<'_>, messages: &[Message]) -> Decision<Vec<Exchange>> {
+    let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
+    let exchanges = group(stamped)?;
+    if exchanges.is_empty() {
+        let reason = "there are none".to_owned();
+        return Err(Error::InvalidMessages { reason }.into());
+    }
+    Ok(exchanges)
+}
+
+/// Says when, and which agent wrote what the model said, where the message does not.
+fn stamp(draft: &Draft<'_>, mut message: Message) -> Message {
+    message.at = message.at.or(Some(draft.request.at));
+    if let (Actor::Agent(agent), Role::Assistant) = (&draft.request.actor, message.role) {
+        // An agent speaks in its own name only.
+        message.author = Some(agent.clone());
+    }
+    message
+}
+
+/// Returns the lowest trust of the messages, no higher than that of who brings them.
+fn trust(draft: &Draft<'_>, messages: &[Message]) -> Trust {
+    let brought_by = actor_trust(&draft.request.actor);
+    messages.iter().map(Message::trust).fold(brought_by, Trust::min)
+}
+
+fn turn_name(turn: &[Exchange]) -> PageName {
+    let messages = turn.iter().flat_map(|exchange| &exchange.messages);
+    let texts = messages.map(Message::plain_text);
+    let text = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    PageName::from_first_line(&text, "Turn")
+}
+
+/// Numbers the pages of a turn after the first: `name (2)`, `name (3)` …
+fn numbered(name: &PageName, at: usize) -> PageName {
+    if at == 0 {
+        return name.clone();
+    }
+    let (base, number) = split_number(name.as_str());
+    let next = number + at;
+    format!("{base} ({next})").parse().unwrap_or_else(|_| name.clone())
+}
+
+fn split_number(name: &str) -> (&str, usize) {
+    let parsed = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).and_then(
+        |(base, number)| {
+            number.parse().ok().filter(|number| *number > 1).map(|number| (base, number))
+        },
+    );
+    parsed.unwrap_or((name, 1))
+}

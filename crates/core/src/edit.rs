@@ -1,0 +1,340 @@
+//! Edits: every mutation as data, and the names of operations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CustomKey, Description, Error, Message, NewSegment, PageIndex, PageName, Permission, Revision,
+    SegmentId, Tokens, Version, Visibility, document::LoadPlan,
+};
+
+/// What is asked for. [`crate::decide`] turns it into a [`crate::Change`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Edit {
+    /// Adds a segment with its root (C07).
+    AddSegment(NewSegment),
+    /// Changes what is given of a segment.
+    UpdateSegment(SegmentUpdate),
+    /// Removes a segment.
+    RemoveSegment {
+        /// Which.
+        segment: SegmentId,
+        /// Sends its pages to the archive; without it a segment with pages is refused (C24).
+        cascade: bool,
+        /// Needed for System-kind segments.
+        force: bool,
+    },
+    /// Sets what agents may do in a segment.
+    SetPermission {
+        /// Which.
+        segment: SegmentId,
+        /// What they may do from now on.
+        permission: Permission,
+    },
+    /// Creates a leaf with a text.
+    CreateDetailPage(NewDetailPage),
+    /// Creates a directory, optionally adopting pages (C05).
+    CreateContentsPage(NewContentsPage),
+    /// Writes messages as new turns at the end of a segment's root.
+    AddTurn {
+        /// Where.
+        segment: SegmentId,
+        /// Whole exchanges.
+        messages: Vec<Message>,
+    },
+    /// Continues the caller's own latest turn in a segment.
+    ExtendTurn {
+        /// Where.
+        segment: SegmentId,
+        /// Whole exchanges without a user message.
+        messages: Vec<Message>,
+    },
+    /// Changes what is given of a page.
+    UpdatePage(PageUpdate),
+    /// Shows a page in the caller's view.
+    ExpandDetails(PageIndex),
+    /// Hides a page in the caller's view.
+    HideDetails(PageIndex),
+    /// Keeps a page from folding in the caller's view.
+    PinPage(PageIndex),
+    /// Takes a pin back in the caller's view.
+    UnpinPage(PageIndex),
+    /// Sets the caller's focus.
+    FocusPage(PageIndex),
+    /// Moves a page, with all below it, to the end of a directory (C09).
+    MovePage {
+        /// What.
+        page: PageIndex,
+        /// The directory it goes to.
+        to: PageIndex,
+    },
+    /// Archives a page hot: out of the window, still in the tree.
+    ArchivePage(PageIndex),
+    /// Takes a page, with all below it, to the archive (C10).
+    RemovePage(PageIndex),
+    /// Brings a page back, from either archive.
+    RestorePage {
+        /// What.
+        page: PageIndex,
+        /// Where to; by default its old place.
+        to: Option<PageIndex>,
+    },
+    /// Destroys a page, with all below it, for good.
+    PurgePage(PageIndex),
+    /// Sets or clears an entry of the session's custom state.
+    SetCustom {
+        /// Which.
+        key: CustomKey,
+        /// The value; none clears it.
+        value: Option<String>,
+    },
+    /// Takes an edit back: the one named, or the caller's own newest.
+    Undo {
+        /// Which.
+        revision: Option<Revision>,
+    },
+    /// Fills an empty session from a document.
+    Load(Box<LoadPlan>),
+    /// Several edits that are one revision, all or nothing.
+    Batch(Vec<Edit>),
+}
+
+/// What is given of a segment to change; the rest stays.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SegmentUpdate {
+    /// Which.
+    pub segment: SegmentId,
+    /// What it is called from now on.
+    pub name: Option<PageName>,
+    /// What it is about; an empty one clears it.
+    pub description: Option<Description>,
+    /// What agents may do in it.
+    pub permission: Option<Permission>,
+    /// How many tokens it may take; 0 is unlimited.
+    pub capacity: Option<Tokens>,
+}
+
+impl SegmentUpdate {
+    /// Begins an update that changes nothing yet.
+    pub fn of(segment: SegmentId) -> Self {
+        Self { segment, name: None, description: None, permission: None, capacity: None }
+    }
+}
+
+/// A leaf to be created.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewDetailPage {
+    /// The directory it goes to the end of.
+    pub parent: PageIndex,
+    /// What it is called.
+    pub name: PageName,
+    /// What it is about.
+    pub description: Description,
+    /// Its text.
+    pub detail: String,
+    /// How it stands by default; see C44 for what is used when not given.
+    pub visibility: Option<Visibility>,
+    /// The pages it was made from; its trust is the lowest of theirs.
+    pub sources: Vec<PageIndex>,
+}
+
+impl NewDetailPage {
+    /// Names a leaf with a text.
+    pub fn new(parent: PageIndex, name: PageName, detail: impl Into<String>) -> Self {
+        Self {
+            parent,
+            name,
+            description: Description::default(),
+            detail: detail.into(),
+            visibility: None,
+            sources: Vec::new(),
+        }
+    }
+}
+
+/// A directory to be created.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewContentsPage {
+    /// The directory it goes to the end of.
+    pub parent: PageIndex,
+    /// What it is called.
+    pub name: PageName,
+    /// What it is about.
+    pub description: Description,
+    /// How it stands by default; see C44 for what is used when not given.
+    pub visibility: Option<Visibility>,
+    /// Pages it adopts, in this order.
+    pub children: Vec<PageIndex>,
+}
+
+impl NewContentsPage {
+    /// Names an empty directory.
+    pub fn new(parent: PageIndex, name: PageName) -> Self {
+        Self {
+            parent,
+            name,
+            description: Description::default(),
+            visibility: None,
+            children: Vec::new(),
+        }
+    }
+}
+
+/// What is given of a page to change; the rest stays (C26).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageUpdate {
+    /// Which.
+    pub page: PageIndex,
+    /// What it is called from now on.
+    pub name: Option<PageName>,
+    /// What it is about; an empty one clears it.
+    pub description: Option<Description>,
+    /// Its text; an empty one clears it.
+    pub detail: Option<String>,
+    /// Refuses unless the page is at this version.
+    pub if_version: Option<Version>,
+}
+
+impl PageUpdate {
+    /// Begins an update that changes nothing yet.
+    pub fn of(page: PageIndex) -> Self {
+        Self { page, name: None, description: None, detail: None, if_version: None }
+    }
+}
+
+impl Edit {
+    /// Returns the operation it is recorded as.
+    pub fn operation(&self) -> Operation {
+        match self {
+            Edit::AddSegment(_) => Operation::AddSegment,
+            Edit::UpdateSegment(_) => Operation::UpdateSegment,
+            Edit::RemoveSegment { .. } => Operation::RemoveSegment,
+            Edit::SetPermission { .. } => Operation::SetPermission,
+            Edit::CreateDetailPage(_) => Operation::CreateDetailPage,
+            Edit::CreateContentsPage(_) => Operation::CreateContentsPage,
+            Edit::AddTurn { .. } => Operation::AddTurn,
+            Edit::ExtendTurn { .. } => Operation::ExtendTurn,
+            Edit::UpdatePage(_) => Operation::UpdatePage,
+            Edit::ExpandDetails(_) => Operation::ExpandDetails,
+            Edit::HideDetails(_) => Operation::HideDetails,
+            Edit::PinPage(_) => Operation::PinPage,
+            Edit::UnpinPage(_) => Operation::UnpinPage,
+            Edit::FocusPage(_) => Operation::FocusPage,
+            Edit::MovePage { .. } => Operation::MovePage,
+            Edit::ArchivePage(_) => Operation::ArchivePage,
+            Edit::RemovePage(_) => Operation::RemovePage,
+            Edit::RestorePage { .. } => Operation::RestorePage,
+            Edit::PurgePage(_) => Operation::PurgePage,
+            Edit::SetCustom { .. } => Operation::SetCustom,
+            Edit::Undo { .. } => Operation::Undo,
+            Edit::Load(_) => Operation::Load,
+            Edit::Batch(_) => Operation::Batch,
+        }
+    }
+}
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// The name of an operation, as the seed spells it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Operation { $($(#[$doc])* $variant),+ }
+
+        impl Operation {
+            /// Every operation.
+            pub const ALL: &[Operation] = &[$(Operation::$variant),+];
+
+            /// Returns the name.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Operation::$variant => $name),+ }
+            }
+        }
+        impl std::str::FromStr for Operation {
+            type Err = Error;
+            fn from_str(text: &str) -> Result<Self, Error> {
+                match text {
+                    $($name => Ok(Operation::$variant),)+
+                    _ => Err(Error::UnknownValue {
+                        what: "operation",
+                        text: crate::index::shorten(text),
+                        known: concat!($($name, " "),+),
+                    }),
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    /// Reads one segment.
+    GetSegment = "getSegment",
+    /// Reads the segments in view.
+    ListSegments = "listSegments",
+    /// Reads a page.
+    GetPage = "getPage",
+    /// Reads a directory's pages.
+    GetChildren = "getChildren",
+    /// Reads a page's directory.
+    GetParent = "getParent",
+    /// Reads a page's directories up to the root.
+    GetAncestors = "getAncestors",
+    /// Looks for pages.
+    FindPage = "findPage",
+    /// Changes a page.
+    UpdatePage = "updatePage",
+    /// Shows a page.
+    ExpandDetails = "expandDetails",
+    /// Hides a page.
+    HideDetails = "hideDetails",
+    /// Moves a page.
+    MovePage = "movePage",
+    /// Takes a page to the archive.
+    RemovePage = "removePage",
+    /// Creates a page: what the check of both kinds of creation is called.
+    CreatePage = "createPage",
+    /// Creates a leaf.
+    CreateDetailPage = "createDetailPage",
+    /// Creates a directory.
+    CreateContentsPage = "createContentsPage",
+    /// Adds a segment.
+    AddSegment = "addSegment",
+    /// Changes a segment's name, description or capacity.
+    UpdateSegment = "updateSegment",
+    /// Removes a segment.
+    RemoveSegment = "removeSegment",
+    /// Changes what agents may do in a segment.
+    SetPermission = "setPermission",
+    /// Pins a page.
+    PinPage = "pinPage",
+    /// Takes a pin back.
+    UnpinPage = "unpinPage",
+    /// Sets the focus.
+    FocusPage = "focusPage",
+    /// Lowers levels to meet a budget.
+    FoldPages = "foldPages",
+    /// Archives a page hot.
+    ArchivePage = "archivePage",
+    /// Brings a page back.
+    RestorePage = "restorePage",
+    /// Destroys a page.
+    PurgePage = "purgePage",
+    /// Writes turns.
+    AddTurn = "addTurn",
+    /// Continues a turn.
+    ExtendTurn = "extendTurn",
+    /// Sets custom state.
+    SetCustom = "setCustom",
+    /// Takes an edit back.
+    Undo = "undo",
+    /// Fills a session from a document.
+    Load = "load",
+    /// Several edits as one.
+    Batch = "batch",
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+crate::text::serde_as_text!(Operation);

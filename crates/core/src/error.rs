@@ -1,0 +1,374 @@
+//! What can go wrong, folded publicly into few kinds by what the caller can do.
+//!
+//! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and a
+//! [`hint`](Error::hint) that says what to do next. Library code never ends the process.
+
+use crate::{
+    Operation, PageIndex, Revision, SegmentId, SessionId, Tokens, Version, storage::StorageError,
+};
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The request itself is wrong: fix it.
+    Invalid,
+    /// What was named does not exist, or not for this caller.
+    NotFound,
+    /// The caller may not do this: ask for access.
+    PermissionDenied,
+    /// What the request was based on has moved: read again and decide again.
+    Conflict,
+    /// Something exceeds a limit.
+    TooLarge,
+    /// A storage or provider is out of reach: retry later.
+    Unavailable,
+    /// What was read is not what was written: restore from a copy.
+    Corrupt,
+}
+
+impl ErrorKind {
+    /// Returns the kind as it is spelt in JSON and in documentation.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "invalid",
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::PermissionDenied => "permission-denied",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::TooLarge => "too-large",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Corrupt => "corrupt",
+        }
+    }
+}
+
+impl std::fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The result of most operations here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation that did not happen. Nothing was changed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A page index does not follow the grammar.
+    #[error("invalid page index '{text}': {reason}")]
+    InvalidIndex {
+        /// What was given.
+        text: String,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+    /// A name, description, id or other text does not follow its rule.
+    #[error("invalid {what} '{text}': {reason}")]
+    InvalidText {
+        /// What the text was to be, such as `segment id`.
+        what: &'static str,
+        /// What was given, shortened.
+        text: String,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+    /// A value is not one of those known.
+    #[error("unknown {what} '{text}'")]
+    UnknownValue {
+        /// What the value was to be, such as `permission`.
+        what: &'static str,
+        /// What was given.
+        text: String,
+        /// The values that are known, for the hint.
+        known: &'static str,
+    },
+    /// Messages that do not form whole exchanges or are not messages at all.
+    #[error("invalid messages: {reason}")]
+    InvalidMessages {
+        /// What is wrong, and with which message.
+        reason: String,
+    },
+    /// A document that cannot be loaded.
+    #[error("invalid document: {reason}")]
+    InvalidDocument {
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A request that makes no sense whatever the state.
+    #[error("{reason}")]
+    InvalidRequest {
+        /// What is wrong.
+        reason: String,
+        /// What to do instead.
+        hint: &'static str,
+    },
+    /// A DetailPage was named where a directory is needed.
+    #[error("page {page} is not a ContentsPage")]
+    NotContentsPage {
+        /// The page named.
+        page: PageIndex,
+    },
+    /// A ContentsPage was named where messages are needed.
+    #[error("page {page} is not a DetailPage")]
+    NotDetailPage {
+        /// The page named.
+        page: PageIndex,
+    },
+    /// A move or adoption would make a page its own ancestor.
+    #[error("page {page} cannot go under {target}, which is itself or one of its descendants")]
+    Cycle {
+        /// The page to be moved.
+        page: PageIndex,
+        /// Where to.
+        target: PageIndex,
+    },
+    /// Roots live and die with their segment.
+    #[error("page {page} is the root of its segment and cannot be {verb}")]
+    Root {
+        /// The root.
+        page: PageIndex,
+        /// What was tried, as a participle: moved, removed …
+        verb: &'static str,
+    },
+    /// The root of a System-kind segment always stands expanded.
+    #[error("system root page {page} cannot be hidden")]
+    SystemRoot {
+        /// The root.
+        page: PageIndex,
+    },
+    /// Expanding under a hidden ancestor would show nothing.
+    #[error("page {page} stands under {ancestor}, which is hidden")]
+    HiddenAncestor {
+        /// The page to be expanded.
+        page: PageIndex,
+        /// The nearest hidden ancestor.
+        ancestor: PageIndex,
+    },
+    /// The page does not exist, or not for this caller.
+    #[error("page {page} not found")]
+    PageNotFound {
+        /// The page named.
+        page: PageIndex,
+    },
+    /// The page was moved to another segment and has a new index.
+    #[error("page {page} not found: moved to {to}")]
+    PageMoved {
+        /// The index named.
+        page: PageIndex,
+        /// Its index now.
+        to: PageIndex,
+    },
+    /// The page is in the archive.
+    #[error("page {page} not found: it is in the archive")]
+    PageArchived {
+        /// The page named.
+        page: PageIndex,
+    },
+    /// The segment does not exist, or not for this caller.
+    #[error("segment {segment} not found")]
+    SegmentNotFound {
+        /// The segment named.
+        segment: SegmentId,
+    },
+    /// The session does not exist.
+    #[error("session '{session}' not found")]
+    SessionNotFound {
+        /// The session named.
+        session: SessionId,
+    },
+    /// Something else that was asked for is not there.
+    #[error("{what} not found")]
+    NothingFound {
+        /// What was asked for.
+        what: String,
+        /// What to do next.
+        hint: &'static str,
+    },
+    /// The caller's permission on the segment does not admit the operation.
+    #[error("permission denied: operation '{operation}' on {subject} requires higher permission")]
+    Refused {
+        /// The operation.
+        operation: Operation,
+        /// The page or segment it was to act on.
+        subject: String,
+    },
+    /// No agent hides the system prompt's root.
+    #[error(
+        "permission denied: cannot hide system prompt root page {page}: agent must remain constrained by system prompts"
+    )]
+    RefusedSystemRoot {
+        /// The root.
+        page: PageIndex,
+    },
+    /// The operation belongs to the system side alone.
+    #[error("permission denied: {what} belongs to the system side")]
+    SystemSideOnly {
+        /// The operation or command.
+        what: String,
+    },
+    /// Something with that name exists already.
+    #[error("{what} already exists")]
+    AlreadyExists {
+        /// What exists, with its name.
+        what: String,
+    },
+    /// A segment that still holds pages.
+    #[error("segment {segment} still holds pages")]
+    SegmentNotEmpty {
+        /// The segment.
+        segment: SegmentId,
+    },
+    /// A session that already holds segments was to be loaded into.
+    #[error("session '{session}' is not empty")]
+    SessionNotEmpty {
+        /// The session.
+        session: SessionId,
+    },
+    /// The page is not at the version the caller expected.
+    #[error("page {page} is at version {found}, not {expected}")]
+    VersionMismatch {
+        /// The page.
+        page: PageIndex,
+        /// The version the caller named.
+        expected: Version,
+        /// The version it has.
+        found: Version,
+    },
+    /// An edit cannot be undone because a later one changed the same thing.
+    #[error("revision {revision} cannot be undone: revision {later} changed {subject} since")]
+    BuiltUpon {
+        /// The edit to be undone.
+        revision: Revision,
+        /// The later edit.
+        later: Revision,
+        /// The page, segment or key both touch.
+        subject: String,
+    },
+    /// An edit cannot be undone because what it would put back cannot stand.
+    #[error("revision {revision} cannot be undone: {reason}")]
+    CannotUndo {
+        /// The edit to be undone.
+        revision: Revision,
+        /// Why not.
+        reason: String,
+    },
+    /// Others kept changing what the edit was based on.
+    #[error("gave up after {attempts} attempts: others keep changing {subject}")]
+    TooManyRaces {
+        /// How often it was tried.
+        attempts: u32,
+        /// What moved the last time.
+        subject: String,
+    },
+    /// Content over the limit.
+    #[error("{what} has {size} bytes, the limit is {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// Its size.
+        size: u64,
+        /// The limit in force.
+        limit: u64,
+    },
+    /// A budget that cannot be met.
+    #[error("{what} needs {needed} tokens, the budget is {budget}")]
+    OverBudget {
+        /// What is too large.
+        what: String,
+        /// What it needs.
+        needed: Tokens,
+        /// What there is.
+        budget: Tokens,
+    },
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Error {
+    /// Returns what the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::InvalidIndex { .. }
+            | Error::InvalidText { .. }
+            | Error::UnknownValue { .. }
+            | Error::InvalidMessages { .. }
+            | Error::InvalidDocument { .. }
+            | Error::InvalidRequest { .. }
+            | Error::NotContentsPage { .. }
+            | Error::NotDetailPage { .. }
+            | Error::Cycle { .. }
+            | Error::Root { .. }
+            | Error::SystemRoot { .. }
+            | Error::HiddenAncestor { .. } => ErrorKind::Invalid,
+            Error::PageNotFound { .. }
+            | Error::PageMoved { .. }
+            | Error::PageArchived { .. }
+            | Error::SegmentNotFound { .. }
+            | Error::SessionNotFound { .. }
+            | Error::NothingFound { .. } => ErrorKind::NotFound,
+            Error::Refused { .. }
+            | Error::RefusedSystemRoot { .. }
+            | Error::SystemSideOnly { .. } => ErrorKind::PermissionDenied,
+            Error::AlreadyExists { .. }
+            | Error::SegmentNotEmpty { .. }
+            | Error::SessionNotEmpty { .. }
+            | Error::VersionMismatch { .. }
+            | Error::BuiltUpon { .. }
+            | Error::CannotUndo { .. }
+            | Error::TooManyRaces { .. } => ErrorKind::Conflict,
+            Error::TooLarge { .. } | Error::OverBudget { .. } => ErrorKind::TooLarge,
+            Error::Storage(error) => error.kind(),
+        }
+    }
+
+    /// Returns what to do next.
+    pub fn hint(&self) -> String {
+        let hint = match self {
+            Error::InvalidIndex { .. } => "an index is SEGMENT-NUMBER, such as usr-3",
+            Error::InvalidText { .. } => "choose another text that follows the rule",
+            Error::UnknownValue { known, .. } => return format!("one of: {known}"),
+            Error::InvalidMessages { .. } => {
+                "give an OpenAI- or Anthropic-style array in which every tool call is followed by its result"
+            }
+            Error::InvalidDocument { .. } => "mend the file; nothing of it was loaded",
+            Error::InvalidRequest { hint, .. } | Error::NothingFound { hint, .. } => hint,
+            Error::NotContentsPage { .. } => "name a directory: `page list` shows each page's type",
+            Error::NotDetailPage { .. } => "name a DetailPage: a directory holds pages, not text",
+            Error::Cycle { .. } => "name a target outside the page's own subtree",
+            Error::Root { .. } => "remove the segment instead, or act on the pages below the root",
+            Error::SystemRoot { .. } => {
+                "hide a page below the root; the root of a System-kind segment always stands expanded"
+            }
+            Error::HiddenAncestor { ancestor, .. } => return format!("expand {ancestor} first"),
+            Error::PageNotFound { .. } => "`page list` and `page find` show what there is",
+            Error::PageMoved { to, .. } => return format!("use {to}"),
+            Error::PageArchived { page } => {
+                return format!("`page restore {page}` brings it back");
+            }
+            Error::SegmentNotFound { .. } => "`segment list` shows what there is",
+            Error::SessionNotFound { session } => {
+                return format!(
+                    "`--session {session} init` makes it; `session list` shows what there is"
+                );
+            }
+            Error::Refused { .. } | Error::RefusedSystemRoot { .. } => {
+                "ask the system side to do it or to change the segment's permission"
+            }
+            Error::SystemSideOnly { .. } => "run it without --as",
+            Error::AlreadyExists { .. } => "choose another name, or use what exists",
+            Error::SegmentNotEmpty { .. } => "say --cascade to send its pages to the archive",
+            Error::SessionNotEmpty { .. } => "load into a new session: --session NAME",
+            Error::VersionMismatch { page, .. } => {
+                return format!("`page show {page}`, then decide again");
+            }
+            Error::BuiltUpon { later, .. } => return format!("undo revision {later} first"),
+            Error::CannotUndo { .. } => "`history` shows what happened since",
+            Error::TooManyRaces { .. } => "try again",
+            Error::TooLarge { .. } => "split it into several pages",
+            Error::OverBudget { .. } => "raise the budget, or unpin pages",
+            Error::Storage(error) => return error.hint(),
+        };
+        hint.to_owned()
+    }
+}

@@ -1,0 +1,115 @@
+//! History: every committed edit with who, when, what and how to take it back, append-only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Actor, ContentHash, CustomDelta, FocusDelta, LevelDelta, Operation, Page, PageIndex, Revision,
+    Segment, SegmentId, Timestamp, UndoneMark, Version, ViewId,
+};
+
+/// One committed edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// The number of the state after it.
+    pub revision: Revision,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: Actor,
+    /// In which view.
+    pub view: ViewId,
+    /// What.
+    pub operation: Operation,
+    /// The pages it is about, the first [`HistoryEntry::PAGES_NAMED`] of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<PageIndex>,
+    /// The segments it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentId>,
+    /// The edit it takes back, when it is an undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<Revision>,
+    /// The edit that took it back, while that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<Revision>,
+    /// The edit that last put it into force again, while that stands: its inverse is the one to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redone_by: Option<Revision>,
+    /// How to take it back.
+    pub inverse: Inverse,
+}
+
+impl HistoryEntry {
+    /// How many pages an entry names at most.
+    pub const PAGES_NAMED: usize = 100;
+
+    /// Notes that the edit at `revision` undid or redid this one.
+    pub fn mark(&mut self, mark: &UndoneMark, revision: Revision) {
+        self.undone_by = mark.undone.then_some(revision);
+        self.redone_by = (!mark.undone).then_some(revision);
+    }
+}
+
+/// How to take an edit back: what everything it touched was like before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inverse {
+    /// Pages as they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<PageBefore>,
+    /// Segments as they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentBefore>,
+    /// Level entries as they were and became.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelDelta>,
+    /// Focus as it was and became.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub focus: Vec<FocusDelta>,
+    /// Custom state as it was and became.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub custom: Vec<CustomDelta>,
+}
+
+/// A page as it was before an edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageBefore {
+    /// Which.
+    pub index: PageIndex,
+    /// As it was; none when the edit made it (or, if `purged`, when it was scrubbed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Page>,
+    /// The version the edit gave it; none when the edit took it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Version>,
+    /// The edit that touched the page before this one: the chain a purge follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Revision>,
+    /// The content this edit newly gave the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assigned: Option<ContentHash>,
+    /// Whether a purge took what stood here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub purged: bool,
+}
+
+impl PageBefore {
+    /// Scrubs what a purge must not leave behind; returns the content reference that goes with it.
+    pub fn scrub(&mut self) -> Option<ContentHash> {
+        self.before = None;
+        self.purged = true;
+        self.assigned.take()
+    }
+}
+
+/// A segment as it was before an edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentBefore {
+    /// Which.
+    pub id: SegmentId,
+    /// As it was; none when the edit added it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Segment>,
+    /// The version the edit gave it.
+    pub after: Version,
+}

@@ -1,0 +1,205 @@
+//! Level state: which pages a view shows, hides and pins, kept as ranges and not per page.
+//!
+//! A view's state is cut into chunks of [`LevelChunk::SPAN`] page numbers of one segment, so that
+//! expanding one page of a million reads and writes one small chunk. Numbers are never reused and
+//! do not change when a page moves within its segment, so levels follow the page by themselves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{PageIndex, SegmentId, ViewId, Visibility};
+
+/// How much of a page stands in the window (D-20): Gist < Summary < Full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Index and name.
+    Gist,
+    /// Name and description.
+    Summary,
+    /// Everything.
+    Full,
+}
+
+impl Level {
+    /// Returns the level as it is spelt in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Gist => "gist",
+            Level::Summary => "summary",
+            Level::Full => "full",
+        }
+    }
+}
+
+impl From<Visibility> for Level {
+    fn from(visibility: Visibility) -> Self {
+        match visibility {
+            Visibility::Expanded => Level::Full,
+            Visibility::Hidden => Level::Summary,
+        }
+    }
+}
+
+/// What a view says of one page; nothing by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelEntry {
+    /// Expanded or hidden by this view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Visibility>,
+    /// Pinned or unpinned by this view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+}
+
+/// Names a chunk of level state.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChunkKey {
+    /// Whose level state.
+    pub view: ViewId,
+    /// Which segment.
+    pub segment: SegmentId,
+    /// Which span of numbers.
+    pub chunk: u64,
+}
+
+impl ChunkKey {
+    /// Returns the chunk in which a view's entry for a page lies.
+    pub fn of(view: &ViewId, page: &PageIndex) -> Self {
+        Self {
+            view: view.clone(),
+            segment: page.segment().clone(),
+            chunk: page.number() / LevelChunk::SPAN,
+        }
+    }
+}
+
+/// One chunk of a view's level state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelChunk {
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    shown: Ranges<Visibility>,
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pinned: Ranges<bool>,
+}
+
+impl LevelChunk {
+    /// How many page numbers a chunk spans.
+    pub const SPAN: u64 = 1024;
+
+    /// Returns what it says of the page with that number.
+    pub fn entry(&self, number: u64) -> LevelEntry {
+        LevelEntry { shown: self.shown.get(number), pinned: self.pinned.get(number) }
+    }
+
+    /// Sets what it says of the page with that number.
+    pub fn set(&mut self, number: u64, entry: LevelEntry) {
+        self.shown.set(number, entry.shown);
+        self.pinned.set(number, entry.pinned);
+    }
+
+    /// Tells whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.shown.is_empty() && self.pinned.is_empty()
+    }
+}
+
+/// Values over disjoint ranges of numbers, in order, neighbours of equal value merged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Ranges<T>(Vec<(u64, u64, T)>);
+
+impl<T> Default for Ranges<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Ranges<T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Copy + PartialEq> Ranges<T> {
+    /// Returns the first range that ends at `number` or later.
+    fn position(&self, number: u64) -> usize {
+        self.0.partition_point(|&(_, last, _)| last < number)
+    }
+
+    fn get(&self, number: u64) -> Option<T> {
+        let &(first, _, value) = self.0.get(self.position(number))?;
+        (first <= number).then_some(value)
+    }
+
+    fn set(&mut self, number: u64, value: Option<T>) {
+        if self.get(number) == value {
+            return;
+        }
+        let at = self.position(number);
+        if let Some(&(first, last, old)) = self.0.get(at)
+            && first <= number
+        {
+            let left = (first < number).then(|| (first, number - 1, old));
+            let right = (number < last).then(|| (number + 1, last, old));
+            self.0.splice(at..=at, left.into_iter().chain(right));
+        }
+        let Some(value) = value else { return };
+        let at = self.position(number);
+        self.0.insert(at, (number, number, value));
+        self.merge_with_next(at);
+        if at > 0 {
+            self.merge_with_next(at - 1);
+        }
+    }
+
+    fn merge_with_next(&mut self, at: usize) {
+        if let (Some(&(first, last, value)), Some(&(next, end, other))) =
+            (self.0.get(at), self.0.get(at + 1))
+            && last + 1 == next
+            && value == other
+        {
+            self.0.splice(at..=at + 1, [(first, end, value)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_behave_like_a_map_and_stay_merged() {
+        let mut ranges = Ranges::default();
+        let mut model = std::collections::BTreeMap::new();
+        let mut seed = 7_u64;
+        for _ in 0..20_000 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let (number, value) = ((seed >> 33) % 40, (seed >> 50) % 4);
+            let value = (value < 3).then_some(value);
+            ranges.set(number, value);
+            match value {
+                Some(value) => model.insert(number, value),
+                None => model.remove(&number),
+            };
+            for number in 0..41 {
+                assert_eq!(ranges.get(number), model.get(&number).copied());
+            }
+            for pair in ranges.0.windows(2) {
+                assert!(pair[0].1 < pair[1].0, "overlap: {ranges:?}");
+                assert!(
+                    pair[0].1 + 1 < pair[1].0 || pair[0].2 != pair[1].2,
+                    "unmerged: {ranges:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_of_equal_entries_is_one_range() {
+        let mut chunk = LevelChunk::default();
+        for number in 0..1000 {
+            chunk.set(number, LevelEntry { shown: Some(Visibility::Hidden), pinned: None });
+        }
+        assert_eq!(serde_json::to_string(&chunk).unwrap(), r#"{"shown":[[0,999,"Hidden"]]}"#);
+    }
+}

@@ -1,0 +1,291 @@
+//! Pages: the nodes of the tree, small, with their content beside them by hash.
+//!
+//! A page manages its own state and knows its parent; it does no tree walking, no window
+//! computation and no message generation (P-28). Lifecycle is not stored: it is derived from where
+//! the page stands and what a view hides ([`crate::ContextSystem`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Actor, ContentHash, Description, Error, PageIndex, PageName, Place, Revision, Timestamp,
+    Version,
+};
+
+/// A node of the tree. Values are immutable to readers; only edits make new ones (C16).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Page {
+    /// Its one name.
+    pub index: PageIndex,
+    /// The directory it lies in; none for a root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<PageIndex>,
+    /// Its place among its siblings.
+    pub place: Place,
+    /// A directory, or messages.
+    pub body: Body,
+    /// What it is called.
+    pub name: PageName,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Description::is_empty")]
+    pub description: Description,
+    /// How it stands where no view says otherwise.
+    pub visibility: Visibility,
+    /// Whether it is in the tree.
+    #[serde(default, skip_serializing_if = "Standing::is_in_tree")]
+    pub standing: Standing,
+    /// Who made it.
+    pub author: Actor,
+    /// How far what it says can be trusted.
+    pub trust: Trust,
+    /// The pages it was made from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<PageIndex>,
+    /// The first page of the turn it belongs to, where it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<PageIndex>,
+    /// Counts its changes.
+    pub version: Version,
+    /// The edit that last changed it.
+    pub revision: Revision,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a page holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Body {
+    /// A ContentsPage: a directory. Its children are found by parent and place, never stored here.
+    Contents,
+    /// A DetailPage: a leaf with messages.
+    Detail(Detail),
+}
+
+/// What a DetailPage knows of its content without loading it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The content's hash, by which it is stored once.
+    pub content: ContentHash,
+    /// How many messages it holds.
+    pub messages: u32,
+    /// Bytes of text, arguments and results in it.
+    pub weight: u64,
+}
+
+/// Expanded or hidden (P-03, P-04). The numbers are the seed's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Visibility {
+    /// A directory lists its children; a leaf shows its detail.
+    Expanded = 0,
+    /// A directory keeps its children to itself; a leaf shows its description only.
+    Hidden = 1,
+}
+
+/// Where a page stands by its own record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Standing {
+    /// In the tree.
+    #[default]
+    InTree,
+    /// In the tree, but archived hot: out of the window until restored.
+    HotArchived,
+    /// In the archive, with everything below it.
+    ColdArchived,
+    /// Retired: it lives on under another index.
+    Moved(PageIndex),
+}
+
+impl Standing {
+    fn is_in_tree(&self) -> bool {
+        *self == Standing::InTree
+    }
+
+    /// Tells whether the page is listed among its parent's children.
+    pub fn is_listed(&self) -> bool {
+        matches!(self, Standing::InTree | Standing::HotArchived)
+    }
+}
+
+/// Whether a page stands in the window (P-02), derived for a view (C27). The numbers are the seed's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Lifecycle {
+    /// In the window.
+    Active = 0,
+    /// Out of the window, in the tree: an ancestor is hidden, or it was archived hot.
+    HotArchived = 1,
+    /// In the archive.
+    ColdArchived = 2,
+}
+
+/// How far text can be trusted; a page made from others takes the lowest and it never rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// Came back from a tool: anybody may have written it.
+    Tool,
+    /// Written by an agent.
+    Agent,
+    /// Written by the user.
+    User,
+    /// Written by the system side.
+    System,
+}
+
+impl Page {
+    /// Tells whether it is a directory.
+    pub fn is_contents(&self) -> bool {
+        matches!(self.body, Body::Contents)
+    }
+
+    /// Returns what is known of its content, if it is a leaf.
+    pub fn detail(&self) -> Option<&Detail> {
+        match &self.body {
+            Body::Contents => None,
+            Body::Detail(detail) => Some(detail),
+        }
+    }
+
+    /// Returns the seed's name of its type.
+    pub fn type_name(&self) -> &'static str {
+        if self.is_contents() { "ContentsPage" } else { "DetailPage" }
+    }
+
+    /// Returns the bytes it is stored as. Two pages are equal when these are.
+    pub fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a page has only string keys and finite numbers")
+    }
+
+    /// Reads what [`Page::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+
+    /// Returns the checksum of its stored form.
+    pub fn checksum(&self) -> Checksum {
+        Checksum::of(&self.encode())
+    }
+
+    /// Returns about how many bytes it takes in memory.
+    pub fn size(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.name.as_str().len()
+            + self.description.as_str().len()
+            + 2 * self.index.segment().as_str().len()
+            + self.sources.len() * std::mem::size_of::<PageIndex>()
+    }
+}
+
+/// A short checksum that notices a flipped byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checksum(pub [u8; 16]);
+
+impl Checksum {
+    /// Computes it over bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut sum = [0; 16];
+        sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        Self(sum)
+    }
+}
+
+impl std::fmt::Display for Checksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+macro_rules! named_values {
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        impl $type {
+            /// Returns the value as it is spelt in JSON.
+            pub fn as_str(self) -> &'static str {
+                match self { $($type::$variant => $name),+ }
+            }
+        }
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+        impl std::str::FromStr for $type {
+            type Err = Error;
+            fn from_str(text: &str) -> Result<Self, Error> {
+                $(if text.eq_ignore_ascii_case($name) || text == ($type::$variant as u8).to_string() {
+                    return Ok($type::$variant);
+                })+
+                Err(Error::UnknownValue {
+                    what: $what,
+                    text: crate::index::shorten(text),
+                    known: concat!($($name, " "),+),
+                })
+            }
+        }
+    };
+}
+pub(crate) use named_values;
+
+named_values!(Visibility, "visibility", Expanded = "Expanded", Hidden = "Hidden");
+named_values!(
+    Lifecycle,
+    "lifecycle",
+    Active = "Active",
+    HotArchived = "HotArchived",
+    ColdArchived = "ColdArchived"
+);
+named_values!(Trust, "trust", Tool = "tool", Agent = "agent", User = "user", System = "system");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Page {
+        Page {
+            index: "usr-3".parse().unwrap(),
+            parent: Some("usr-0".parse().unwrap()),
+            place: Place(7),
+            body: Body::Detail(Detail { content: ContentHash::of(b"x"), messages: 2, weight: 10 }),
+            name: "goroutine原理".parse().unwrap(),
+            description: "解释\n调度".parse().unwrap(),
+            visibility: Visibility::Hidden,
+            standing: Standing::Moved("sys-9".parse().unwrap()),
+            author: "bot".parse().unwrap(),
+            trust: Trust::Tool,
+            sources: vec!["usr-1".parse().unwrap()],
+            turn: Some("usr-2".parse().unwrap()),
+            version: Version(4),
+            revision: Revision(9),
+            created_at: Timestamp::from_millis(1),
+            updated_at: Timestamp::from_millis(2),
+        }
+    }
+
+    // P-10, P-25, P-26, P-27: encoding keeps every field, Chinese names and the message count.
+    #[test]
+    fn encoding_round_trips_every_field() {
+        let page = page();
+        assert_eq!(Page::decode(&page.encode()).unwrap(), page);
+        let mut other = page.clone();
+        other.place = Place(8);
+        assert_ne!(other.checksum(), page.checksum());
+    }
+
+    // P-13, P-22, C21: the seed's names and numbers are both read; anything else is refused.
+    #[test]
+    fn unknown_values_are_refused() {
+        assert_eq!("1".parse::<Visibility>().unwrap(), Visibility::Hidden);
+        assert_eq!("ColdArchived".parse::<Lifecycle>().unwrap(), Lifecycle::ColdArchived);
+        assert!("3".parse::<Lifecycle>().is_err());
+        assert!("visible".parse::<Visibility>().is_err());
+    }
+
+    #[test]
+    fn trust_orders_from_tool_to_system() {
+        assert!(
+            Trust::Tool < Trust::Agent && Trust::Agent < Trust::User && Trust::User < Trust::System
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! Who may do what: every check in one place.
+//!
+//! Three ordered levels, one table from operation to level, one rule from a segment's
+//! permission to the levels it admits, and the few rules that go beyond the table: the system root
+//! System-kind segments (C04) and what belongs to the system side alone (C10).
+//!
+//! | operation | ReadOnly | ReadWrite | SystemManaged |
+//! |---|---|---|---|
+//! | queries, expand, pin, unpin, focus | ✓ | ✓ | ✓ |
+//! | hide | ✓ (System kind: ✗) | ✓ | ✓ |
+//! | update, move, remove, create, archive, restore, turns | ✗ | ✓ | ✓ |
+//! | add, update, remove segment, set permission | ✗ | ✗ | ✓ (System kind: ✗) |
+//! | purge, load, custom state | ✗ | ✗ | ✗ |
+//!
+//! The root of a System-kind segment is never hidden, whatever the permission.
+
+use crate::{Error, Operation, PageIndex, Permission, Segment, SegmentKind};
+
+/// How much an operation asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccessLevel {
+    /// Looking, and changing one's own levels.
+    Read = 0,
+    /// Changing pages.
+    Write = 1,
+    /// Changing segments and permissions.
+    System = 2,
+}
+
+/// Returns how much an operation asks for.
+pub fn required_level(operation: Operation) -> AccessLevel {
+    match operation {
+        Operation::GetSegment
+        | Operation::ListSegments
+        | Operation::GetPage
+        | Operation::GetChildren
+        | Operation::GetParent
+        | Operation::GetAncestors
+        | Operation::FindPage
+        | Operation::ExpandDetails
+        | Operation::PinPage
+        | Operation::UnpinPage
+        | Operation::FocusPage
+        | Operation::FoldPages => AccessLevel::Read,
+        Operation::UpdatePage
+        | Operation::HideDetails
+        | Operation::MovePage
+        | Operation::RemovePage
+        | Operation::CreatePage
+        | Operation::CreateDetailPage
+        | Operation::CreateContentsPage
+        | Operation::ArchivePage
+        | Operation::RestorePage
+        | Operation::AddTurn
+        | Operation::ExtendTurn => AccessLevel::Write,
+        Operation::AddSegment
+        | Operation::UpdateSegment
+        | Operation::RemoveSegment
+        | Operation::SetPermission
+        | Operation::PurgePage
+        | Operation::SetCustom
+        | Operation::Undo
+        | Operation::Load
+        | Operation::Batch => AccessLevel::System,
+    }
+}
+
+/// Returns how much an operation asks for by its name; an unknown one asks for most.
+pub fn required_level_of(name: &str) -> AccessLevel {
+    name.parse().map_or(AccessLevel::System, required_level)
+}
+
+/// Tells whether a segment's permission admits a level.
+pub fn admits(permission: Permission, level: AccessLevel) -> bool {
+    match permission {
+        Permission::ReadOnly => level <= AccessLevel::Read,
+        Permission::ReadWrite => level <= AccessLevel::Write,
+        Permission::SystemManaged => true,
+    }
+}
+
+/// Checks an agent's operation on a page that it is known to see.
+pub fn check_page(segment: &Segment, page: &PageIndex, operation: Operation) -> Result<(), Error> {
+    let system_kind = segment.kind == SegmentKind::System;
+    let allowed = match operation {
+        Operation::HideDetails if system_kind && page.is_root() => {
+            return Err(Error::RefusedSystemRoot { page: page.clone() });
+        }
+        // Hiding changes the caller's own view: only system prompts are held against it (C04).
+        Operation::HideDetails if !system_kind => admits(segment.permission, AccessLevel::Read),
+        Operation::PurgePage => false,
+        _ => admits(segment.permission, required_level(operation)),
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Error::Refused { operation, subject: page.to_string() })
+}
+
+/// Checks an agent's operation on a segment that it is known to see.
+pub fn check_segment(segment: &Segment, operation: Operation) -> Result<(), Error> {
+    let changes = required_level(operation) > AccessLevel::Read;
+    let allowed = admits(segment.permission, required_level(operation))
+        && !(changes && segment.kind == SegmentKind::System);
+    if allowed {
+        return Ok(());
+    }
+    Err(Error::Refused { operation, subject: segment.id.to_string() })
+}
+
+/// Checks that an agent may take back what an edit did to a page.
+pub fn check_undo(segment: &Segment, page: &PageIndex, level: AccessLevel) -> Result<(), Error> {
+    if admits(segment.permission, level) {
+        return Ok(());
+    }
+    Err(Error::Refused { operation: Operation::Undo, subject: page.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Read < Write < System, as numbered in the seed.
+    #[test]
+    fn levels_are_ordered() {
+        assert!(AccessLevel::Read < AccessLevel::Write && AccessLevel::Write < AccessLevel::System);
+        assert_eq!(
+            [AccessLevel::Read as u8, AccessLevel::Write as u8, AccessLevel::System as u8],
+            [0, 1, 2]
+        );
+    }
+
+    // the seed's table, C01 applied; unknown names fail closed.
+    #[test]
+    fn operations_ask_for_the_levels_of_the_seed() {
+        for name in ["updatePage", "movePage", "removePage", "hideDetails", "createPage"] {
+            assert_eq!(required_level_of(name), AccessLevel::Write, "{name}");
+        }
+        for name in [
+            "getSegment",
+            "listSegments",
+            "getPage",
+            "getChildren",
+            "getParent",
+            "getAncestors",
+            "expandDetails",
+        ] {
+            assert_eq!(required_level_of(name), AccessLevel::Read, "{name}");
+        }
+        for name in ["", "formatDisk", "UpdatePage", "update_page"] {
+            assert_eq!(required_level_of(name), AccessLevel::System, "{name}");
+        }
+    }
+
+    //
+    #[test]
+    fn permissions_admit_levels() {
+        use AccessLevel::{Read, System, Write};
+        let admitted = |permission| [Read, Write, System].map(|level| admits(permission, level));
+        assert_eq!(admitted(Permission::ReadOnly), [true, false, false]);
+        assert_eq!(admitted(Permission::ReadWrite), [true, true, false]);
+        assert_eq!(admitted(Permission::SystemManaged), [true, true, true]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Segments: trees of pages with a kind, a permission, a capacity and their own numbering.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, Description, Error, PageIndex, PageName, Revision, SegmentId, Timestamp, Tokens,
+    Version, page::named_values,
+};
+
+/// A tree of pages. It declares its permission; checking it is the proxy's business.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Segment {
+    /// Its one name.
+    pub id: SegmentId,
+    /// What it is called.
+    pub name: PageName,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Description::is_empty")]
+    pub description: Description,
+    /// What it is for.
+    pub kind: SegmentKind,
+    /// What agents may do in it.
+    pub permission: Permission,
+    /// How many tokens it may take in a window; 0 is unlimited (C46).
+    pub capacity: Tokens,
+    /// Whose own it is; none when it is everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// Orders segments for display.
+    pub ordinal: u64,
+    /// The number the next page gets. Storages advance it; it never goes back.
+    pub next_number: u64,
+    /// Whether it was removed; its row stays so that numbers are never reused (C08).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// Counts its changes (not those of `next_number`).
+    pub version: Version,
+    /// The edit that last changed it.
+    pub revision: Revision,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl Segment {
+    /// Returns its root's index.
+    pub fn root(&self) -> PageIndex {
+        self.id.root()
+    }
+}
+
+/// What a segment is for. The numbers are the order of the seed's constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SegmentKind {
+    /// System prompts: never folded, its root always expanded (C04).
+    System = 0,
+    /// The conversation with the user.
+    User = 1,
+    /// What tools left behind.
+    Tool = 2,
+    /// Anything else.
+    Custom = 3,
+}
+
+/// What agents may do in a segment. The numbers are the seed's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permission {
+    /// Read, and change one's own levels.
+    ReadOnly = 0,
+    /// Also write.
+    ReadWrite = 1,
+    /// Everything, the system-level operations on this segment included (C03).
+    SystemManaged = 2,
+}
+
+named_values!(
+    SegmentKind,
+    "segment kind",
+    System = "system",
+    User = "user",
+    Tool = "tool",
+    Custom = "custom"
+);
+named_values!(
+    Permission,
+    "permission",
+    ReadOnly = "read-only",
+    ReadWrite = "read-write",
+    SystemManaged = "system-managed"
+);
+
+/// Whose own a segment is: other agents' default views leave it out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// An agent's own conversation or prompt.
+    Agent(AgentName),
+    /// A named group's shared segment.
+    Group(AgentName),
+}
+
+impl Owner {
+    /// Returns the owner that a segment's name implies: `agent-NAME`, `prompt-NAME`, `group-NAME`.
+    pub fn implied_by(id: &SegmentId) -> Option<Self> {
+        let (prefix, name) = id.as_str().split_once('-')?;
+        let name: AgentName = name.parse().ok()?;
+        match prefix {
+            "agent" | "prompt" => Some(Owner::Agent(name)),
+            "group" => Some(Owner::Group(name)),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Owner::Agent(name) => write!(f, "agent:{name}"),
+            Owner::Group(name) => write!(f, "group:{name}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Owner {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.split_once(':') {
+            Some(("agent", name)) => Ok(Owner::Agent(name.parse()?)),
+            Some(("group", name)) => Ok(Owner::Group(name.parse()?)),
+            _ => Err(Error::UnknownValue {
+                what: "owner",
+                text: crate::index::shorten(text),
+                known: "agent:NAME group:NAME",
+            }),
+        }
+    }
+}
+
+crate::text::serde_as_text!(Owner);
+
+/// What is asked for when a segment is added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSegment {
+    /// Its one name.
+    pub id: SegmentId,
+    /// What it is called; its id when not given.
+    pub name: Option<PageName>,
+    /// What it is about.
+    pub description: Description,
+    /// What it is for.
+    pub kind: SegmentKind,
+    /// What agents may do in it.
+    pub permission: Permission,
+    /// How many tokens it may take in a window; 0 is unlimited.
+    pub capacity: Tokens,
+}
+
+impl NewSegment {
+    /// Names a segment; the seed's system segments are ReadOnly, others ReadWrite.
+    pub fn new(id: SegmentId, kind: SegmentKind) -> Self {
+        let permission = match kind {
+            SegmentKind::System => Permission::ReadOnly,
+            SegmentKind::User | SegmentKind::Tool | SegmentKind::Custom => Permission::ReadWrite,
+        };
+        Self {
+            id,
+            name: None,
+            description: Description::default(),
+            kind,
+            permission,
+            capacity: Tokens(0),
+        }
+    }
+
+    /// Sets what agents may do in it.
+    #[must_use]
+    pub fn permission(mut self, permission: Permission) -> Self {
+        self.permission = permission;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_imply_owners() {
+        let owner =
+            |id: &str| Owner::implied_by(&id.parse().unwrap()).map(|owner| owner.to_string());
+        assert_eq!(owner("agent-code-reviewer").as_deref(), Some("agent:code-reviewer"));
+        assert_eq!(owner("prompt-a").as_deref(), Some("agent:a"));
+        assert_eq!(owner("group-team").as_deref(), Some("group:team"));
+        assert_eq!(owner("usr"), None);
+        assert_eq!(owner("agent-Not_A_Name"), None);
+    }
+
+    // an unknown permission value admits nothing, because it cannot be made.
+    #[test]
+    fn unknown_permissions_cannot_be_made() {
+        assert!("3".parse::<Permission>().is_err());
+        assert!("root".parse::<Permission>().is_err());
+        assert_eq!("2".parse::<Permission>().unwrap(), Permission::SystemManaged);
+    }
+}

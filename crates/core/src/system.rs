@@ -1,0 +1,323 @@
+//! The context system: load → decide → commit → publish, for one session.
+//!
+//! It keeps recently used pages resident ([`resident`]), loads what a decision needs ([`gather`]),
+//! and answers questions for a view ([`reader`]). It checks no permissions: that is what
+//! [`crate::AgentContext`] is for, and why the one unchecked write is called
+//! [`apply_internal`](ContextSystem::apply_internal).
+
+mod gather;
+mod publish;
+mod reader;
+mod resident;
+
+use std::{
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    sync::Arc,
+};
+
+use futures::lock::Mutex;
+
+pub use reader::{ListQuery, Listing, PageView, Reader};
+pub use resident::ResidentLimits;
+
+use crate::{
+    Actor, Change, Clock, Edit, Error, PageIndex, PageStorage, Result, Revision, SessionId,
+    Timestamp, View, ViewId,
+    decide::{Halt, Known, Limits, Request, Segments, decide},
+    storage::{Commit, NewSession, SessionInfo, StorageError},
+};
+use publish::Seen;
+use resident::Resident;
+
+/// How often a lost race is tried again before the caller is told.
+const ATTEMPTS: u32 = 64;
+
+/// How many edits of one session may wait side by side, each for what it touches.
+const LANES: usize = 64;
+
+/// One session's segments, pages, history and level states. Cheap to clone; usable from many threads.
+#[derive(Clone)]
+pub struct ContextSystem {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    storage: Arc<dyn PageStorage>,
+    session: SessionId,
+    app: String,
+    created_at: Timestamp,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    resident: Resident,
+    seen: std::sync::Mutex<Seen>,
+    /// Edits that read before they write queue here briefly, by what they touch, so that a hot
+    /// session does not become a storm of retries. Appends never wait.
+    lanes: Vec<Mutex<()>>,
+}
+
+/// What can be set of a context system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// What is too large.
+    pub limits: Limits,
+    /// How much stays in memory.
+    pub resident: ResidentLimits,
+}
+
+/// What an edit did.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The number of the state after it.
+    pub revision: Revision,
+    /// The pages made or acted on, in order.
+    pub pages: Vec<PageIndex>,
+    /// Pages that got a new index, old to new.
+    pub moved: Vec<(PageIndex, PageIndex)>,
+    /// The edit it took back, when it was an undo.
+    pub undone: Option<Revision>,
+}
+
+impl ContextSystem {
+    /// Opens a session that exists.
+    pub async fn open(
+        storage: Arc<dyn PageStorage>,
+        session: SessionId,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        Self::open_with(storage, session, clock, Settings::default()).await
+    }
+
+    /// Opens a session that exists, with settings.
+    pub async fn open_with(
+        storage: Arc<dyn PageStorage>,
+        session: SessionId,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Result<Self> {
+        let info = storage.session(&session).await?;
+        let info = info.ok_or_else(|| Error::SessionNotFound { session: session.clone() })?;
+        let segments = Segments::new(storage.segments(&session).await?);
+        let inner = Inner {
+            storage,
+            session,
+            app: info.app,
+            created_at: info.created_at,
+            clock,
+            settings,
+            resident: Resident::new(settings.resident, segments),
+            seen: std::sync::Mutex::new(Seen::at(info.revision)),
+            lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Makes a session and opens it.
+    pub async fn create(
+        storage: Arc<dyn PageStorage>,
+        session: SessionId,
+        app: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let create = Some(NewSession { app: app.to_owned(), at: clock.now() });
+        storage.commit(&session, Commit { create, change: None }).await?;
+        Self::open(storage, session, clock).await
+    }
+
+    /// Makes a session that begins with an edit, or nothing at all.
+    pub async fn create_with(
+        storage: Arc<dyn PageStorage>,
+        session: SessionId,
+        app: &str,
+        clock: Arc<dyn Clock>,
+        edit: &Edit,
+    ) -> Result<Self> {
+        let at = clock.now();
+        let request = Request {
+            actor: Actor::System,
+            view: ViewId::SYSTEM,
+            at,
+            guard: None,
+            limits: Limits::default(),
+        };
+        // A session that does not exist yet holds nothing: all that could be needed is known.
+        let mut known = Known { views: Some(Vec::new()), ..Known::default() };
+        let change = loop {
+            match decide(edit, &request, &known) {
+                Ok(change) => break change,
+                Err(Halt::Refused(error)) => return Err(error),
+                Err(Halt::Need(need)) => gather::assume_empty(&mut known, need),
+            }
+        };
+        let create = Some(NewSession { app: app.to_owned(), at });
+        storage.commit(&session, Commit { create, change: Some(change) }).await?;
+        Self::open(storage, session, clock).await
+    }
+
+    /// Returns the session's name.
+    pub fn session(&self) -> &SessionId {
+        &self.inner.session
+    }
+
+    /// Returns the application the session belongs to.
+    pub fn app(&self) -> &str {
+        &self.inner.app
+    }
+
+    /// Returns when the session was made.
+    pub fn created_at(&self) -> Timestamp {
+        self.inner.created_at
+    }
+
+    /// Returns the storage behind it (the seed's GetStorage).
+    pub fn storage(&self) -> &Arc<dyn PageStorage> {
+        &self.inner.storage
+    }
+
+    /// Returns the time from its clock.
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// Reads the session's head.
+    pub async fn info(&self) -> Result<SessionInfo> {
+        let info = self.inner.storage.session(&self.inner.session).await?;
+        info.ok_or_else(|| Error::SessionNotFound { session: self.inner.session.clone() })
+    }
+
+    /// Returns the segments, removed ones included.
+    pub fn segments(&self) -> Arc<Segments> {
+        self.inner.resident.segments()
+    }
+
+    /// Answers questions for the system side: everything is seen.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(self, ViewId::SYSTEM, None)
+    }
+
+    /// Answers questions for an agent: only its view is seen.
+    pub(crate) fn reader_for<'a>(&'a self, view: &'a View) -> Reader<'a> {
+        Reader::new(self, view.id(), Some(view))
+    }
+
+    /// Makes an edit for the system side, without a permission check.
+    pub async fn apply_internal(&self, edit: Edit) -> Result<Outcome> {
+        self.apply(&edit, Actor::System, None).await
+    }
+
+    /// Makes an edit for an agent, confined to its view and checked against its permissions.
+    pub(crate) async fn apply_for(&self, view: &View, edit: &Edit) -> Result<Outcome> {
+        self.apply(edit, Actor::Agent(view.agent.clone()), Some(view)).await
+    }
+
+    async fn apply(&self, edit: &Edit, actor: Actor, guard: Option<&View>) -> Result<Outcome> {
+        let _turn = match lane(edit) {
+            Some(lane) => Some(self.inner.lanes[lane].lock().await),
+            None => None,
+        };
+        let mut subject = String::new();
+        for _ in 0..ATTEMPTS {
+            let request = Request {
+                view: ViewId::of(&actor),
+                actor: actor.clone(),
+                at: self.now(),
+                guard,
+                limits: self.inner.settings.limits,
+            };
+            let mut known = self.gather(edit).await?;
+            let change = self.decide(edit, &request, &mut known).await?;
+            match self.commit(change).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(StorageError::Conflict { subject: moved }) => {
+                    subject = moved;
+                    self.forget(&known).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::TooManyRaces { attempts: ATTEMPTS, subject })
+    }
+
+    async fn decide(
+        &self,
+        edit: &Edit,
+        request: &Request<'_>,
+        known: &mut Known,
+    ) -> Result<Change> {
+        let mut fresh = !self.inner.storage.capabilities().shared;
+        loop {
+            match decide(edit, request, known) {
+                Ok(change) => return Ok(change),
+                Err(Halt::Need(need)) => self.load(known, need).await?,
+                // Another process may have changed what the refusal rests on.
+                Err(Halt::Refused(_)) if !fresh && self.refresh().await? => {
+                    fresh = true;
+                    *known = self.gather(edit).await?;
+                }
+                Err(Halt::Refused(error)) => {
+                    tracing::info!(
+                        session = %self.inner.session,
+                        actor = %request.actor,
+                        operation = %edit.operation(),
+                        kind = %error.kind(),
+                        "refused: {error}"
+                    );
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    async fn commit(&self, change: Change) -> Result<Outcome, StorageError> {
+        let flight = self.take_off();
+        let commit = Commit { create: None, change: Some(change) };
+        let committed = self.inner.storage.commit(&self.inner.session, commit).await?;
+        let change = committed.change.as_ref();
+        let outcome = Outcome {
+            revision: committed.revision,
+            pages: change.map(|change| change.subjects.clone()).unwrap_or_default(),
+            moved: change.map(|change| change.moved.clone()).unwrap_or_default(),
+            undone: change.and_then(|change| change.undoes),
+        };
+        self.publish(committed, flight).await?;
+        Ok(outcome)
+    }
+}
+
+/// Returns the lane an edit waits in; none for appends, which never conflict with each other.
+fn lane(edit: &Edit) -> Option<usize> {
+    let hash = |what: &dyn std::fmt::Display| {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        usize::try_from(hasher.hash_one(what.to_string()) % LANES as u64).unwrap_or(0)
+    };
+    match edit {
+        Edit::CreateDetailPage(_) | Edit::AddTurn { .. } => None,
+        Edit::AddSegment(new) => Some(hash(&new.id)),
+        Edit::UpdateSegment(update) => Some(hash(&update.segment)),
+        Edit::RemoveSegment { segment, .. }
+        | Edit::SetPermission { segment, .. }
+        | Edit::ExtendTurn { segment, .. } => Some(hash(segment)),
+        Edit::CreateContentsPage(new) => new.children.first().map(|child| hash(child)),
+        Edit::UpdatePage(update) => Some(hash(&update.page)),
+        Edit::ExpandDetails(page)
+        | Edit::HideDetails(page)
+        | Edit::PinPage(page)
+        | Edit::UnpinPage(page)
+        | Edit::FocusPage(page)
+        | Edit::ArchivePage(page)
+        | Edit::RemovePage(page)
+        | Edit::PurgePage(page)
+        | Edit::MovePage { page, .. }
+        | Edit::RestorePage { page, .. } => Some(hash(page)),
+        Edit::SetCustom { key, .. } => Some(hash(key)),
+        Edit::Undo { .. } | Edit::Load(_) => Some(0),
+        Edit::Batch(edits) => edits.iter().find_map(lane),
+    }
+}
+
+impl std::fmt::Debug for ContextSystem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContextSystem")
+            .field("session", &self.inner.session)
+            .finish_non_exhaustive()
+    }
+}

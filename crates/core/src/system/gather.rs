@@ -1,0 +1,251 @@
+//! Loading what a decision needs, from memory where it is resident and from the storage where not.
+
+use std::sync::Arc;
+
+use super::ContextSystem;
+use crate::{
+    ChunkKey, Content, ContentHash, Edit, LevelChunk, Page, PageIndex, Revision, SegmentId,
+    decide::{ChildList, Known, Need, Subject},
+    storage::{ChildQuery, HistoryQuery, Order, StandingFilter, StorageError, StorageResult},
+};
+
+/// How many rows are read at a time.
+const BATCH: usize = 1_000;
+
+impl ContextSystem {
+    /// Begins what is known with what the edit itself names.
+    pub(super) async fn gather(&self, edit: &Edit) -> StorageResult<Known> {
+        let mut known = Known { segments: self.segments(), ..Known::default() };
+        let mut named = Vec::new();
+        mentioned(edit, &mut named);
+        for index in named {
+            self.load_lineage(&mut known, index).await?;
+        }
+        Ok(known)
+    }
+
+    /// Loads one need into what is known.
+    pub(super) async fn load(&self, known: &mut Known, need: Need) -> StorageResult<()> {
+        let storage = &self.inner.storage;
+        let session = &self.inner.session;
+        match need {
+            Need::Lineage(index) => self.load_lineage(known, index).await?,
+            Need::Children { parent, limit } => {
+                let last = storage.last_place(session, &parent).await?;
+                let pages = self.all_children(&parent, limit).await?;
+                for page in &pages {
+                    known.pages.entry(page.index.clone()).or_insert_with(|| Some(page.clone()));
+                }
+                known.children.insert((parent, limit), ChildList { pages, last });
+            }
+            Need::LastPlace(parent) => {
+                let last = storage.last_place(session, &parent).await?;
+                known.last_places.insert(parent, last);
+            }
+            Need::Chunks(keys) => {
+                for key in keys {
+                    let chunk = self.chunk(&key).await?;
+                    known.chunks.insert(key, chunk);
+                }
+            }
+            Need::Views => known.views = Some(storage.views(session).await?),
+            Need::Custom => {
+                known.custom = Some(storage.custom(session).await?.into_iter().collect());
+            }
+            Need::LastTurn(segment, actor) => {
+                let page = storage.last_turn_page(session, &segment, &actor).await?;
+                known.last_turns.insert((segment, actor), page.map(Arc::new));
+            }
+            Need::Content(hash) => {
+                let content = self.content(hash).await?;
+                known.contents.insert(hash, content);
+            }
+            Need::History(revision) => {
+                let before = Some(revision.next());
+                let query = HistoryQuery { before, limit: 1, ..HistoryQuery::default() };
+                let entry = storage.history(session, &query).await?.pop();
+                let entry = entry.filter(|entry| entry.revision == revision);
+                known.history.insert(revision, entry);
+            }
+            Need::NewestUndoable(actor) => {
+                let query = HistoryQuery {
+                    actor: Some(actor.clone()),
+                    undoable: true,
+                    limit: 1,
+                    ..HistoryQuery::default()
+                };
+                let entry = storage.history(session, &query).await?.pop();
+                known.undoable.insert(actor, entry.as_ref().map(|entry| entry.revision));
+            }
+            Need::LaterEdit(after, subject) => {
+                let later = self.later_edit(after, &subject).await?;
+                known.later.insert((after, subject), later);
+            }
+        }
+        Ok(())
+    }
+
+    async fn load_lineage(&self, known: &mut Known, index: PageIndex) -> StorageResult<()> {
+        let mut next = Some(index);
+        while let Some(index) = next {
+            if known.pages.contains_key(&index) {
+                break;
+            }
+            let page = self.page(&index).await?;
+            next = page.as_ref().and_then(|page| page.parent.clone());
+            known.pages.insert(index, page);
+        }
+        Ok(())
+    }
+
+    async fn later_edit(
+        &self,
+        after: Revision,
+        subject: &Subject,
+    ) -> StorageResult<Option<Revision>> {
+        let mut before = None;
+        loop {
+            let query = HistoryQuery {
+                after: Some(after),
+                before,
+                limit: BATCH,
+                ..HistoryQuery::default()
+            };
+            let entries = self.inner.storage.history(&self.inner.session, &query).await?;
+            if let Some(entry) = entries.iter().find(|entry| subject.is_touched_by(entry)) {
+                return Ok(Some(entry.revision));
+            }
+            match entries.last() {
+                Some(oldest) if entries.len() == BATCH => before = Some(oldest.revision),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    async fn all_children(
+        &self,
+        parent: &PageIndex,
+        limit: Option<usize>,
+    ) -> StorageResult<Vec<Arc<Page>>> {
+        let most = limit.unwrap_or(usize::MAX);
+        let mut pages: Vec<Arc<Page>> = Vec::new();
+        while pages.len() < most {
+            let query = ChildQuery {
+                parent: parent.clone(),
+                standing: StandingFilter::Any,
+                order: Order::Forward,
+                after: pages.last().map(|page| page.place),
+                limit: BATCH.min(most - pages.len()),
+            };
+            let batch = self.inner.storage.children(&self.inner.session, &query).await?;
+            let done = batch.len() < query.limit;
+            pages.extend(batch.into_iter().map(Arc::new));
+            if done {
+                break;
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Returns a page of whatever standing.
+    pub(super) async fn page(&self, index: &PageIndex) -> StorageResult<Option<Arc<Page>>> {
+        if let Some(page) = self.inner.resident.page(index) {
+            return Ok(Some(page));
+        }
+        let stamp = self.inner.resident.stamp(index.segment(), index.number());
+        let indices = std::slice::from_ref(index);
+        let page = self.inner.storage.pages(&self.inner.session, indices).await?.pop().flatten();
+        let page = page.map(Arc::new);
+        if let Some(page) = &page {
+            self.inner.resident.keep_page(page, stamp);
+        }
+        Ok(page)
+    }
+
+    /// Returns a chunk of level state.
+    pub(super) async fn chunk(&self, key: &ChunkKey) -> StorageResult<Arc<LevelChunk>> {
+        if let Some(chunk) = self.inner.resident.chunk(key) {
+            return Ok(chunk);
+        }
+        let stamp = self.inner.resident.stamp(&key.segment, key.chunk * LevelChunk::SPAN);
+        let keys = std::slice::from_ref(key);
+        let chunk = self.inner.storage.levels(&self.inner.session, keys).await?.pop();
+        let chunk = Arc::new(chunk.unwrap_or_default());
+        self.inner.resident.keep_chunk(key, &chunk, stamp);
+        Ok(chunk)
+    }
+
+    /// Returns a content that a page refers to.
+    pub(super) async fn content(&self, hash: ContentHash) -> StorageResult<Content> {
+        if let Some(content) = self.inner.resident.content(&hash) {
+            return Ok(content);
+        }
+        let content = self.inner.storage.contents(&[hash]).await?.pop().flatten();
+        let content = content.ok_or_else(|| StorageError::Corrupt {
+            what: format!("content {hash}"),
+            reason: "a page refers to it, but it is not there".to_owned(),
+        })?;
+        self.inner.resident.keep_content(&content);
+        Ok(content)
+    }
+}
+
+/// Collects the pages an edit names.
+fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
+    let root = |segment: &SegmentId| segment.root();
+    match edit {
+        Edit::AddSegment(new) => into.push(root(&new.id)),
+        Edit::RemoveSegment { segment, .. }
+        | Edit::AddTurn { segment, .. }
+        | Edit::ExtendTurn { segment, .. } => into.push(root(segment)),
+        Edit::CreateDetailPage(new) => {
+            into.push(new.parent.clone());
+            into.extend(new.sources.iter().cloned());
+        }
+        Edit::CreateContentsPage(new) => {
+            into.push(new.parent.clone());
+            into.extend(new.children.iter().cloned());
+        }
+        Edit::UpdatePage(update) => into.push(update.page.clone()),
+        Edit::ExpandDetails(page)
+        | Edit::HideDetails(page)
+        | Edit::PinPage(page)
+        | Edit::UnpinPage(page)
+        | Edit::FocusPage(page)
+        | Edit::ArchivePage(page)
+        | Edit::RemovePage(page)
+        | Edit::PurgePage(page) => into.push(page.clone()),
+        Edit::MovePage { page, to } => into.extend([page.clone(), to.clone()]),
+        Edit::RestorePage { page, to } => {
+            into.push(page.clone());
+            into.extend(to.clone());
+        }
+        Edit::Batch(edits) => edits.iter().for_each(|edit| mentioned(edit, into)),
+        Edit::UpdateSegment(_)
+        | Edit::SetPermission { .. }
+        | Edit::SetCustom { .. }
+        | Edit::Undo { .. }
+        | Edit::Load(_) => {}
+    }
+}
+
+/// Answers a need for a session that does not exist yet.
+pub(super) fn assume_empty(known: &mut Known, need: Need) {
+    match need {
+        Need::Lineage(index) => drop(known.pages.insert(index, None)),
+        Need::Children { parent, limit } => {
+            drop(known.children.insert((parent, limit), ChildList::default()));
+        }
+        Need::LastPlace(parent) => drop(known.last_places.insert(parent, None)),
+        Need::Chunks(keys) => {
+            known.chunks.extend(keys.into_iter().map(|key| (key, Arc::default())));
+        }
+        Need::Views => known.views = Some(Vec::new()),
+        Need::Custom => known.custom = Some(Default::default()),
+        Need::LastTurn(segment, actor) => drop(known.last_turns.insert((segment, actor), None)),
+        Need::Content(hash) => drop(known.contents.insert(hash, Content::encode(&[]))),
+        Need::History(revision) => drop(known.history.insert(revision, None)),
+        Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),
+        Need::LaterEdit(after, subject) => drop(known.later.insert((after, subject), None)),
+    }
+}

@@ -1,0 +1,180 @@
+//! Publishing what was committed here, and catching up with what others committed.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::ContextSystem;
+use crate::{
+    Change, ChunkKey, HistoryEntry, Revision,
+    decide::{Known, Segments},
+    storage::{Committed, HistoryQuery, StorageError, StorageResult},
+};
+
+/// How many of others' edits are followed one by one; beyond that everything resident is dropped.
+const FOLLOW: usize = 256;
+
+/// Which revisions this context system has taken in.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// All up to here.
+    upto: Revision,
+    /// Own commits beyond a gap.
+    ahead: BTreeSet<Revision>,
+    /// Own commits under way: a gap may be one of these.
+    in_flight: u32,
+}
+
+impl Seen {
+    pub(super) fn at(revision: Revision) -> Self {
+        Self { upto: revision, ahead: BTreeSet::new(), in_flight: 0 }
+    }
+
+    fn take_in(&mut self, revision: Revision) {
+        if revision > self.upto {
+            self.ahead.insert(revision);
+        }
+        while self.ahead.remove(&self.upto.next()) {
+            self.upto = self.upto.next();
+        }
+    }
+
+    fn skip_to(&mut self, revision: Revision) {
+        self.upto = self.upto.max(revision);
+        self.ahead.retain(|ahead| *ahead > revision);
+        self.take_in(self.upto);
+    }
+
+    /// Tells whether others have committed what is not known here.
+    fn has_foreign_gap(&self) -> bool {
+        self.in_flight == 0 && !self.ahead.is_empty()
+    }
+}
+
+/// A commit under way.
+pub(super) struct Flight<'a>(&'a ContextSystem);
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.seen().in_flight -= 1;
+    }
+}
+
+impl ContextSystem {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.inner.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(super) fn take_off(&self) -> Flight<'_> {
+        self.seen().in_flight += 1;
+        Flight(self)
+    }
+
+    /// Makes a committed change visible to readers of this context system.
+    pub(super) async fn publish(
+        &self,
+        committed: Committed,
+        flight: Flight<'_>,
+    ) -> StorageResult<()> {
+        if let Some(change) = committed.change {
+            if !change.segments.is_empty() {
+                self.reload_segments().await?;
+            }
+            self.publish_change(change);
+        }
+        self.seen().take_in(committed.revision);
+        drop(flight);
+        let behind = self.seen().has_foreign_gap();
+        if behind && self.inner.storage.capabilities().shared {
+            self.refresh().await?;
+        }
+        Ok(())
+    }
+
+    fn publish_change(&self, change: Change) {
+        let resident = &self.inner.resident;
+        for delta in &change.levels {
+            resident.drop_chunk(&ChunkKey::of(&delta.view, &delta.page));
+        }
+        for delta in change.pages {
+            if change.purge
+                && let Some(detail) = delta.before.as_ref().and_then(|page| page.detail())
+            {
+                resident.drop_content(&detail.content);
+            }
+            resident.publish_page(&delta.index, delta.after.map(Arc::new));
+        }
+        if change.purge {
+            // Earlier contents of a purged page are known only to history.
+            resident.clear();
+        }
+    }
+
+    async fn reload_segments(&self) -> StorageResult<()> {
+        let segments = self.inner.storage.segments(&self.inner.session).await?;
+        self.inner.resident.set_segments(Segments::new(segments));
+        Ok(())
+    }
+
+    /// Takes in what others have committed; tells whether there was anything.
+    ///
+    /// A process that only reads calls this when it wants to see what other processes did since.
+    /// One that writes need not: every commit catches up by itself.
+    pub async fn refresh(&self) -> StorageResult<bool> {
+        let inner = &self.inner;
+        let Some(info) = inner.storage.session(&inner.session).await? else {
+            return Err(StorageError::SessionMissing { session: inner.session.clone() });
+        };
+        let upto = self.seen().upto;
+        if info.revision <= upto {
+            return Ok(false);
+        }
+        let query =
+            HistoryQuery { after: Some(upto), limit: FOLLOW + 1, ..HistoryQuery::default() };
+        let entries = inner.storage.history(&inner.session, &query).await?;
+        if entries.len() > FOLLOW {
+            inner.resident.clear();
+        } else {
+            entries.iter().for_each(|entry| self.drop_touched(entry));
+        }
+        self.reload_segments().await?;
+        let newest = entries.iter().map(|entry| entry.revision).max();
+        self.seen().skip_to(newest.unwrap_or(info.revision));
+        Ok(true)
+    }
+
+    fn drop_touched(&self, entry: &HistoryEntry) {
+        for before in &entry.inverse.pages {
+            self.inner.resident.publish_page(&before.index, None);
+        }
+        for delta in &entry.inverse.levels {
+            self.inner.resident.drop_chunk(&ChunkKey::of(&delta.view, &delta.page));
+        }
+    }
+
+    /// Drops what a lost race was decided on.
+    pub(super) async fn forget(&self, known: &Known) -> StorageResult<()> {
+        for index in known.pages.keys() {
+            self.inner.resident.publish_page(index, None);
+        }
+        for key in known.chunks.keys() {
+            self.inner.resident.drop_chunk(key);
+        }
+        self.reload_segments().await
+    }
+
+    /// Drops everything resident. The storage holds all of it.
+    pub fn evict_all(&self) {
+        self.inner.resident.clear();
+    }
+
+    /// Drops one page from memory; tells whether it was resident (the seed's EvictPage).
+    pub fn evict(&self, index: &crate::PageIndex) -> bool {
+        let was = self.inner.resident.page(index).is_some();
+        self.inner.resident.publish_page(index, None);
+        was
+    }
+
+    /// Returns how many pages are resident and how many bytes those take that may be dropped.
+    pub fn resident_usage(&self) -> (usize, usize) {
+        self.inner.resident.usage()
+    }
+}

@@ -1,0 +1,363 @@
+//! Reading: pages, lists, search and history, as a view sees them.
+
+use std::sync::Arc;
+
+use super::ContextSystem;
+use crate::{
+    Actor, ChunkKey, Error, HistoryEntry, Level, LevelEntry, Lifecycle, Message, Page, PageIndex,
+    Place, Result, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
+    storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
+};
+
+/// How many rows are read at a time.
+const BATCH: usize = 1_000;
+
+/// A page as a view has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageView {
+    /// The page itself.
+    pub page: Arc<Page>,
+    /// Expanded or hidden, in this view.
+    pub visibility: Visibility,
+    /// How much of it stands in the window, in this view.
+    pub level: Level,
+    /// Whether it stands in the window, in this view.
+    pub lifecycle: Lifecycle,
+    /// Whether it is kept from folding, in this view.
+    pub pinned: bool,
+}
+
+/// Asks for a list of pages.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Only pages after this one, in natural order.
+    pub after: Option<PageIndex>,
+    /// How many at most.
+    pub limit: usize,
+    /// The archive instead of the tree.
+    pub archived: bool,
+    /// Only pages whose name or description holds this, whatever the case.
+    pub matching: Option<String>,
+}
+
+/// Some of a list, and where it goes on.
+#[derive(Debug, Clone)]
+pub struct Listing<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// Answers questions for one view.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    system: &'a ContextSystem,
+    view: ViewId,
+    guard: Option<&'a View>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(system: &'a ContextSystem, view: ViewId, guard: Option<&'a View>) -> Self {
+        Self { system, view, guard }
+    }
+
+    /// Returns the segments in view, in order.
+    pub fn segments(&self) -> Vec<Arc<Segment>> {
+        let segments = self.system.segments();
+        let seen = |segment: &&Arc<Segment>| self.guard.is_none_or(|view| view.mounts(segment));
+        segments.present().filter(seen).cloned().collect()
+    }
+
+    /// Returns a segment in view.
+    pub fn segment(&self, id: &SegmentId) -> Result<Arc<Segment>> {
+        let segment = self.system.segments().get(id).cloned();
+        let seen = |segment: &Arc<Segment>| {
+            !segment.removed && self.guard.is_none_or(|view| view.mounts(segment))
+        };
+        segment.filter(seen).ok_or_else(|| Error::SegmentNotFound { segment: id.clone() })
+    }
+
+    /// Returns a page in the tree.
+    pub async fn page(&self, index: &PageIndex) -> Result<PageView> {
+        let seen = self.seen(index).await?;
+        match seen.lifecycle {
+            Lifecycle::Active | Lifecycle::HotArchived => Ok(seen),
+            Lifecycle::ColdArchived => Err(Error::PageArchived { page: index.clone() }),
+        }
+    }
+
+    /// Returns a page in the tree or the archive.
+    pub async fn page_or_archived(&self, index: &PageIndex) -> Result<PageView> {
+        self.seen(index).await
+    }
+
+    async fn seen(&self, index: &PageIndex) -> Result<PageView> {
+        let Ok(segment) = self.segment(index.segment()) else {
+            return Err(self.missing(index).await?);
+        };
+        match self.system.page(index).await? {
+            Some(page) if !matches!(page.standing, Standing::Moved(_)) => {
+                self.describe(&segment, page).await
+            }
+            _ => Err(self.missing(index).await?),
+        }
+    }
+
+    /// Returns the error for a page that is not there, which may say where it went.
+    async fn missing(&self, index: &PageIndex) -> Result<Error> {
+        let mut target = None;
+        let mut next = self.system.page(index).await?;
+        while let Some(Standing::Moved(to)) = next.as_ref().map(|page| page.standing.clone()) {
+            next = self.system.page(&to).await?;
+            target = Some(to);
+        }
+        let page = index.clone();
+        Ok(match target.filter(|to| self.segment(to.segment()).is_ok()) {
+            Some(to) => Error::PageMoved { page, to },
+            None => Error::PageNotFound { page },
+        })
+    }
+
+    /// Works out how a page stands in this view.
+    async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<PageView> {
+        let entry = self.entries(segment, &page).await?;
+        let visibility = self.visibility(segment, &page, entry);
+        let lifecycle = self.lifecycle(segment, &page).await?;
+        let pinned = entry.0.pinned.or(entry.1.pinned).unwrap_or(false);
+        Ok(PageView { page, visibility, level: visibility.into(), lifecycle, pinned })
+    }
+
+    /// Returns what this view and the system side's say of a page.
+    async fn entries(&self, _: &Segment, page: &Page) -> Result<(LevelEntry, LevelEntry)> {
+        let number = page.index.number();
+        let own = self.system.chunk(&ChunkKey::of(&self.view, &page.index)).await?.entry(number);
+        if self.view == ViewId::SYSTEM {
+            return Ok((own, own));
+        }
+        let key = ChunkKey::of(&ViewId::SYSTEM, &page.index);
+        Ok((own, self.system.chunk(&key).await?.entry(number)))
+    }
+
+    fn visibility(
+        &self,
+        segment: &Segment,
+        page: &Page,
+        (own, system): (LevelEntry, LevelEntry),
+    ) -> Visibility {
+        if segment.kind == SegmentKind::System && page.index.is_root() {
+            return Visibility::Expanded;
+        }
+        own.shown.or(system.shown).unwrap_or(page.visibility)
+    }
+
+    async fn lifecycle(&self, segment: &Segment, page: &Page) -> Result<Lifecycle> {
+        let mut hot = page.standing == Standing::HotArchived;
+        if page.standing == Standing::ColdArchived || segment.removed {
+            return Ok(Lifecycle::ColdArchived);
+        }
+        let mut next = page.parent.clone();
+        while let Some(index) = next {
+            let Some(ancestor) = self.system.page(&index).await? else {
+                return Ok(Lifecycle::ColdArchived);
+            };
+            if !ancestor.standing.is_listed() {
+                return Ok(Lifecycle::ColdArchived);
+            }
+            if !hot {
+                let entries = self.entries(segment, &ancestor).await?;
+                hot = ancestor.standing == Standing::HotArchived
+                    || self.visibility(segment, &ancestor, entries) == Visibility::Hidden;
+            }
+            next = ancestor.parent.clone();
+        }
+        Ok(if hot { Lifecycle::HotArchived } else { Lifecycle::Active })
+    }
+
+    /// Returns a page's parent; none for a root.
+    pub async fn parent(&self, index: &PageIndex) -> Result<Option<PageView>> {
+        let page = self.page(index).await?.page;
+        match &page.parent {
+            Some(parent) => Ok(Some(self.page(parent).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns a page's ancestors, nearest first.
+    pub async fn ancestors(&self, index: &PageIndex) -> Result<Vec<PageView>> {
+        let mut ancestors = Vec::new();
+        let mut next = self.page(index).await?.page.parent.clone();
+        while let Some(index) = next {
+            let ancestor = self.page(&index).await?;
+            next = ancestor.page.parent.clone();
+            ancestors.push(ancestor);
+        }
+        Ok(ancestors)
+    }
+
+    /// Returns some of a directory's pages in order, from either end.
+    pub async fn children(
+        &self,
+        index: &PageIndex,
+        order: Order,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Listing<PageView>> {
+        let directory = self.page(index).await?.page;
+        if !directory.is_contents() {
+            return Err(Error::NotContentsPage { page: index.clone() });
+        }
+        let segment = self.segment(index.segment())?;
+        let limit = limit.min(BATCH);
+        let query = ChildQuery {
+            parent: index.clone(),
+            standing: StandingFilter::Listed,
+            order,
+            after,
+            limit: limit + 1,
+        };
+        let mut pages = self.system.storage().children(self.system.session(), &query).await?;
+        let more = pages.len() > limit;
+        pages.truncate(limit);
+        let mut items = Vec::with_capacity(pages.len());
+        for page in pages {
+            items.push(self.describe(&segment, Arc::new(page)).await?);
+        }
+        Ok(Listing { items, more })
+    }
+
+    /// Counts the pages a directory lists.
+    pub async fn child_count(&self, index: &PageIndex) -> Result<u64> {
+        self.page_or_archived(index).await?;
+        Ok(self.system.storage().child_count(self.system.session(), index).await?)
+    }
+
+    /// Returns a leaf's messages.
+    pub async fn messages(&self, index: &PageIndex) -> Result<Vec<Message>> {
+        let page = self.page_or_archived(index).await?.page;
+        let detail = page.detail().ok_or_else(|| Error::NotDetailPage { page: index.clone() })?;
+        let content = self.system.content(detail.content).await?;
+        content.messages().map_err(|reason| {
+            let what = format!("the content of page {index}");
+            crate::storage::StorageError::Corrupt { what, reason }.into()
+        })
+    }
+
+    /// Lists pages in natural order: segments in view order, then numbers.
+    pub async fn list(&self, query: &ListQuery) -> Result<Listing<PageView>> {
+        let needle = query.matching.as_ref().map(|text| text.to_lowercase());
+        let mut items = Vec::new();
+        let mut begun = query.after.is_none();
+        for segment in self.listed_segments(query.archived) {
+            let mut after = None;
+            if let Some(cursor) = query.after.as_ref().filter(|_| !begun) {
+                if *cursor.segment() != segment.id {
+                    continue;
+                }
+                begun = true;
+                after = Some(cursor.number());
+            }
+            loop {
+                let scan = ScanQuery {
+                    segment: segment.id.clone(),
+                    standing: StandingFilter::Any,
+                    after,
+                    limit: BATCH,
+                };
+                let pages = self.system.storage().scan(self.system.session(), &scan).await?;
+                let done = pages.len() < BATCH;
+                for page in pages {
+                    after = Some(page.index.number());
+                    if !wanted(&page, needle.as_deref()) {
+                        continue;
+                    }
+                    let seen = self.describe(&segment, Arc::new(page)).await?;
+                    if (seen.lifecycle == Lifecycle::ColdArchived) != query.archived {
+                        continue;
+                    }
+                    if items.len() == query.limit {
+                        return Ok(Listing { items, more: true });
+                    }
+                    items.push(seen);
+                }
+                if done {
+                    break;
+                }
+            }
+        }
+        Ok(Listing { items, more: false })
+    }
+
+    /// Returns the segments to list: the system side also sees the archive of removed ones.
+    fn listed_segments(&self, archived: bool) -> Vec<Arc<Segment>> {
+        if archived && self.guard.is_none() {
+            return self.system.segments().all().cloned().collect();
+        }
+        self.segments()
+    }
+
+    /// Returns history entries, newest first; an agent sees its own and the system side's edits on
+    /// pages in its view.
+    pub async fn history(
+        &self,
+        before: Option<Revision>,
+        limit: usize,
+    ) -> Result<Listing<HistoryEntry>> {
+        let mut items = Vec::new();
+        let mut before = before;
+        loop {
+            let query = HistoryQuery {
+                before,
+                limit: BATCH.min(limit.saturating_add(1)),
+                ..HistoryQuery::default()
+            };
+            let storage = self.system.storage();
+            let entries = storage.history(self.system.session(), &query).await?;
+            let done = entries.len() < query.limit;
+            for entry in entries {
+                before = Some(entry.revision);
+                if let Some(entry) = self.visible_entry(entry) {
+                    if items.len() == limit {
+                        return Ok(Listing { items, more: true });
+                    }
+                    items.push(entry);
+                }
+            }
+            if done {
+                return Ok(Listing { items, more: false });
+            }
+        }
+    }
+
+    /// Returns what of a history entry this view may see.
+    fn visible_entry(&self, mut entry: HistoryEntry) -> Option<HistoryEntry> {
+        let Some(view) = self.guard else { return Some(entry) };
+        if entry.actor != Actor::System && entry.actor != Actor::Agent(view.agent.clone()) {
+            return None;
+        }
+        let touched = !entry.pages.is_empty() || !entry.segments.is_empty();
+        entry.pages.retain(|page| self.segment(page.segment()).is_ok());
+        entry.segments.retain(|segment| self.segment(segment).is_ok());
+        // How to take it back may name pages out of view; nobody but undo needs it.
+        entry.inverse = Default::default();
+        let seen = !entry.pages.is_empty() || !entry.segments.is_empty();
+        (seen || (!touched && entry.actor != Actor::System)).then_some(entry)
+    }
+
+    /// Returns the page this view is focused on, while it is in the tree.
+    pub async fn focus(&self) -> Result<Option<PageIndex>> {
+        let views = self.system.storage().views(self.system.session()).await?;
+        let focus = views.into_iter().find(|(view, _)| *view == self.view);
+        let Some(page) = focus.and_then(|(_, focus)| focus) else { return Ok(None) };
+        Ok(self.page(&page).await.is_ok().then_some(page))
+    }
+}
+
+fn wanted(page: &Page, needle: Option<&str>) -> bool {
+    if matches!(page.standing, Standing::Moved(_)) {
+        return false;
+    }
+    let Some(needle) = needle else { return true };
+    let holds = |text: &str| text.to_lowercase().contains(needle);
+    holds(page.name.as_str()) || holds(page.description.as_str())
+}

@@ -1,0 +1,119 @@
+//! Who acts, and through which view.
+
+use std::{fmt, str::FromStr};
+
+use crate::{AgentName, Error, Owner, Segment, SegmentId};
+
+/// Who makes an edit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Actor {
+    /// The system side: the host, the command line without `--as`.
+    System,
+    /// An agent.
+    Agent(AgentName),
+}
+
+impl Actor {
+    /// Returns the agent's name, if it is one.
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Actor::System => None,
+            Actor::Agent(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Actor::System => f.write_str("system"),
+            Actor::Agent(name) => fmt::Display::fmt(name, f),
+        }
+    }
+}
+
+impl FromStr for Actor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "system" { Ok(Actor::System) } else { text.parse().map(Actor::Agent) }
+    }
+}
+
+/// Names a view's level state: the system side's, or an agent's own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ViewId(Actor);
+
+impl ViewId {
+    /// The system side's view, whose expand, hide and pin are everybody's default (C01).
+    pub const SYSTEM: ViewId = ViewId(Actor::System);
+
+    /// Returns the view an actor acts in.
+    pub fn of(actor: &Actor) -> Self {
+        Self(actor.clone())
+    }
+}
+
+impl fmt::Display for ViewId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for ViewId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.parse().map(Self)
+    }
+}
+
+crate::text::serde_as_text!(Actor, ViewId);
+
+/// What an agent sees: segments in order, and where its turns are written (C49).
+///
+/// What is not mounted does not exist for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// The agent looking through it.
+    pub agent: AgentName,
+    /// Which segments it sees.
+    pub mounts: Mounts,
+    /// Where its turns are written.
+    pub writes_to: SegmentId,
+}
+
+/// Which segments a view holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mounts {
+    /// Every segment except other agents' and groups' own, in display order.
+    Common,
+    /// These, in this order.
+    Listed(Vec<SegmentId>),
+}
+
+impl View {
+    /// The view of an agent of which nothing else is known: the common segments, writing to `usr`.
+    pub fn common(agent: AgentName) -> Self {
+        let usr = "usr".parse().expect("usr follows the grammar");
+        Self { agent, mounts: Mounts::Common, writes_to: usr }
+    }
+
+    /// Returns the name of its level state.
+    pub fn id(&self) -> ViewId {
+        ViewId(Actor::Agent(self.agent.clone()))
+    }
+
+    /// Tells whether a segment is mounted.
+    pub fn mounts(&self, segment: &Segment) -> bool {
+        if segment.removed {
+            return false;
+        }
+        let own = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);
+        match &self.mounts {
+            Mounts::Common => segment.owner.is_none() || own,
+            // What an agent adds joins its own view, whatever the list says (C03).
+            Mounts::Listed(ids) => ids.contains(&segment.id) || own,
+        }
+    }
+}
