@@ -113,7 +113,7 @@ impl AgentContext {
     pub fn get_segment(&self, id: &SegmentId) -> Result<Segment> {
         let segment = self.reader().segment(id)?;
         permission::check_segment(&segment, Operation::GetSegment)?;
-        Ok((*segment).clone())
+        Ok(self.system.with_counter(&segment))
     }
 
     /// Returns copies of the segments in view, in display order.
@@ -121,7 +121,7 @@ impl AgentContext {
         let segments = self.reader().segments();
         let check = |segment: &Arc<Segment>| {
             permission::check_segment(segment, Operation::ListSegments)?;
-            Ok((**segment).clone())
+            Ok(self.system.with_counter(segment))
         };
         segments.iter().map(check).collect()
     }

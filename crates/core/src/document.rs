@@ -1,8 +1,21 @@
 //! The seed's JSON document of a whole session (C21): export and load.
+//!
+//! One object with `segments` in display order and `pages` by index. Visibility and lifecycle in it
+//! are the system side's. Archived and retired pages are included; views, history and ledger are
+//! not. [`export`] writes it, [`parse`] reads it, ours or the seed's, into a [`LoadPlan`].
+
+mod export;
+mod parse;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Message, Page, Segment};
+
+pub use export::export;
+pub use parse::{Parsed, parse};
+
+/// The version of the document's shape that is written.
+pub const SCHEMA_VERSION: u64 = 1;
 
 /// A document that was read and checked, ready to fill an empty session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,3 +34,59 @@ pub struct LoadPage {
     /// Its messages, where it is a leaf.
     pub messages: Vec<Message>,
 }
+
+/// A segment as the document spells it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SegmentOut<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: &'a str,
+    segment_type: &'static str,
+    permission: &'static str,
+    root_index: String,
+    max_capacity: u64,
+    next_index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    removed: bool,
+    created_at: String,
+    updated_at: String,
+}
+
+/// A page as the document spells it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageOut<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    lifecycle: &'static str,
+    visibility: &'static str,
+    parent: String,
+    place: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<Message>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archived: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<String>,
+    author: String,
+    trust: &'static str,
+    sources: Vec<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+#[cfg(test)]
+#[path = "document/tests.rs"]
+mod tests;

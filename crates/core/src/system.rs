@@ -21,8 +21,8 @@ pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::ResidentLimits;
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, PageIndex, PageStorage, Result, Revision, SessionId,
-    Timestamp, View, ViewId,
+    Actor, Change, Clock, Edit, Error, PageIndex, PageStorage, Result, Revision, Segment,
+    SessionId, Timestamp, View, ViewId,
     decide::{Halt, Known, Limits, Request, Segments, decide},
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
@@ -187,6 +187,11 @@ impl ContextSystem {
     /// Returns the segments, removed ones included.
     pub fn segments(&self) -> Arc<Segments> {
         self.inner.resident.segments()
+    }
+
+    /// Returns a segment with its counter as it stands now.
+    pub fn with_counter(&self, segment: &Segment) -> Segment {
+        self.inner.resident.with_counter(segment)
     }
 
     /// Answers questions for the system side: everything is seen.

@@ -15,7 +15,7 @@ use crate::{
 
 /// Numbers and places from here on are provisional: the commit assigns the real ones. No stored page
 /// has such a number.
-const PROVISIONAL: u64 = 1 << 63;
+pub(crate) const PROVISIONAL: u64 = 1 << 63;
 
 /// A change in the making.
 #[derive(Debug)]

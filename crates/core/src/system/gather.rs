@@ -176,7 +176,7 @@ impl ContextSystem {
     }
 
     /// Returns a content that a page refers to.
-    pub(super) async fn content(&self, hash: ContentHash) -> StorageResult<Content> {
+    pub(crate) async fn content(&self, hash: ContentHash) -> StorageResult<Content> {
         if let Some(content) = self.inner.resident.content(&hash) {
             return Ok(content);
         }

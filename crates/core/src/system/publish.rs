@@ -91,6 +91,9 @@ impl ContextSystem {
 
     fn publish_change(&self, change: Change) {
         let resident = &self.inner.resident;
+        for claim in &change.numbers {
+            resident.advance(&claim.segment, claim.first + claim.count);
+        }
         for delta in &change.levels {
             resident.drop_chunk(&ChunkKey::of(&delta.view, &delta.page));
         }

@@ -12,7 +12,7 @@ use std::{
 use lru::LruCache;
 
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, SegmentId, SegmentKind,
+    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Segment, SegmentId, SegmentKind,
     decide::Segments,
 };
 
@@ -42,6 +42,8 @@ pub(super) struct Resident {
 #[derive(Debug)]
 struct State {
     segments: Arc<Segments>,
+    /// Counters that have moved on since the segments were read.
+    counters: HashMap<SegmentId, u64>,
     pages: Bounded<PageIndex, Arc<Page>>,
     /// Roots and pages of System-kind segments.
     kept: HashMap<PageIndex, Arc<Page>>,
@@ -58,6 +60,7 @@ impl Resident {
     pub(super) fn new(limits: ResidentLimits, segments: Segments) -> Self {
         let state = State {
             segments: Arc::new(segments),
+            counters: HashMap::new(),
             pages: Bounded::new(limits.page_bytes),
             kept: HashMap::new(),
             chunks: Bounded::new(limits.page_bytes / 4),
@@ -77,7 +80,23 @@ impl Resident {
     }
 
     pub(super) fn set_segments(&self, segments: Segments) {
-        self.lock().segments = Arc::new(segments);
+        let mut state = self.lock();
+        state.segments = Arc::new(segments);
+    }
+
+    /// Notes that a segment's counter stands at least at `next`.
+    pub(super) fn advance(&self, segment: &SegmentId, next: u64) {
+        let mut state = self.lock();
+        match state.counters.get_mut(segment) {
+            Some(counter) => *counter = next.max(*counter),
+            None => drop(state.counters.insert(segment.clone(), next)),
+        }
+    }
+
+    /// Returns a segment with its counter as it stands now.
+    pub(super) fn with_counter(&self, segment: &Segment) -> Segment {
+        let counter = self.lock().counters.get(&segment.id).copied().unwrap_or(0);
+        Segment { next_number: segment.next_number.max(counter), ..segment.clone() }
     }
 
     pub(super) fn page(&self, index: &PageIndex) -> Option<Arc<Page>> {

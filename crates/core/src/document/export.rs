@@ -1,0 +1,172 @@
+//! Writing the document.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use super::{PageOut, SCHEMA_VERSION, SegmentOut};
+use crate::{
+    ContextSystem, Page, PageIndex, Result, Segment, Standing,
+    message::detail_text,
+    storage::{ScanQuery, StandingFilter},
+    system::PageView,
+};
+
+const BATCH: usize = 1_000;
+
+/// Returns the whole session as the seed's JSON, resident or not, archived or not.
+pub async fn export(system: &ContextSystem) -> Result<String> {
+    let info = system.info().await?;
+    let segments: Vec<Segment> =
+        system.segments().all().map(|segment| system.with_counter(segment)).collect();
+    let mut pages = BTreeMap::new();
+    for segment in &segments {
+        export_segment(system, segment, &mut pages).await?;
+    }
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        segments: segments.iter().map(segment_out).collect(),
+        pages: Pages(&pages),
+        next_index: segments.iter().map(|segment| segment.next_number).max().unwrap_or(0),
+        created_at: info.created_at.to_string(),
+        updated_at: info.updated_at.to_string(),
+    };
+    Ok(serde_json::to_string_pretty(&document).expect("a document has only string keys"))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    schema_version: u64,
+    segments: Vec<SegmentOut<'a>>,
+    pages: Pages<'a>,
+    next_index: u64,
+    created_at: String,
+    updated_at: String,
+}
+
+/// What is exported of a page.
+struct Exported {
+    view: Option<PageView>,
+    page: Arc<Page>,
+    children: Vec<PageIndex>,
+    messages: Vec<crate::Message>,
+}
+
+async fn export_segment(
+    system: &ContextSystem,
+    segment: &Segment,
+    pages: &mut BTreeMap<(u64, u64), Exported>,
+) -> Result<()> {
+    let mut children: BTreeMap<u64, Vec<(crate::Place, PageIndex)>> = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let query = ScanQuery {
+            segment: segment.id.clone(),
+            standing: StandingFilter::Any,
+            after,
+            limit: BATCH,
+        };
+        let batch = system.storage().scan(system.session(), &query).await?;
+        let done = batch.len() < BATCH;
+        for page in batch.into_iter().map(Arc::new) {
+            after = Some(page.index.number());
+            if let (Some(parent), true) = (&page.parent, page.standing.is_listed()) {
+                let entry = (page.place, page.index.clone());
+                children.entry(parent.number()).or_default().push(entry);
+            }
+            let messages = match page.detail() {
+                Some(detail) => {
+                    let content = system.content(detail.content).await?;
+                    content.messages().map_err(|reason| crate::storage::StorageError::Corrupt {
+                        what: format!("the content of page {}", page.index),
+                        reason,
+                    })?
+                }
+                None => Vec::new(),
+            };
+            // Pages of removed segments and retired pages are in nobody's view.
+            let view = system.reader().page_or_archived(&page.index).await.ok();
+            let key = (segment.ordinal, page.index.number());
+            pages.insert(key, Exported { view, page, children: Vec::new(), messages });
+        }
+        if done {
+            break;
+        }
+    }
+    for (number, mut list) in children {
+        list.sort();
+        if let Some(parent) = pages.get_mut(&(segment.ordinal, number)) {
+            parent.children = list.into_iter().map(|(_, index)| index).collect();
+        }
+    }
+    Ok(())
+}
+
+/// Pages in natural order, written one by one.
+struct Pages<'a>(&'a BTreeMap<(u64, u64), Exported>);
+
+impl Serialize for Pages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for exported in self.0.values() {
+            map.serialize_entry(&exported.page.index, &page_out(exported))?;
+        }
+        map.end()
+    }
+}
+
+fn segment_out(segment: &Segment) -> SegmentOut<'_> {
+    SegmentOut {
+        id: segment.id.as_str(),
+        name: segment.name.as_str(),
+        description: segment.description.as_str(),
+        segment_type: segment.kind.as_str(),
+        permission: segment.permission.as_str(),
+        root_index: segment.root().to_string(),
+        max_capacity: segment.capacity.0,
+        next_index: segment.next_number,
+        owner: segment.owner.as_ref().map(ToString::to_string),
+        removed: segment.removed,
+        created_at: segment.created_at.to_string(),
+        updated_at: segment.updated_at.to_string(),
+    }
+}
+
+fn page_out(exported: &Exported) -> PageOut<'_> {
+    let page: &Page = &exported.page;
+    let detail = page.detail();
+    let text = |_: &crate::Detail| detail_text(&exported.messages);
+    let lifecycle = exported.view.as_ref().map_or("ColdArchived", |view| view.lifecycle.as_str());
+    let visibility = exported.view.as_ref().map_or(page.visibility, |view| view.visibility);
+    PageOut {
+        r#type: page.type_name(),
+        name: page.name.as_str(),
+        description: page.description.as_str(),
+        lifecycle,
+        visibility: visibility.as_str(),
+        parent: page.parent.as_ref().map(ToString::to_string).unwrap_or_default(),
+        place: page.place.0,
+        children: page
+            .is_contents()
+            .then(|| exported.children.iter().map(ToString::to_string).collect()),
+        detail: detail.map(text),
+        messages: detail.map(|_| exported.messages.clone()),
+        message_count: detail.map(|detail| detail.messages),
+        archived: match page.standing {
+            Standing::InTree | Standing::Moved(_) => None,
+            Standing::HotArchived => Some("hot"),
+            Standing::ColdArchived => Some("cold"),
+        },
+        moved_to: match &page.standing {
+            Standing::Moved(to) => Some(to.to_string()),
+            _ => None,
+        },
+        turn: page.turn.as_ref().map(ToString::to_string),
+        author: page.author.to_string(),
+        trust: page.trust.as_str(),
+        sources: page.sources.iter().map(ToString::to_string).collect(),
+        created_at: page.created_at.to_string(),
+        updated_at: page.updated_at.to_string(),
+    }
+}

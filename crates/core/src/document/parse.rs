@@ -1,0 +1,449 @@
+//! Reading the document: ours, or the seed's. All or nothing.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Deserialize;
+
+use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
+use crate::{
+    Actor, Body, Content, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
+    Revision, Role, Segment, SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version,
+    Visibility,
+    message::{Fields, detail_text},
+};
+
+/// A document that was read.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// What is to be loaded.
+    pub plan: LoadPlan,
+    /// What had to be repaired.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a document. `now` stands in for times it does not give.
+pub fn parse(bytes: &[u8], now: Timestamp) -> Result<Parsed> {
+    let document: DocumentIn = serde_json::from_slice(bytes).map_err(fault)?;
+    if document.schema_version.unwrap_or(SCHEMA_VERSION) > SCHEMA_VERSION {
+        return Err(fault(format!(
+            "its schemaVersion is {}, this program knows up to {SCHEMA_VERSION}",
+            document.schema_version.unwrap_or_default()
+        )));
+    }
+    let mut parser = Parser {
+        created_at: document.created_at.unwrap_or(now),
+        updated_at: document.updated_at.or(document.created_at).unwrap_or(now),
+        segments: Vec::new(),
+        pages: BTreeMap::new(),
+        listed: HashMap::new(),
+        warnings: Vec::new(),
+    };
+    for (ordinal, segment) in document.segments.into_iter().enumerate() {
+        parser.segment(ordinal as u64, segment)?;
+    }
+    for (key, raw) in document.pages.iter() {
+        let page: PageIn = raw.read().map_err(|error| fault(format!("page '{key}': {error}")))?;
+        parser.page(key, page)?;
+    }
+    parser.finish(document.next_index)
+}
+
+fn fault(reason: impl ToString) -> Error {
+    Error::InvalidDocument { reason: reason.to_string() }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DocumentIn {
+    schema_version: Option<u64>,
+    segments: Vec<SegmentIn>,
+    #[serde(default)]
+    pages: Fields,
+    next_index: Option<u64>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SegmentIn {
+    id: SegmentId,
+    name: Option<String>,
+    #[serde(default)]
+    description: String,
+    segment_type: Option<Value>,
+    permission: Option<Value>,
+    root_index: Option<String>,
+    #[serde(default)]
+    max_capacity: i64,
+    next_index: Option<u64>,
+    owner: Option<Owner>,
+    #[serde(default)]
+    removed: bool,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageIn {
+    r#type: String,
+    index: Option<String>,
+    name: String,
+    #[serde(default)]
+    description: String,
+    lifecycle: Option<Value>,
+    visibility: Option<Value>,
+    #[serde(default)]
+    parent: String,
+    place: Option<u64>,
+    children: Option<Vec<String>>,
+    detail: Option<String>,
+    messages: Option<Vec<Message>>,
+    archived: Option<Archived>,
+    moved_to: Option<PageIndex>,
+    turn: Option<PageIndex>,
+    author: Option<Actor>,
+    trust: Option<String>,
+    #[serde(default)]
+    sources: Vec<PageIndex>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+}
+
+/// An enum's value: the seed writes some as numbers.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Number(u64),
+    Text(String),
+}
+
+impl Value {
+    fn read<T: std::str::FromStr<Err = Error>>(&self) -> Result<T> {
+        match self {
+            Value::Number(number) => number.to_string().parse(),
+            Value::Text(text) => text.parse(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Archived {
+    Flag(bool),
+    Kind(String),
+}
+
+struct Parser {
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    segments: Vec<Segment>,
+    pages: BTreeMap<PageIndex, LoadPage>,
+    /// Children as their directories list them.
+    listed: HashMap<PageIndex, Vec<PageIndex>>,
+    warnings: Vec<String>,
+}
+
+impl Parser {
+    fn segment(&mut self, ordinal: u64, new: SegmentIn) -> Result<()> {
+        let at = |error: Error| fault(format!("segment '{}': {error}", new.id));
+        if self.segments.iter().any(|segment| segment.id == new.id) {
+            return Err(fault(format!("segment '{}' is given twice", new.id)));
+        }
+        if new.root_index.as_ref().is_some_and(|root| *root != new.id.root().to_string()) {
+            return Err(fault(format!(
+                "the root of segment '{}' must be {}",
+                new.id,
+                new.id.root()
+            )));
+        }
+        let permission = new.permission.as_ref().map(Value::read).transpose().map_err(at)?;
+        let permission: Permission = permission.unwrap_or(Permission::ReadOnly);
+        let kind = new.segment_type.as_ref().map(Value::read).transpose().map_err(at)?;
+        let kind = kind.unwrap_or(match permission {
+            Permission::ReadOnly => SegmentKind::System,
+            Permission::ReadWrite | Permission::SystemManaged => SegmentKind::User,
+        });
+        let capacity = u64::try_from(new.max_capacity)
+            .map_err(|_| fault(format!("segment '{}': maxCapacity is negative", new.id)))?;
+        let name = new.name.as_deref().unwrap_or(new.id.as_str()).parse().map_err(at)?;
+        let description = new.description.parse().map_err(at)?;
+        self.segments.push(Segment {
+            owner: new.owner.or_else(|| Owner::implied_by(&new.id)),
+            id: new.id,
+            name,
+            description,
+            kind,
+            permission,
+            capacity: Tokens(capacity),
+            ordinal,
+            // Settled in `finish`, when all numbers are known; 0 says that none was given.
+            next_number: new.next_index.unwrap_or(0),
+            removed: new.removed,
+            version: Version(1),
+            revision: Revision(0),
+            created_at: new.created_at.unwrap_or(self.created_at),
+            updated_at: new.updated_at.unwrap_or(self.updated_at),
+        });
+        Ok(())
+    }
+
+    fn page(&mut self, key: &str, new: PageIn) -> Result<()> {
+        let at = |error: Error| fault(format!("page '{key}': {error}"));
+        let wrong = |reason: &str| fault(format!("page '{key}': {reason}"));
+        let index: PageIndex = key.parse().map_err(at)?;
+        if new.index.as_ref().is_some_and(|inside| inside != key) {
+            return Err(wrong("the index inside differs from its key"));
+        }
+        let segment = self.segments.iter().find(|segment| segment.id == *index.segment());
+        let segment = segment.ok_or_else(|| wrong("its segment is not listed"))?;
+        let parent = match new.parent.as_str() {
+            "" if index.is_root() => None,
+            "" => Some(segment.root()),
+            _ if index.is_root() => return Err(wrong("a root has no parent")),
+            parent => Some(parent.parse::<PageIndex>().map_err(at)?),
+        };
+        let visibility = new.visibility.as_ref().map(Value::read).transpose().map_err(at)?;
+        let lifecycle = new.lifecycle.as_ref().map(Value::read).transpose().map_err(at)?;
+        let author = new.author.unwrap_or(Actor::System);
+        let messages = messages(&new.messages, new.detail.as_deref(), &author)
+            .map_err(|reason| wrong(reason))?;
+        let body = match (new.r#type.as_str(), &new.children) {
+            ("ContentsPage", _) if new.detail.is_some() || new.messages.is_some() => {
+                return Err(wrong("a ContentsPage has no detail"));
+            }
+            ("DetailPage", Some(children)) if !children.is_empty() => {
+                return Err(wrong("a DetailPage has no children"));
+            }
+            ("ContentsPage", _) => Body::Contents,
+            ("DetailPage", _) => Body::Detail(Content::with_detail(&messages).1),
+            (other, _) => {
+                return Err(wrong(&format!("unknown type '{other}': ContentsPage or DetailPage")));
+            }
+        };
+        let default = if index.is_root() || segment.kind == SegmentKind::System {
+            Visibility::Expanded
+        } else {
+            Visibility::Hidden
+        };
+        let trust = new.trust.as_deref().map(str::parse).transpose().map_err(at)?;
+        let default_trust = match segment.kind {
+            SegmentKind::System => Trust::System,
+            SegmentKind::User | SegmentKind::Tool | SegmentKind::Custom => Trust::User,
+        };
+        let page = Page {
+            index: index.clone(),
+            parent,
+            place: Place(new.place.unwrap_or(u64::MAX)),
+            body,
+            name: new.name.parse().map_err(at)?,
+            description: new.description.parse().map_err(at)?,
+            visibility: visibility.unwrap_or(default),
+            standing: standing(new.archived, new.moved_to, lifecycle).map_err(|r| wrong(r))?,
+            author,
+            trust: trust.unwrap_or(default_trust),
+            sources: new.sources,
+            turn: new.turn,
+            version: Version(1),
+            revision: Revision(0),
+            created_at: new.created_at.unwrap_or(self.created_at),
+            updated_at: new.updated_at.unwrap_or(self.updated_at),
+        };
+        if let Some(children) = new.children {
+            let children = children.iter().map(|child| child.parse::<PageIndex>().map_err(at));
+            self.listed.insert(index.clone(), children.collect::<Result<_>>()?);
+        }
+        if self.pages.insert(index, LoadPage { page, messages }).is_some() {
+            return Err(wrong("it is given twice"));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, next_index: Option<u64>) -> Result<Parsed> {
+        self.add_missing_roots();
+        self.repair_roots()?;
+        self.adopt_listed()?;
+        self.check_parents()?;
+        self.settle_counters(next_index);
+        let pages = self.in_order();
+        let plan = LoadPlan { segments: self.segments, pages };
+        Ok(Parsed { plan, warnings: self.warnings })
+    }
+
+    fn add_missing_roots(&mut self) {
+        for segment in &self.segments {
+            let page = Page {
+                index: segment.root(),
+                parent: None,
+                place: Place(0),
+                body: Body::Contents,
+                name: segment.name.clone(),
+                description: segment.description.clone(),
+                visibility: Visibility::Expanded,
+                standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
+                author: Actor::System,
+                trust: Trust::System,
+                sources: Vec::new(),
+                turn: None,
+                version: Version(1),
+                revision: Revision(0),
+                created_at: segment.created_at,
+                updated_at: segment.updated_at,
+            };
+            let root = LoadPage { page, messages: Vec::new() };
+            self.pages.entry(segment.root()).or_insert(root);
+        }
+    }
+
+    /// What agents are bound by stands, whatever the file says (C04).
+    fn repair_roots(&mut self) -> Result<()> {
+        for segment in self.segments.iter().filter(|segment| !segment.removed) {
+            let index = segment.root();
+            let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) else { continue };
+            if !page.is_contents() {
+                return Err(fault(format!("page '{index}': a root is a ContentsPage")));
+            }
+            if page.standing != Standing::InTree {
+                page.standing = Standing::InTree;
+                self.warnings.push(format!("root {index} was archived; it stands again"));
+            }
+            if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
+                page.visibility = Visibility::Expanded;
+                self.warnings.push(format!("system root {index} was hidden; it is expanded"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory's own list gives its pages their parent, where they name none or the root.
+    fn adopt_listed(&mut self) -> Result<()> {
+        let mut adopted = HashSet::new();
+        for (directory, children) in &self.listed {
+            for child in children {
+                let missing = || fault(format!("page '{directory}': its child {child} is missing"));
+                let page = &mut self.pages.get_mut(child).ok_or_else(missing)?.page;
+                if !adopted.insert(child.clone()) {
+                    return Err(fault(format!("page '{child}' is listed twice")));
+                }
+                if page.parent.as_ref() != Some(directory) {
+                    let at_root = page.parent.as_ref().is_some_and(PageIndex::is_root);
+                    if !at_root || page.parent.is_none() {
+                        return Err(fault(format!(
+                            "page '{child}' names another parent than '{directory}', which lists it"
+                        )));
+                    }
+                    page.parent = Some(directory.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_parents(&self) -> Result<()> {
+        for (index, LoadPage { page, .. }) in &self.pages {
+            let mut visited = HashSet::from([index]);
+            let mut next = page.parent.as_ref();
+            while let Some(parent) = next {
+                let wrong = |reason: &str| Err(fault(format!("page '{index}': {reason}")));
+                if parent.segment() != index.segment() {
+                    return wrong("its parent lies in another segment");
+                }
+                let above = match self.pages.get(parent) {
+                    Some(above) => &above.page,
+                    // What is archived may have lost its parent.
+                    None if page.standing == Standing::ColdArchived => break,
+                    None => return wrong(&format!("its parent {parent} is missing")),
+                };
+                if !above.is_contents() {
+                    return wrong(&format!("its parent {parent} is not a ContentsPage"));
+                }
+                if !visited.insert(parent) {
+                    return wrong("it is its own ancestor");
+                }
+                next = above.parent.as_ref();
+            }
+        }
+        Ok(())
+    }
+
+    /// Each segment continues after the larger of its own numbers and what the document says.
+    fn settle_counters(&mut self, next_index: Option<u64>) {
+        for segment in &mut self.segments {
+            let own = self.pages.keys().filter(|index| *index.segment() == segment.id);
+            let largest = own.map(PageIndex::number).max().unwrap_or(0);
+            let given = match segment.next_number {
+                0 => next_index.map_or(1, |next| next.saturating_add(1)),
+                given => given,
+            };
+            segment.next_number = given.max(largest.saturating_add(1));
+        }
+    }
+
+    /// Returns the pages so that siblings come in order: as listed, what is archived where it stood.
+    fn in_order(&mut self) -> Vec<LoadPage> {
+        let mut siblings: BTreeMap<Option<PageIndex>, Vec<LoadPage>> = BTreeMap::new();
+        for (_, page) in std::mem::take(&mut self.pages) {
+            siblings.entry(page.page.parent.clone()).or_default().push(page);
+        }
+        let mut ordered = Vec::new();
+        for (parent, mut pages) in siblings {
+            let listed = parent.as_ref().and_then(|parent| self.listed.get(parent));
+            let rank: HashMap<&PageIndex, usize> =
+                listed.into_iter().flatten().enumerate().map(|(at, index)| (index, at)).collect();
+            pages.sort_by_key(|page| rank.get(&page.page.index).copied().unwrap_or(usize::MAX));
+            let in_list = pages.partition_point(|page| rank.contains_key(&page.page.index));
+            let mut rest = pages.split_off(in_list);
+            rest.sort_by_key(|page| (page.page.place, page.page.index.number()));
+            for page in rest {
+                let before = |other: &LoadPage| other.page.place <= page.page.place;
+                let at = pages.iter().rposition(before).map_or(0, |at| at + 1);
+                let at = if page.page.place == Place(u64::MAX) { pages.len() } else { at };
+                pages.insert(at, page);
+            }
+            ordered.extend(pages);
+        }
+        ordered
+    }
+}
+
+fn messages(
+    messages: &Option<Vec<Message>>,
+    detail: Option<&str>,
+    author: &Actor,
+) -> std::result::Result<Vec<Message>, &'static str> {
+    match (messages, detail) {
+        (Some(messages), Some(detail)) if detail_text(messages) != detail => {
+            Err("its detail and its messages say different things")
+        }
+        (Some(messages), _) => Ok(messages.clone()),
+        (None, None | Some("")) => Ok(Vec::new()),
+        (None, Some(detail)) => {
+            let role = if *author == Actor::System { Role::System } else { Role::Assistant };
+            Ok(vec![Message { author: author.agent().cloned(), ..Message::text(role, detail) }])
+        }
+    }
+}
+
+fn standing(
+    archived: Option<Archived>,
+    moved_to: Option<PageIndex>,
+    lifecycle: Option<crate::Lifecycle>,
+) -> std::result::Result<Standing, &'static str> {
+    use crate::Lifecycle;
+    match (moved_to, archived, lifecycle) {
+        (Some(to), _, _) => Ok(Standing::Moved(to)),
+        (None, Some(Archived::Kind(kind)), _) => match kind.as_str() {
+            "hot" => Ok(Standing::HotArchived),
+            "cold" => Ok(Standing::ColdArchived),
+            _ => Err("archived is neither hot nor cold"),
+        },
+        (None, Some(Archived::Flag(true)), _) => Ok(Standing::ColdArchived),
+        // The lifecycle of a page below something archived or hidden derives from that.
+        (None, Some(Archived::Flag(false)), _) => Ok(Standing::InTree),
+        (None, None, Some(Lifecycle::ColdArchived)) => Ok(Standing::ColdArchived),
+        (None, None, Some(Lifecycle::HotArchived | Lifecycle::Active) | None) => {
+            Ok(Standing::InTree)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use futures::executor::block_on;
+
+use super::*;
+use crate::*;
+
+/// The sample of the source document, its dots left out.
+const SEED_SAMPLE: &str = r#"{
+  "segments": [
+    {"id": "sys", "name": "System", "rootIndex": "sys-0", "permission": 0, "maxCapacity": 0},
+    {"id": "usr", "name": "User", "rootIndex": "usr-0", "permission": 1, "maxCapacity": 4000}
+  ],
+  "pages": {
+    "sys-0": { "type": "ContentsPage", "name": "System" },
+    "sys-1": { "type": "DetailPage", "name": "System Prompt" },
+    "usr-0": { "type": "ContentsPage", "name": "User" },
+    "usr-1": { "type": "DetailPage", "name": "Chat 1" }
+  },
+  "nextIndex": 5,
+  "createdAt": "2025-02-06T10:00:00Z",
+  "updatedAt": "2025-02-06T10:00:00Z"
+}"#;
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_760_000_000_000)
+}
+
+fn load(text: &str) -> Result<ContextSystem> {
+    let parsed = parse(text.as_bytes(), now())?;
+    let clock = Arc::new(ManualClock::at_millis(1_760_000_000_000));
+    let storage = Arc::new(MemoryStorage::new());
+    let session = "loaded".parse()?;
+    let edit = Edit::Load(Box::new(parsed.plan));
+    block_on(ContextSystem::create_with(storage, session, "test", clock, &edit))
+}
+
+fn refused(text: &str) -> String {
+    let error = parse(text.as_bytes(), now()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    error.to_string()
+}
+
+// B-50, B-51, B-52, C21: the seed's own sample loads, numbers going on after the document's.
+#[test]
+fn the_seeds_sample_loads() {
+    let system = load(SEED_SAMPLE).unwrap();
+    let segments = system.reader().segments();
+    assert_eq!(segments[0].kind, SegmentKind::System);
+    assert_eq!(segments[1].kind, SegmentKind::User);
+    assert_eq!(segments[1].capacity, Tokens(4000));
+    let page = block_on(system.reader().page(&"usr-1".parse().unwrap())).unwrap();
+    assert_eq!(page.page.parent, Some("usr-0".parse().unwrap()));
+    assert_eq!(page.page.created_at.to_string(), "2025-02-06T10:00:00Z");
+    let new = NewDetailPage::new("usr-0".parse().unwrap(), "Next".parse().unwrap(), "x");
+    let made = block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap();
+    assert_eq!(made.pages, ["usr-6".parse().unwrap()]);
+}
+
+// B-49, C21, C25: what is exported loads back to the same export, archive and order included.
+#[test]
+fn export_and_load_round_trip() {
+    let system = load(SEED_SAMPLE).unwrap();
+    let apply = |edit| block_on(system.apply_internal(edit)).unwrap();
+    let page = |index: &str| -> PageIndex { index.parse().unwrap() };
+    let messages = message::wire::parse_messages(
+        r#"[{"role":"user","content":"你好"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{ \"x\":1.0 }"}}]},
+            {"role":"tool","tool_call_id":"a","content":"done"}]"#.as_bytes(),
+    );
+    apply(Edit::AddTurn { segment: "usr".parse().unwrap(), messages: messages.unwrap() });
+    for name in ["a", "b", "c"] {
+        let new = NewDetailPage::new(page("usr-0"), name.parse().unwrap(), "text");
+        apply(Edit::CreateDetailPage(new));
+    }
+    let mut folder = NewContentsPage::new(page("usr-0"), "folder".parse().unwrap());
+    folder.children = vec![page("usr-8"), page("usr-7")];
+    apply(Edit::CreateContentsPage(folder));
+    apply(Edit::RemovePage(page("usr-1")));
+    apply(Edit::ArchivePage(page("usr-9")));
+    apply(Edit::HideDetails(page("usr-6")));
+    let first = block_on(export(&system)).unwrap();
+    system.evict_all();
+    assert_eq!(block_on(export(&system)).unwrap(), first);
+
+    let again = load(&first).unwrap();
+    let second = block_on(export(&again)).unwrap();
+    let comparable = |text: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        for page in value["pages"].as_object_mut().unwrap().values_mut() {
+            page.as_object_mut().unwrap().remove("place");
+        }
+        for field in ["createdAt", "updatedAt"] {
+            value.as_object_mut().unwrap().remove(field);
+        }
+        value
+    };
+    assert_eq!(comparable(&second), comparable(&first));
+    assert!(first.contains(r#""arguments": "{ \"x\":1.0 }""#));
+    block_on(again.apply_internal(Edit::RestorePage { page: page("usr-1"), to: None })).unwrap();
+    let children =
+        block_on(again.reader().children(&page("usr-0"), storage::Order::Forward, None, 10));
+    let names: Vec<String> =
+        children.unwrap().items.iter().map(|child| child.page.index.to_string()).collect();
+    assert_eq!(names, ["usr-1", "usr-6", "usr-9", "usr-10"]);
+}
+
+// C04: a file that hides what agents are bound by is repaired, with a warning.
+#[test]
+fn a_hidden_system_root_is_repaired() {
+    let text = SEED_SAMPLE.replace(
+        r#""name": "System" }"#,
+        r#""name": "System", "visibility": 1, "lifecycle": "ColdArchived" }"#,
+    );
+    let parsed = parse(text.as_bytes(), now()).unwrap();
+    assert_eq!(parsed.warnings.len(), 2);
+    let system = load(&text).unwrap();
+    let root = block_on(system.reader().page(&"sys-0".parse().unwrap())).unwrap();
+    assert_eq!((root.visibility, root.lifecycle), (Visibility::Expanded, Lifecycle::Active));
+}
+
+// C21: unknown values, broken trees and broken JSON are refused whole.
+#[test]
+fn documents_that_cannot_stand_are_refused() {
+    let with = |from: &str, to: &str| refused(&SEED_SAMPLE.replace(from, to));
+    assert!(with(r#""permission": 0"#, r#""permission": 7"#).contains("unknown permission '7'"));
+    assert!(
+        with(r#""type": "DetailPage", "name": "Chat 1""#, r#""type": "Blob", "name": "x""#)
+            .contains("unknown type")
+    );
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "Chat 1", "visibility": "Shown""#)
+            .contains("unknown visibility")
+    );
+    assert!(with(r#""name": "Chat 1""#, r#""name": """#).contains("invalid name"));
+    assert!(with(r#""usr-1""#, r#""usr-01""#).contains("invalid page index"));
+    assert!(with(r#""usr-1""#, r#""pub-1""#).contains("segment is not listed"));
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "x", "parent": "usr-9""#).contains("is missing")
+    );
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "x", "parent": "usr-1""#)
+            .contains("not a ContentsPage")
+    );
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "x", "parent": "sys-0""#)
+            .contains("another segment")
+    );
+    assert!(with(r#""maxCapacity": 4000"#, r#""maxCapacity": -1"#).contains("negative"));
+    assert!(with(r#""id": "usr""#, r#""id": "sys""#).contains("given twice"));
+    assert!(with(r#""rootIndex": "usr-0""#, r#""rootIndex": "usr-1""#).contains("must be usr-0"));
+    assert!(
+        with("{\n  \"segments\"", "{ \"schemaVersion\": 99, \"segments\"")
+            .contains("schemaVersion")
+    );
+    assert!(refused("{").contains("EOF"));
+    assert!(parse(b"\xff{}", now()).is_err());
+}
