@@ -66,6 +66,8 @@ pub struct PageDelta {
     pub after: Option<Page>,
     /// The edit that touched it before this one, also where that took it away.
     pub previous: Option<Revision>,
+    /// The edit whose work `after` is, where an undo brings that back.
+    pub restores: Option<Revision>,
 }
 
 /// A segment before and after.
@@ -75,6 +77,8 @@ pub struct SegmentDelta {
     pub before: Option<Segment>,
     /// As it will be. Its `next_number` is not written: claims and floors advance it.
     pub after: Segment,
+    /// The edit whose work `after` is, where an undo brings that back.
+    pub restores: Option<Revision>,
 }
 
 /// What a view says of a page, before and after.
@@ -241,6 +245,7 @@ impl Change {
             before: delta.before.clone().filter(|_| !self.purge),
             after: delta.after.as_ref().map(|page| page.version),
             previous: delta.previous,
+            restores: delta.restores,
             assigned: delta.assigned_content(),
             purged: self.purge,
         };
@@ -248,6 +253,7 @@ impl Change {
             id: delta.after.id.clone(),
             before: delta.before.clone(),
             after: delta.after.version,
+            restores: delta.restores,
         };
         Inverse {
             pages: self.pages.iter().map(page).collect(),

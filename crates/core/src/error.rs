@@ -219,11 +219,8 @@ pub enum Error {
         segment: SegmentId,
     },
     /// A session that already holds segments was to be loaded into.
-    #[error("session '{session}' is not empty")]
-    SessionNotEmpty {
-        /// The session.
-        session: SessionId,
-    },
+    #[error("the session already holds segments")]
+    SessionNotEmpty,
     /// The page is not at the version the caller expected.
     #[error("page {page} is at version {found}, not {expected}")]
     VersionMismatch {
@@ -312,7 +309,7 @@ impl Error {
             | Error::SystemSideOnly { .. } => ErrorKind::PermissionDenied,
             Error::AlreadyExists { .. }
             | Error::SegmentNotEmpty { .. }
-            | Error::SessionNotEmpty { .. }
+            | Error::SessionNotEmpty
             | Error::VersionMismatch { .. }
             | Error::BuiltUpon { .. }
             | Error::CannotUndo { .. }
@@ -358,7 +355,7 @@ impl Error {
             Error::SystemSideOnly { .. } => "run it without --as",
             Error::AlreadyExists { .. } => "choose another name, or use what exists",
             Error::SegmentNotEmpty { .. } => "say --cascade to send its pages to the archive",
-            Error::SessionNotEmpty { .. } => "load into a new session: --session NAME",
+            Error::SessionNotEmpty => "load into a new session: --session NAME",
             Error::VersionMismatch { page, .. } => {
                 return format!("`page show {page}`, then decide again");
             }

@@ -85,6 +85,9 @@ pub struct PageBefore {
     /// The edit that touched the page before this one: the chain a purge follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Revision>,
+    /// The edit whose work this one, an undo, brought back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<Revision>,
     /// The content this edit newly gave the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned: Option<ContentHash>,
@@ -112,4 +115,7 @@ pub struct SegmentBefore {
     pub before: Option<Segment>,
     /// The version the edit gave it.
     pub after: Version,
+    /// The edit whose work this one, an undo, brought back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<Revision>,
 }

@@ -53,6 +53,8 @@ struct Inner {
     /// Edits that read before they write queue here briefly, by what they touch, so that a hot
     /// session does not become a storm of retries. Appends never wait.
     lanes: Vec<Mutex<()>>,
+    /// Held while segments are read again.
+    reloading: Mutex<()>,
 }
 
 /// What can be set of a context system.
@@ -107,6 +109,7 @@ impl ContextSystem {
             resident: Resident::new(settings.resident, segments),
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
+            reloading: Mutex::new(()),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

@@ -104,6 +104,14 @@ impl View {
         ViewId(Actor::Agent(self.agent.clone()))
     }
 
+    /// Returns where a segment stands in the view's own order; all alike where it has none.
+    pub fn position(&self, id: &SegmentId) -> usize {
+        match &self.mounts {
+            Mounts::Common => 0,
+            Mounts::Listed(ids) => ids.iter().position(|listed| listed == id).unwrap_or(ids.len()),
+        }
+    }
+
     /// Tells whether a segment is mounted.
     pub fn mounts(&self, segment: &Segment) -> bool {
         if segment.removed {

@@ -1,7 +1,7 @@
 //! A change in the making: reads note what they saw, writes lie over what is known.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -157,6 +157,12 @@ impl<'a> Draft<'a> {
         segment.map(|segment| (**segment).clone())
     }
 
+    /// Tells whether a page is what agents are bound by and so always expanded (C04).
+    pub(super) fn is_system_root(&mut self, page: &PageIndex) -> bool {
+        let segment = self.any_segment(page.segment());
+        page.is_root() && segment.is_some_and(|segment| segment.kind == SegmentKind::System)
+    }
+
     pub(super) fn next_ordinal(&self) -> u64 {
         let known = self.known.segments.all().map(|segment| segment.ordinal);
         let new = self.segments.iter().map(|delta| delta.after.ordinal);
@@ -200,6 +206,10 @@ impl<'a> Draft<'a> {
         let mut next = page.parent.clone();
         while let Some(index) = next {
             let Some(ancestor) = self.standing_page(&index)? else { break };
+            // Undo may have tied a knot that is yet to be noticed.
+            if ancestors.iter().any(|above| above.index == ancestor.index) {
+                break;
+            }
             next = ancestor.parent.clone();
             ancestors.push(ancestor);
         }
@@ -268,13 +278,34 @@ impl<'a> Draft<'a> {
         Ok(list.clone())
     }
 
-    /// Returns the largest place under a directory, of whatever standing, as stored.
+    /// Returns the pages listed under a directory, in order, as this draft would leave them.
+    pub(super) fn listed_children(&mut self, parent: &PageIndex) -> Decision<Vec<Arc<Page>>> {
+        let stored = self.children(parent, None)?;
+        let mut children = Vec::with_capacity(stored.pages.len());
+        for child in &stored.pages {
+            children.extend(self.look(&child.index)?);
+        }
+        let arrived = self.pages.iter().filter_map(|delta| delta.after.as_ref());
+        let arrived = arrived.filter(|page| page.parent.as_ref() == Some(parent));
+        for page in arrived {
+            if !stored.pages.iter().any(|child| child.index == page.index) {
+                children.push(Arc::new(page.clone()));
+            }
+        }
+        children.retain(|page| page.standing.is_listed() && page.parent.as_ref() == Some(parent));
+        children.sort_by_key(|page| page.place);
+        Ok(children)
+    }
+
+    /// Returns the largest place under a directory, of whatever standing, as this draft would leave it.
     pub(super) fn last_place(&mut self, parent: &PageIndex) -> Decision<Option<Place>> {
-        let Some(last) = self.known.last_places.get(parent) else {
+        let Some(&last) = self.known.last_places.get(parent) else {
             return Err(Halt::Need(Need::LastPlace(parent.clone())));
         };
-        self.note_list(parent, *last);
-        Ok(*last)
+        self.note_list(parent, last);
+        let here = self.pages.iter().filter_map(|delta| delta.after.as_ref());
+        let here = here.filter(|page| page.parent.as_ref() == Some(parent));
+        Ok(here.map(|page| page.place).max().max(last))
     }
 
     fn note_list(&mut self, parent: &PageIndex, last: Option<Place>) {
@@ -322,8 +353,16 @@ impl<'a> Draft<'a> {
         Ok(system.shown.unwrap_or(page.visibility))
     }
 
-    pub(super) fn views(&self) -> Decision<&'a [(ViewId, Option<PageIndex>)]> {
+    fn stored_views(&self) -> Decision<&'a [(ViewId, Option<PageIndex>)]> {
         self.known.views.as_deref().ok_or(Halt::Need(Need::Views))
+    }
+
+    /// Returns the views that say anything of pages, as this draft would leave them.
+    pub(super) fn views(&self) -> Decision<BTreeSet<ViewId>> {
+        let stored = self.stored_views()?.iter().map(|(view, _)| view);
+        let written = self.levels.iter().map(|delta| &delta.view);
+        let focused = self.focus.iter().map(|delta| &delta.view);
+        Ok(stored.chain(written).chain(focused).cloned().collect())
     }
 
     /// Returns a view's focus, as this draft would leave it.
@@ -331,7 +370,7 @@ impl<'a> Draft<'a> {
         if let Some(delta) = self.focus.iter().find(|delta| delta.view == *view) {
             return Ok(delta.after.clone());
         }
-        let views = self.views()?;
+        let views = self.stored_views()?;
         let focus = views.iter().find(|(id, _)| id == view).and_then(|(_, focus)| focus.clone());
         if !self.basis.focus.iter().any(|(noted, _)| noted == view) {
             self.basis.focus.push((view.clone(), focus.clone()));
@@ -352,8 +391,20 @@ impl<'a> Draft<'a> {
         Ok(value)
     }
 
+    /// Returns the caller's last page of a turn in a segment, as this draft would leave it.
     pub(super) fn last_turn(&self, segment: &SegmentId) -> Decision<Option<Arc<Page>>> {
-        let key = (segment.clone(), self.request.actor.clone());
+        let actor = &self.request.actor;
+        let here = self.pages.iter().filter_map(|delta| delta.after.as_ref()).filter(|page| {
+            page.index.segment() == segment
+                && page.turn.is_some()
+                && page.author == *actor
+                && page.standing.is_listed()
+        });
+        if let Some(page) = here.filter(|page| page.place.0 >= PROVISIONAL).max_by_key(|page| page.place)
+        {
+            return Ok(Some(Arc::new(page.clone())));
+        }
+        let key = (segment.clone(), actor.clone());
         match self.known.last_turns.get(&key) {
             Some(page) => Ok(page.clone()),
             None => Err(Halt::Need(Need::LastTurn(key.0, key.1))),
@@ -436,7 +487,7 @@ impl<'a> Draft<'a> {
         let before = if is_new { None } else { self.page(&index)?.map(|page| (*page).clone()) };
         let previous = before.as_ref().map(|page| page.revision).or(previous);
         self.page_at.insert(index.clone(), self.pages.len());
-        self.pages.push(PageDelta { index, before, after, previous });
+        self.pages.push(PageDelta { index, before, after, previous, restores: None });
         Ok(())
     }
 
@@ -444,7 +495,8 @@ impl<'a> Draft<'a> {
     pub(super) fn put_first_page(&mut self, page: Page) {
         let index = page.index.clone();
         self.page_at.insert(index.clone(), self.pages.len());
-        self.pages.push(PageDelta { index, before: None, after: Some(page), previous: None });
+        let (before, previous, restores) = (None, None, None);
+        self.pages.push(PageDelta { index, before, after: Some(page), previous, restores });
     }
 
     /// Puts a segment that changes: its version goes up and its time is now.
@@ -455,7 +507,21 @@ impl<'a> Draft<'a> {
         let made_here = self.segments.iter_mut().find(|delta| delta.after.id == segment.id);
         match made_here {
             Some(delta) => delta.after = segment,
-            None => self.segments.push(SegmentDelta { before, after: segment }),
+            None => self.segments.push(SegmentDelta { before, after: segment, restores: None }),
+        }
+    }
+
+    /// Notes that a page was given back the state an edit had left it in.
+    pub(super) fn note_restored_page(&mut self, index: &PageIndex, left_by: Option<Revision>) {
+        if let Some(&at) = self.page_at.get(index) {
+            self.pages[at].restores = left_by;
+        }
+    }
+
+    /// Notes that a segment was given back the state an edit had left it in.
+    pub(super) fn note_restored_segment(&mut self, id: &SegmentId, left_by: Option<Revision>) {
+        if let Some(delta) = self.segments.iter_mut().find(|delta| delta.after.id == *id) {
+            delta.restores = left_by;
         }
     }
 

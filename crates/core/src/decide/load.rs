@@ -7,11 +7,7 @@ use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan}
 pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
     draft.system_side_only(Operation::Load)?;
     if !draft.session_is_empty() {
-        return Err(Error::InvalidRequest {
-            reason: "the session already holds segments".to_owned(),
-            hint: "load into a new session: --session NAME",
-        }
-        .into());
+        return Err(Error::SessionNotEmpty.into());
     }
     for segment in &plan.segments {
         draft.floors.push((segment.id.clone(), segment.next_number.max(1)));

@@ -10,9 +10,14 @@ use crate::{
 /// Adds a segment and its root in one edit (C07).
 pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     may_add(draft, new)?;
+    let taken = || Error::AlreadyExists { what: format!("segment {}", new.id) };
     let old = draft.any_segment(&new.id);
     if old.as_ref().is_some_and(|old| !old.removed) {
-        return Err(Error::AlreadyExists { what: format!("segment {}", new.id) }.into());
+        return Err(taken().into());
+    }
+    // The archive of a removed segment would come into view with its name.
+    if old.is_some() && draft.seen_segment(&new.id).is_none() {
+        return Err(taken().into());
     }
     let at = draft.request.at;
     let name = match &new.name {
@@ -25,24 +30,39 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     };
     let segment = Segment {
         id: new.id.clone(),
-        name: name.clone(),
+        name,
         description: new.description.clone(),
         kind: new.kind,
         permission: new.permission,
         capacity: new.capacity,
         owner: added_by.or_else(|| Owner::implied_by(&new.id)),
         ordinal: draft.next_ordinal(),
-        next_number: old.map_or(1, |old| old.next_number.max(1)),
+        next_number: old.as_ref().map_or(1, |old| old.next_number.max(1)),
         removed: false,
         version: Version(1),
         revision: Revision(0),
         created_at: at,
         updated_at: at,
     };
+    if old.is_some() && new.kind == SegmentKind::System {
+        show_root(draft, &segment.root())?;
+    }
     let root = root_page(draft, &segment);
     draft.subjects.push(root.index.clone());
     draft.change_segment(segment);
     draft.change_page(root)
+}
+
+/// Takes back what views hid under this name before it became a system root (C04).
+fn show_root(draft: &mut Draft<'_>, root: &PageIndex) -> Decision {
+    for view in draft.views()? {
+        let mut entry = draft.entry(&view, root)?;
+        if entry.shown == Some(Visibility::Hidden) {
+            entry.shown = None;
+            draft.set_entry(&view, root, entry)?;
+        }
+    }
+    Ok(())
 }
 
 fn may_add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
@@ -136,12 +156,11 @@ pub(super) fn remove(
         }
         .into());
     }
-    for child in listed_children(draft, &segment.root())? {
+    for child in draft.listed_children(&segment.root())? {
         if !cascade {
             return Err(Error::SegmentNotEmpty { segment: id.clone() }.into());
         }
-        let Some(page) = draft.page(&child)? else { continue };
-        draft.change_page(Page { standing: Standing::ColdArchived, ..(*page).clone() })?;
+        draft.change_page(Page { standing: Standing::ColdArchived, ..(*child).clone() })?;
     }
     if let Some(root) = draft.page(&segment.root())? {
         draft.subjects.push(root.index.clone());
@@ -150,16 +169,6 @@ pub(super) fn remove(
     segment.removed = true;
     draft.change_segment(segment);
     Ok(())
-}
-
-/// Returns all pages listed under a directory.
-pub(super) fn listed_children(
-    draft: &mut Draft<'_>,
-    parent: &PageIndex,
-) -> Decision<Vec<PageIndex>> {
-    let list = draft.children(parent, None)?;
-    let listed = list.pages.iter().filter(|page| page.standing.is_listed());
-    Ok(listed.map(|page| page.index.clone()).collect())
 }
 
 fn allowed(draft: &mut Draft<'_>, id: &SegmentId, operation: Operation) -> Decision<Segment> {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Decision, Draft, Halt, draft::Lineage, segments::listed_children};
+use super::{Decision, Draft, Halt, draft::Lineage};
 use crate::{Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version};
 
 /// Moves a page, with all below it, to the end of a directory (C09).
@@ -78,9 +78,8 @@ fn subtree(draft: &mut Draft<'_>, top: &Page) -> Decision<Vec<Page>> {
     while next < pages.len() {
         if pages[next].is_contents() {
             let parent = pages[next].index.clone();
-            for child in listed_children(draft, &parent)? {
-                pages.extend(draft.page(&child)?.map(|page| (*page).clone()));
-            }
+            let children = draft.listed_children(&parent)?;
+            pages.extend(children.iter().map(|child| (**child).clone()));
         }
         next += 1;
     }
@@ -89,13 +88,13 @@ fn subtree(draft: &mut Draft<'_>, top: &Page) -> Decision<Vec<Page>> {
 
 /// Gives the new index what every view says of the old one.
 fn carry_levels(draft: &mut Draft<'_>, old: &PageIndex, new: &PageIndex) -> Decision {
-    for (view, _) in draft.views()? {
-        let entry = draft.entry(view, old)?;
+    for view in draft.views()? {
+        let entry = draft.entry(&view, old)?;
         if entry != LevelEntry::default() {
-            draft.set_new_entry(view, new, entry);
+            draft.set_new_entry(&view, new, entry);
         }
-        if draft.focus(view)?.as_ref() == Some(old) {
-            draft.set_focus(view, Some(new.clone()))?;
+        if draft.focus(&view)?.as_ref() == Some(old) {
+            draft.set_focus(&view, Some(new.clone()))?;
         }
     }
     Ok(())
@@ -215,7 +214,8 @@ pub(super) fn purge(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     draft.purge = true;
     let mut doomed = vec![(*page).clone()];
     while let Some(page) = doomed.pop() {
-        if page.is_contents() {
+        // What a retired directory left behind was moved on, or archived on its own before.
+        if page.is_contents() && !matches!(page.standing, Standing::Moved(_)) {
             let children = draft.children(&page.index, None)?;
             doomed.extend(children.pages.iter().map(|child| (**child).clone()));
         }

@@ -1,12 +1,13 @@
 //! Undo: the inverse of an edit, committed as a new edit.
 //!
-//! An edit can be taken back while everything it touched is still as it left it. Versions decide
-//! that for pages and segments, values for levels, focus and custom state.
+//! An edit can be taken back while everything it touched is still as it left it. For pages and
+//! segments that is so while the edit that last touched them is this one, or undos have brought back
+//! what this one left; for levels, focus and custom state their values decide.
 
 use super::{Decision, Draft, Halt, Subject};
 use crate::{
-    Actor, Error, HistoryEntry, Inverse, Operation, Page, PageBefore, PageIndex, Revision, Segment,
-    SegmentBefore, Standing, UndoneMark,
+    Actor, Error, HistoryEntry, Inverse, LevelDelta, Operation, Page, PageBefore, PageIndex,
+    Revision, Segment, SegmentBefore, Standing, UndoneMark, Visibility,
     permission::{self, AccessLevel},
 };
 
@@ -62,37 +63,70 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
         what: format!("revision {}", entry.revision),
         hint: "`history` shows what was done",
     };
-    let level_only = entry.inverse.pages.is_empty();
-    let level = if level_only { AccessLevel::Read } else { AccessLevel::Write };
-    for page in &entry.pages {
+    let own = entry.actor == Actor::Agent(view.agent.clone());
+    if !own && entry.actor != Actor::System {
+        return Err(missing().into());
+    }
+    let written = entry.inverse.pages.iter().map(|before| (&before.index, AccessLevel::Write));
+    let shown = entry.inverse.levels.iter().map(|delta| (&delta.page, AccessLevel::Read));
+    let named = entry.pages.iter().map(|page| (page, AccessLevel::Read));
+    for (page, level) in written.chain(shown).chain(named) {
         let segment = draft.seen_segment(page.segment()).ok_or_else(missing)?;
-        if entry.actor == Actor::Agent(view.agent.clone()) {
+        if own {
             permission::check_undo(&segment, page, level)?;
         }
     }
     for id in &entry.segments {
         let segment = draft.seen_segment(id).ok_or_else(missing)?;
-        permission::check_segment(&segment, Operation::Undo)?;
-    }
-    match &entry.actor {
-        Actor::Agent(name) if *name == view.agent => Ok(()),
-        Actor::Agent(_) => Err(missing().into()),
-        Actor::System => {
-            let subject = format!("revision {}", entry.revision);
-            Err(Error::Refused { operation: Operation::Undo, subject }.into())
+        if own {
+            permission::check_segment(&segment, Operation::Undo)?;
         }
     }
+    if !own {
+        let subject = format!("revision {}", entry.revision);
+        return Err(Error::Refused { operation: Operation::Undo, subject }.into());
+    }
+    // Putting back that a page was hidden is hiding it.
+    for LevelDelta { page, before, .. } in &entry.inverse.levels {
+        let segment = draft.seen_segment(page.segment()).ok_or_else(missing)?;
+        if before.shown == Some(Visibility::Hidden) {
+            permission::check_page(&segment, page, Operation::HideDetails)?;
+        }
+    }
+    Ok(())
 }
 
-/// Notes in history what this edit undoes, and what it thereby redoes.
+/// Notes in history what this edit undoes, what it thereby redoes, what that undoes, and so on.
 fn mark(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     draft.undoes = Some(entry.revision);
     draft.marks.push(UndoneMark { revision: entry.revision, before: None, undone: true });
-    if let Some(original) = entry.undoes {
-        let before = draft.history(original)?.and_then(|original| original.undone_by);
-        draft.marks.push(UndoneMark { revision: original, before, undone: false });
+    let (mut next, mut undone) = (entry.undoes, false);
+    while let Some(revision) = next {
+        let Some(earlier) = draft.history(revision)? else { break };
+        draft.marks.push(UndoneMark { revision, before: earlier.undone_by, undone });
+        (next, undone) = (earlier.undoes, !undone);
     }
     Ok(())
+}
+
+/// Returns the edit whose work an edit left: itself, or the one it brought back.
+fn origin(
+    draft: &Draft<'_>,
+    mut revision: Revision,
+    restored: &impl Fn(&HistoryEntry) -> Option<Revision>,
+) -> Decision<Revision> {
+    while let Some(earlier) = draft.history(revision)?.and_then(restored) {
+        revision = earlier;
+    }
+    Ok(revision)
+}
+
+/// Finds whose work an entry brought back in a page.
+fn restored_page(index: &PageIndex) -> impl Fn(&HistoryEntry) -> Option<Revision> {
+    move |entry| {
+        let item = entry.inverse.pages.iter().find(|before| before.index == *index);
+        item.and_then(|before| before.restores)
+    }
 }
 
 struct Reverse {
@@ -113,10 +147,14 @@ impl Reverse {
     }
 
     fn segments(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
-        for SegmentBefore { id, before, after } in &inverse.segments {
+        for SegmentBefore { id, before, .. } in &inverse.segments {
             let current = draft.any_segment(id);
             let current = current.ok_or_else(|| self.cannot(format!("segment {id} is gone")))?;
-            if current.version != *after {
+            let restored = |entry: &HistoryEntry| {
+                let item = entry.inverse.segments.iter().find(|before| before.id == *id);
+                item.and_then(|before| before.restores)
+            };
+            if !self.is_as_left(draft, current.revision, &restored)? {
                 return Err(self.built_upon(current.revision, format!("segment {id}")));
             }
             // A segment's row stays, so that its numbers are never used again.
@@ -125,6 +163,7 @@ impl Reverse {
                 None => Segment { removed: true, ..current },
             };
             draft.change_segment(restored);
+            draft.note_restored_segment(id, before.as_ref().map(|before| before.revision));
         }
         Ok(())
     }
@@ -146,8 +185,9 @@ impl Reverse {
     fn page(&self, draft: &mut Draft<'_>, item: &PageBefore) -> Decision {
         let PageBefore { index, before, after, .. } = item;
         let current = draft.page(index)?;
+        let restored = restored_page(index);
         match (&current, after) {
-            (Some(current), Some(after)) if current.version == *after => {}
+            (Some(current), Some(_)) if self.is_as_left(draft, current.revision, &restored)? => {}
             (None, None) => {}
             (Some(current), _) => {
                 return Err(self.built_upon(current.revision, format!("page {index}")));
@@ -160,7 +200,21 @@ impl Reverse {
             updated_at: draft.request.at,
             ..before.clone()
         });
-        draft.put_page(index.clone(), restored, Some(self.source))
+        draft.put_page(index.clone(), restored, Some(self.source))?;
+        draft.note_restored_page(index, before.as_ref().map(|before| before.revision));
+        Ok(())
+    }
+
+    /// Tells whether what an edit gave is what the source left: by the same edit, or by undos that
+    /// brought it back.
+    fn is_as_left(
+        &self,
+        draft: &Draft<'_>,
+        current: Revision,
+        restored: &impl Fn(&HistoryEntry) -> Option<Revision>,
+    ) -> Decision<bool> {
+        let left = |revision| origin(draft, revision, restored);
+        Ok(current == self.source || left(current)? == left(self.source)?)
     }
 
     /// Checks that a page that comes back has a directory to stand in and does not stand in itself.
@@ -175,15 +229,16 @@ impl Reverse {
             let current = above.iter().map(|page| page.revision).max().unwrap_or(itself.revision);
             return Err(self.built_upon(current, format!("where page {parent} stands")));
         }
-        // Both a page and a directory above it may come back from the archive in one undo.
-        let archived = above.iter().find(|ancestor| !ancestor.standing.is_listed());
-        match archived {
-            Some(page) if page.standing == Standing::ColdArchived => {
-                Err(self.built_upon(page.revision, format!("page {}", page.index)))
+        for above in above.iter().filter(|above| !above.standing.is_listed()) {
+            if above.standing != Standing::ColdArchived {
+                return Err(gone());
             }
-            Some(_) => Err(gone()),
-            None => Ok(()),
+            // It may go back to where it was in the archive, but not follow what went there since.
+            if origin(draft, above.revision, &restored_page(&above.index))? >= self.source {
+                return Err(self.built_upon(above.revision, format!("page {}", above.index)));
+            }
         }
+        Ok(())
     }
 
     /// Checks that a page that goes leaves no page behind without a parent.
@@ -206,6 +261,10 @@ impl Reverse {
                 return Err(
                     self.later(draft, Subject::Level(delta.view.clone(), delta.page.clone()))?
                 );
+            }
+            if delta.before.shown == Some(Visibility::Hidden) && draft.is_system_root(&delta.page) {
+                let page = &delta.page;
+                return Err(self.cannot(format!("{page} is now a system root and stays expanded")));
             }
             draft.set_entry(&delta.view, &delta.page, delta.before)?;
         }

@@ -208,7 +208,7 @@ impl Parser {
         let lifecycle = new.lifecycle.as_ref().map(Value::read).transpose().map_err(at)?;
         let author = new.author.unwrap_or(Actor::System);
         let messages = messages(&new.messages, new.detail.as_deref(), &author)
-            .map_err(|reason| wrong(reason))?;
+            .map_err(wrong)?;
         let body = match (new.r#type.as_str(), &new.children) {
             ("ContentsPage", _) if new.detail.is_some() || new.messages.is_some() => {
                 return Err(wrong("a ContentsPage has no detail"));
@@ -240,7 +240,7 @@ impl Parser {
             name: new.name.parse().map_err(at)?,
             description: new.description.parse().map_err(at)?,
             visibility: visibility.unwrap_or(default),
-            standing: standing(new.archived, new.moved_to, lifecycle).map_err(|r| wrong(r))?,
+            standing: standing(new.archived, new.moved_to, lifecycle).map_err(wrong)?,
             author,
             trust: trust.unwrap_or(default_trust),
             sources: new.sources,

@@ -181,7 +181,7 @@ impl PageStore {
         let index = change.subjects[0].clone();
         change.basis.pages.push((index.clone(), before.as_ref().map(|page| page.version)));
         let previous = before.as_ref().map(|page| page.revision);
-        change.pages.push(PageDelta { index, before, after, previous });
+        change.pages.push(PageDelta { index, before, after, previous, restores: None });
         self.storage.commit(&self.session, Commit { create: None, change: Some(change) }).await?;
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::ContextSystem;
 use crate::{
-    Change, ChunkKey, HistoryEntry, Revision,
+    Change, ChunkKey, HistoryEntry, Operation, Revision,
     decide::{Known, Segments},
     storage::{Committed, HistoryQuery, StorageError, StorageResult},
 };
@@ -43,6 +43,11 @@ impl Seen {
         self.take_in(self.upto);
     }
 
+    /// Tells whether nothing later was taken in.
+    fn is_newest(&self, revision: Revision) -> bool {
+        self.upto.max(self.ahead.last().copied().unwrap_or_default()) < revision
+    }
+
     /// Tells whether others have committed what is not known here.
     fn has_foreign_gap(&self) -> bool {
         self.in_flight == 0 && !self.ahead.is_empty()
@@ -78,9 +83,10 @@ impl ContextSystem {
             if !change.segments.is_empty() {
                 self.reload_segments().await?;
             }
-            self.publish_change(change);
+            self.publish_change(change, committed.revision);
+        } else {
+            self.seen().take_in(committed.revision);
         }
-        self.seen().take_in(committed.revision);
         drop(flight);
         let behind = self.seen().has_foreign_gap();
         if behind && self.inner.storage.capabilities().shared {
@@ -89,8 +95,11 @@ impl ContextSystem {
         Ok(())
     }
 
-    fn publish_change(&self, change: Change) {
+    fn publish_change(&self, change: Change, revision: Revision) {
         let resident = &self.inner.resident;
+        // Held throughout: what is put here is older than nothing that was published before.
+        let mut seen = self.seen();
+        let newest = seen.is_newest(revision);
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
         }
@@ -103,15 +112,18 @@ impl ContextSystem {
             {
                 resident.drop_content(&detail.content);
             }
-            resident.publish_page(&delta.index, delta.after.map(Arc::new));
+            resident.publish_page(&delta.index, delta.after.filter(|_| newest).map(Arc::new));
         }
         if change.purge {
             // Earlier contents of a purged page are known only to history.
             resident.clear();
         }
+        seen.take_in(revision);
     }
 
     async fn reload_segments(&self) -> StorageResult<()> {
+        // One after the other, so that an old list never replaces a newer one.
+        let _turn = self.inner.reloading.lock().await;
         let segments = self.inner.storage.segments(&self.inner.session).await?;
         self.inner.resident.set_segments(Segments::new(segments));
         Ok(())
@@ -145,6 +157,10 @@ impl ContextSystem {
     }
 
     fn drop_touched(&self, entry: &HistoryEntry) {
+        if entry.operation == Operation::PurgePage {
+            // Contents of a purged page must not stay here either.
+            self.inner.resident.clear();
+        }
         for before in &entry.inverse.pages {
             self.inner.resident.publish_page(&before.index, None);
         }

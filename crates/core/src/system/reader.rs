@@ -66,7 +66,12 @@ impl<'a> Reader<'a> {
     pub fn segments(&self) -> Vec<Arc<Segment>> {
         let segments = self.system.segments();
         let seen = |segment: &&Arc<Segment>| self.guard.is_none_or(|view| view.mounts(segment));
-        segments.present().filter(seen).cloned().collect()
+        let mut seen: Vec<Arc<Segment>> = segments.present().filter(seen).cloned().collect();
+        if let Some(view) = self.guard {
+            // Stable: what the view does not order stays in display order.
+            seen.sort_by_key(|segment| view.position(&segment.id));
+        }
+        seen
     }
 
     /// Returns a segment in view.
@@ -93,9 +98,12 @@ impl<'a> Reader<'a> {
     }
 
     async fn seen(&self, index: &PageIndex) -> Result<PageView> {
-        let Ok(segment) = self.segment(index.segment()) else {
-            return Err(self.missing(index).await?);
+        // The system side also sees the archive of removed segments.
+        let segment = match self.guard {
+            Some(_) => self.segment(index.segment()).ok(),
+            None => self.system.segments().get(index.segment()).cloned(),
         };
+        let Some(segment) = segment else { return Err(self.missing(index).await?) };
         match self.system.page(index).await? {
             Some(page) if !matches!(page.standing, Standing::Moved(_)) => {
                 self.describe(&segment, page).await
@@ -195,7 +203,7 @@ impl<'a> Reader<'a> {
         Ok(ancestors)
     }
 
-    /// Returns some of a directory's pages in order, from either end.
+    /// Returns some of a directory's pages in order, from either end; it may be in the archive.
     pub async fn children(
         &self,
         index: &PageIndex,
@@ -203,11 +211,12 @@ impl<'a> Reader<'a> {
         after: Option<Place>,
         limit: usize,
     ) -> Result<Listing<PageView>> {
-        let directory = self.page(index).await?.page;
+        let directory = self.page_or_archived(index).await?.page;
         if !directory.is_contents() {
             return Err(Error::NotContentsPage { page: index.clone() });
         }
-        let segment = self.segment(index.segment())?;
+        let missing = || Error::SegmentNotFound { segment: index.segment().clone() };
+        let segment = self.system.segments().get(index.segment()).cloned().ok_or_else(missing)?;
         let limit = limit.min(BATCH);
         let query = ChildQuery {
             parent: index.clone(),
@@ -285,7 +294,10 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Ok(Listing { items, more: false })
+        match &query.after {
+            Some(cursor) if !begun => Err(Error::PageNotFound { page: cursor.clone() }),
+            _ => Ok(Listing { items, more: false }),
+        }
     }
 
     /// Returns the segments to list: the system side also sees the archive of removed ones.

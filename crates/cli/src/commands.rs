@@ -1,0 +1,116 @@
+//! The commands, one file each: `Args` and one function that writes through the printer it is given.
+
+mod completions;
+mod export;
+mod history;
+mod init;
+mod load;
+mod page;
+mod segment;
+mod session;
+mod store;
+mod tour;
+mod turn;
+mod undo;
+
+use clap::Subcommand;
+use contexture_core::{Actor, Error};
+use futures::executor::block_on;
+
+use crate::{args::Cli, error::Result, printer::Printer, settings::Settings};
+
+/// How a command ended that was not stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// As asked.
+    Done,
+    /// It looked, and what it saw is not in order.
+    NotOk,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Tour(tour::Args),
+    Init(init::Args),
+    /// List, make and remove sessions, and set their custom state
+    ///
+    /// A store holds many sessions, each with its own segments, pages, views and history. The other
+    /// commands work on the one that --session names.
+    #[command(subcommand, after_help = "Example:\n  contexture session list")]
+    Session(session::Command),
+    /// Add, list, change and remove segments
+    ///
+    /// A segment is a tree of pages with a kind, a permission that says what agents may do in it, a
+    /// capacity in tokens and its own numbering.
+    #[command(subcommand, after_help = "Example:\n  contexture segment list")]
+    Segment(segment::Command),
+    /// Create, read, change, move and archive pages
+    ///
+    /// A page is a DetailPage, a leaf that holds messages, or a ContentsPage, a directory of pages. Its
+    /// index is its segment and a number that is never used again, such as usr-3; the root of a
+    /// segment is number 0. Remove archives; purge destroys.
+    #[command(subcommand, after_help = "Example:\n  contexture page tree")]
+    Page(page::Command),
+    /// Write turns of a conversation as pages
+    ///
+    /// A turn is a user message and all that follows until the next.
+    #[command(subcommand, after_help = "Example:\n  contexture turn add --user 'What is 6 x 7?'")]
+    Turn(turn::Command),
+    History(history::Args),
+    Undo(undo::Args),
+    Export(export::Args),
+    Load(load::Args),
+    /// Look after the store itself
+    #[command(subcommand, after_help = "Example:\n  contexture store check")]
+    Store(store::Command),
+    Completions(completions::Args),
+}
+
+impl Command {
+    /// Names the command if it belongs to the system side: agents are refused before anything opens.
+    fn system_side_only(&self) -> Option<String> {
+        match self {
+            Command::Tour(_) => Some("'tour'".to_owned()),
+            Command::Init(_) => Some("'init'".to_owned()),
+            Command::Session(_) => Some("'session'".to_owned()),
+            Command::Export(_) => Some("'export'".to_owned()),
+            Command::Load(_) => Some("'load'".to_owned()),
+            Command::Store(_) => Some("'store'".to_owned()),
+            Command::Page(page) => page.system_side_only(),
+            Command::Segment(_)
+            | Command::Turn(_)
+            | Command::History(_)
+            | Command::Undo(_)
+            | Command::Completions(_) => None,
+        }
+    }
+}
+
+/// Runs a command.
+pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
+    let Cli { global, command } = cli;
+    let caller = match &global.agent {
+        Some(name) => Actor::Agent(name.parse()?),
+        None => Actor::System,
+    };
+    let refused = command.system_side_only().filter(|_| caller != Actor::System);
+    if let Some(what) = refused {
+        return Err(Error::SystemSideOnly { what }.into());
+    }
+    let settings = || Settings::resolve(&global, caller);
+    match command {
+        // These use no store, or one of their own.
+        Command::Tour(args) => tour::run(&args, printer),
+        Command::Completions(args) => completions::run(&args, printer),
+        Command::Init(args) => block_on(init::run(args, &settings()?, printer)),
+        Command::Session(command) => block_on(session::run(command, &settings()?, printer)),
+        Command::Segment(command) => block_on(segment::run(command, &settings()?, printer)),
+        Command::Page(command) => block_on(page::run(command, &settings()?, printer)),
+        Command::Turn(command) => block_on(turn::run(command, &settings()?, printer)),
+        Command::History(args) => block_on(history::run(args, &settings()?, printer)),
+        Command::Undo(args) => block_on(undo::run(args, &settings()?, printer)),
+        Command::Export(args) => block_on(export::run(args, &settings()?, printer)),
+        Command::Load(args) => block_on(load::run(args, &settings()?, printer)),
+        Command::Store(command) => block_on(store::run(command, &settings()?, printer)),
+    }
+}

@@ -1,0 +1,21 @@
+//! `contexture export`
+
+use contexture_core::document;
+
+use super::Status;
+use crate::{context::Caller, error::Result, printer::Printer, settings::Settings};
+
+/// Print the whole session as one JSON document
+///
+/// Segments and pages with their messages, the archive included; no history and no views. `load`
+/// reads it back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  contexture export > session.json")]
+pub(crate) struct Args {}
+
+pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let document = document::export(caller.system()).await?;
+    printer.line(document.trim_end())?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,26 @@
+//! The commands that act on one page and print it: expand, hide, pin, unpin, focus, archive, remove.
+
+use contexture_core::{Edit, PageIndex};
+
+use crate::{
+    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The page, such as usr-3
+    #[arg(value_name = "INDEX")]
+    index: String,
+}
+
+pub(crate) async fn run(
+    edit: fn(PageIndex) -> Edit,
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let outcome = caller.apply(edit(caller.index(&args.index)?)).await?;
+    let seen = caller.changed_page(&outcome).await?;
+    super::print(&caller, &seen, printer).await
+}

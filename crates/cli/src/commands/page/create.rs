@@ -1,0 +1,80 @@
+//! `contexture page create`
+
+use std::path::PathBuf;
+
+use contexture_core::{Description, Edit, NewContentsPage, NewDetailPage, PageName, Visibility};
+
+use crate::{
+    commands::Status, context::Caller, error::Result, input, printer::Printer, settings::Settings,
+};
+
+/// Create a page at the end of a directory
+///
+/// A DetailPage holds a text; with --contents a ContentsPage is made, a directory that may adopt
+/// pages of its segment. New pages are hidden, except in segments of kind system.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture page create --parent usr-0 --name Plan --detail '1. read 2. think'
+  contexture page create --contents --parent usr-0 --name Drafts --child usr-1")]
+pub(crate) struct Args {
+    /// The directory it goes to the end of
+    #[arg(long, value_name = "INDEX")]
+    parent: String,
+    /// What it is called: 1 to 200 characters
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    name: String,
+    /// What it is about, up to 2,000 characters
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+    /// Its text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["detail_file", "contents"])]
+    detail: Option<String>,
+    /// A file with its text; - reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "contents")]
+    detail_file: Option<PathBuf>,
+    /// Show it in full by default
+    #[arg(long)]
+    expanded: bool,
+    /// Make a directory
+    #[arg(long)]
+    contents: bool,
+    /// A page the directory adopts; may be given several times, and the order is kept
+    #[arg(long, value_name = "INDEX", requires = "contents")]
+    child: Vec<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let name: PageName = args.name.parse()?;
+    let description: Description = args.description.as_deref().unwrap_or_default().parse()?;
+    let visibility = args.expanded.then_some(Visibility::Expanded);
+    let detail = match &args.detail_file {
+        Some(file) => input::text(file)?,
+        None => args.detail.unwrap_or_default(),
+    };
+    let caller = Caller::open(settings).await?;
+    let parent = caller.index(&args.parent)?;
+    let edit = if args.contents {
+        let children = args.child.iter().map(|child| caller.index(child)).collect::<Result<_>>()?;
+        Edit::CreateContentsPage(NewContentsPage {
+            description,
+            visibility,
+            children,
+            ..NewContentsPage::new(parent, name)
+        })
+    } else {
+        Edit::CreateDetailPage(NewDetailPage {
+            description,
+            visibility,
+            ..NewDetailPage::new(parent, name, detail)
+        })
+    };
+    let outcome = caller.apply(edit).await?;
+    let seen = caller.changed_page(&outcome).await?;
+    super::print(&caller, &seen, printer).await
+}

@@ -1,0 +1,34 @@
+//! `contexture page find`
+
+use super::list;
+use crate::{
+    args::ListArgs, commands::Status, context::Caller, error::Result, printer::Printer,
+    settings::Settings,
+};
+
+/// Find pages by a text in their name or description, whatever the case
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  contexture page create --parent usr-0 --name 'A plan' && contexture page find plan")]
+pub(crate) struct Args {
+    /// The text to look for
+    #[arg(value_name = "QUERY")]
+    query: String,
+    /// Look in the archive instead of the tree
+    #[arg(long)]
+    archived: bool,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let listing = list::query(&caller, &args.list, args.archived, Some(args.query)).await?;
+    let next = list::next(&listing);
+    super::print_list(&caller, &listing.items, next, printer).await
+}

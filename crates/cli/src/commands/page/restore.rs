@@ -1,0 +1,38 @@
+//! `contexture page restore`
+
+use contexture_core::Edit;
+
+use crate::{
+    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
+};
+
+/// Bring a page back from the archive, with all below it
+///
+/// It keeps its index and returns to its old place; if its directory is gone, to the end of the
+/// segment's root. If its segment is gone, say where to with --to, and it gets a new index.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  contexture page create --parent usr-0 --name Plan && contexture page remove usr-1 \\
+    && contexture page restore usr-1")]
+pub(crate) struct Args {
+    /// The page, such as usr-3
+    #[arg(value_name = "INDEX")]
+    index: String,
+    /// The directory it goes to the end of, instead of its old place
+    #[arg(long, value_name = "INDEX")]
+    to: Option<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let page = caller.index(&args.index)?;
+    let to = args.to.as_deref().map(|to| caller.index(to)).transpose()?;
+    let outcome = caller.apply(Edit::RestorePage { page, to }).await?;
+    let seen = caller.changed_page(&outcome).await?;
+    super::print(&caller, &seen, printer).await
+}

@@ -1,0 +1,108 @@
+//! `contexture page show`
+
+use contexture_core::system::PageView;
+
+use crate::{
+    commands::Status,
+    context::Caller,
+    error::Result,
+    harmless,
+    json::{BodyObject, PageObject},
+    lines,
+    printer::Printer,
+    settings::Settings,
+};
+
+/// Show one page with its text or its children
+///
+/// Visibility, level, lifecycle and pin are shown as your view has them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  contexture page show usr-0")]
+pub(crate) struct Args {
+    /// The page, such as usr-3
+    #[arg(value_name = "INDEX")]
+    index: String,
+    /// Show it also when it is in the archive
+    #[arg(long)]
+    archived: bool,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let index = caller.index(&args.index)?;
+    let seen = if args.archived {
+        caller.reader().page_or_archived(&index).await?
+    } else {
+        caller.reader().page(&index).await?
+    };
+    let object = PageObject::read(&caller, &seen).await?;
+    if printer.is_json() {
+        printer.json(&object)?;
+    } else {
+        print_page(&seen, &object, printer)?;
+    }
+    Ok(Status::Done)
+}
+
+fn print_page(seen: &PageView, object: &PageObject, printer: &mut Printer<'_>) -> Result<()> {
+    let paint = printer.paint();
+    let page = &seen.page;
+    let name = harmless::line(page.name.as_str());
+    printer.line(format_args!("{}  {}", paint.id(&page.index), paint.strong(name)))?;
+    if !page.description.is_empty() {
+        printer.line(harmless::text(page.description.as_str()))?;
+    }
+    for (label, fact) in facts(seen, object) {
+        printer.line(format_args!("{} {fact}", paint.dim(format!("{label:9}"))))?;
+    }
+    match &object.body {
+        BodyObject::Detail { detail, .. } if detail.is_empty() => Ok(()),
+        BodyObject::Detail { detail, .. } => {
+            printer.line("")?;
+            printer.line(harmless::text(detail).trim_end_matches('\n'))
+        }
+        BodyObject::Contents { .. } => Ok(()),
+    }
+}
+
+fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
+    let page = &seen.page;
+    let mut standing = vec![
+        seen.lifecycle.to_string(),
+        seen.visibility.to_string(),
+        seen.level.as_str().to_owned(),
+    ];
+    standing.extend(seen.pinned.then(|| "pinned".to_owned()));
+    let mut facts = vec![("type", page.type_name().to_owned()), ("standing", standing.join(", "))];
+    facts.extend(page.parent.as_ref().map(|parent| ("parent", parent.to_string())));
+    facts.extend(page.turn.as_ref().map(|turn| ("turn", turn.to_string())));
+    facts.push(("author", format!("{}, trust {}", page.author, page.trust)));
+    if !page.sources.is_empty() {
+        facts.push(("sources", join(&page.sources)));
+    }
+    let (created, updated) = (lines::time(page.created_at), lines::time(page.updated_at));
+    facts.push(("version", format!("{} of {updated}, created {created}", page.version)));
+    match &object.body {
+        BodyObject::Detail { message_count, .. } => {
+            facts.push(("messages", message_count.to_string()));
+        }
+        BodyObject::Contents { children, child_count } => {
+            const FEW: usize = 20;
+            let mut named = join(&children[..children.len().min(FEW)]);
+            if *child_count > FEW as u64 {
+                named.push_str(&format!(" … ({child_count} in all)"));
+            }
+            let none = children.is_empty();
+            facts.push(("children", if none { "none".to_owned() } else { named }));
+        }
+    }
+    facts
+}
+
+fn join(indices: &[contexture_core::PageIndex]) -> String {
+    indices.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

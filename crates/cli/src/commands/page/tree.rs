@@ -1,0 +1,70 @@
+//! `contexture page tree`
+
+use crate::{
+    commands::Status,
+    context::Caller,
+    error::Result,
+    json::ListObject,
+    printer::Printer,
+    settings::Settings,
+    tree::{Bounds, Branch, TreeObject},
+};
+
+/// How many pages are drawn in all.
+const PAGES: usize = 2_000;
+
+/// Draw the tree of pages: everything you see, or what lies below one page
+///
+/// Directories end in a slash. Of a large directory the first pages are drawn and the rest counted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture page tree
+  contexture page tree usr-0 --limit 10")]
+pub(crate) struct Args {
+    /// The page at the top; by default the root of every segment
+    #[arg(value_name = "INDEX")]
+    index: Option<String>,
+    /// Draw at most this many pages of one directory
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// Draw directories within directories this far down
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    depth: u16,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let caller = Caller::open(settings).await?;
+    let mut bounds = Bounds { children: args.limit.into(), depth: args.depth.into(), pages: PAGES };
+    let tops = match &args.index {
+        Some(index) => vec![caller.index(index)?],
+        None => caller.reader().segments().iter().map(|segment| segment.root()).collect(),
+    };
+    let mut branches = Vec::with_capacity(tops.len());
+    for top in tops {
+        let seen = caller.reader().page(&top).await?;
+        branches.push(Branch::grow(&caller, seen, &mut bounds).await?);
+    }
+    if !printer.is_json() {
+        let paint = printer.paint();
+        for line in branches.iter().flat_map(|branch| branch.draw(paint)) {
+            printer.line(line)?;
+        }
+        return Ok(Status::Done);
+    }
+    let mut items = Vec::with_capacity(branches.len());
+    for branch in &branches {
+        items.push(TreeObject::read(&caller, branch).await?);
+    }
+    match (&args.index, items.as_slice()) {
+        (Some(_), [only]) => printer.json(only)?,
+        _ => printer.json(&ListObject { items, next: None })?,
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,60 @@
+//! `contexture segment add`
+
+use contexture_core::{Edit, NewSegment, SegmentId, Tokens};
+
+use super::{KINDS, PERMISSIONS};
+use crate::{
+    args::Suggested, commands::Status, context::Caller, error::Result, printer::Printer,
+    settings::Settings,
+};
+
+/// Add a segment with its root page
+///
+/// A segment is a tree of pages with its own numbering: the root of `notes` is notes-0, its first
+/// page notes-1. What agents may do in it is its permission: read-only, read-write or
+/// system-managed. Segments called agent-NAME, prompt-NAME and group-NAME are seen by their owner
+/// only.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  contexture segment add notes --kind custom --permission read-write --name 'My notes'")]
+pub(crate) struct Args {
+    /// Its id: letters, digits and _, joined by single dashes
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What it is for
+    #[arg(long, value_name = "KIND", value_parser = Suggested(KINDS))]
+    kind: String,
+    /// What agents may do in it
+    #[arg(long, value_name = "PERMISSION", value_parser = Suggested(PERMISSIONS))]
+    permission: String,
+    /// How many tokens it may take in a window; 0 is unlimited
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    capacity: Option<String>,
+    /// What it is called; its id when not given
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    name: Option<String>,
+    /// What it is about
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let id: SegmentId = args.id.parse()?;
+    let new = NewSegment {
+        id: id.clone(),
+        name: args.name.as_deref().map(str::parse).transpose()?,
+        description: args.description.as_deref().unwrap_or_default().parse()?,
+        kind: args.kind.parse()?,
+        permission: args.permission.parse()?,
+        capacity: args.capacity.as_deref().map_or(Ok(Tokens(0)), super::capacity)?,
+    };
+    let caller = Caller::open(settings).await?;
+    caller.apply(Edit::AddSegment(new)).await?;
+    let segment = caller.reader().segment(&id)?;
+    super::print(&segment, printer)
+}

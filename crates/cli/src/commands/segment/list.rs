@@ -1,0 +1,53 @@
+//! `contexture segment list`
+
+use contexture_core::SegmentId;
+
+use crate::{
+    args::ListArgs,
+    commands::Status,
+    context::Caller,
+    error::Result,
+    json::{ListObject, SegmentObject},
+    lines,
+    printer::Printer,
+    settings::Settings,
+};
+
+/// List the segments you see, in order
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  contexture --as helper segment list")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let after: Option<SegmentId> = args.list.cursor.as_deref().map(str::parse).transpose()?;
+    let caller = Caller::open(settings).await?;
+    let all = caller.reader().segments();
+    let begin = match after {
+        None => 0,
+        Some(after) => {
+            caller.reader().segment(&after)?;
+            all.iter().position(|segment| segment.id == after).map_or(all.len(), |at| at + 1)
+        }
+    };
+    let limit = args.list.limit();
+    let segments: Vec<_> = all.iter().skip(begin).take(limit).map(|segment| &**segment).collect();
+    let more = begin + segments.len() < all.len();
+    let next = segments.last().filter(|_| more).map(|segment| segment.id.to_string());
+    if printer.is_json() {
+        let items = segments.into_iter().map(SegmentObject::from).collect();
+        printer.json(&ListObject { items, next })?;
+        return Ok(Status::Done);
+    }
+    for line in lines::segments(printer.paint(), segments) {
+        printer.line(line)?;
+    }
+    printer.more(next.as_deref())?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,37 @@
+//! `contexture session remove`
+
+use contexture_core::{Error, SessionId};
+use serde_json::json;
+
+use crate::{commands::Status, error::Result, printer::Printer, settings::Settings, store::Access};
+
+/// Destroy a session with all it holds, for good
+///
+/// There is no undo for this one: export it first if in doubt.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  contexture session create scratch && contexture session remove scratch")]
+pub(crate) struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let session: SessionId = args.name.parse()?;
+    let storage = settings.store.open(Access::Existing)?;
+    if !storage.remove_session(&session).await? {
+        return Err(Error::SessionNotFound { session }.into());
+    }
+    if printer.is_json() {
+        printer.json(&json!({ "removed": session.as_str() }))?;
+    } else {
+        printer.line(format_args!("session {session} removed for good"))?;
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,45 @@
+//! `contexture turn …`
+
+mod add;
+mod extend;
+
+use clap::Subcommand;
+use contexture_core::system::Outcome;
+use serde_json::json;
+
+use super::Status;
+use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
+
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub(crate) enum Command {
+    Add(add::Args),
+    Extend(extend::Args),
+}
+
+pub(crate) async fn run(
+    command: Command,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    match command {
+        Command::Add(args) => add::run(args, settings, printer).await,
+        Command::Extend(args) => extend::run(args, settings, printer).await,
+    }
+}
+
+/// Prints the pages that were made or extended.
+async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
+    if printer.is_json() {
+        printer.json(&json!({ "pages": outcome.pages }))?;
+        return Ok(Status::Done);
+    }
+    let mut pages = Vec::with_capacity(outcome.pages.len());
+    for index in &outcome.pages {
+        pages.push(caller.reader().page_or_archived(index).await?);
+    }
+    for line in lines::pages(printer.paint(), &pages) {
+        printer.line(line)?;
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,44 @@
+//! `contexture undo`
+
+use contexture_core::Edit;
+
+use super::{Status, history};
+use crate::{
+    context::Caller, error::Result, json::UndoObject, lines, printer::Printer, settings::Settings,
+};
+
+/// Take back your own newest edit, or the one named
+///
+/// The inverse is a new edit, so nothing vanishes from the history; undoing an undo does the edit
+/// again. An edit that a later one built upon is a conflict. A purge cannot be taken back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture page create --parent usr-0 --name Plan --detail '1. read' && contexture undo
+  contexture undo 3")]
+pub(crate) struct Args {
+    /// The edit to take back, by its number in `history`
+    #[arg(value_name = "REVISION")]
+    revision: Option<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let revision = args.revision.as_deref().map(history::revision).transpose()?;
+    let caller = Caller::open(settings).await?;
+    let outcome = caller.apply(Edit::Undo { revision }).await?;
+    if printer.is_json() {
+        printer.json(&UndoObject::from(&outcome))?;
+        return Ok(Status::Done);
+    }
+    let undone = outcome.undone.map(|revision| revision.to_string()).unwrap_or_default();
+    let pages = lines::indices(printer.paint(), &outcome.pages);
+    printer.line(lines::join([
+        format!("revision {undone} undone by revision {}", outcome.revision),
+        pages,
+    ]))?;
+    Ok(Status::Done)
+}

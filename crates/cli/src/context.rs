@@ -1,0 +1,103 @@
+//! What a command works on: an opened session, and on whose behalf.
+
+use std::sync::Arc;
+
+use contexture_core::{
+    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, SegmentId, View,
+    system::{Outcome, PageView, Reader},
+};
+use contexture_storage::SystemClock;
+
+use crate::{
+    error::{Result, Stop},
+    settings::Settings,
+    store::{Access, StoreUrl},
+};
+
+/// An opened session with the one who asks: the system side unchecked, an agent through its proxy.
+pub(crate) enum Caller {
+    /// The system side.
+    System(ContextSystem),
+    /// An agent, and the session its proxy stands before.
+    Agent(ContextSystem, AgentContext),
+}
+
+impl Caller {
+    /// Opens the session the settings name; it must exist.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self> {
+        let storage = settings.store.open(Access::Existing)?;
+        let session = settings.session.clone();
+        let opened = ContextSystem::open(storage, session, Arc::new(SystemClock)).await;
+        let system = opened.map_err(|error| not_opened(error, settings))?;
+        Ok(match &settings.caller {
+            Actor::System => Caller::System(system),
+            Actor::Agent(name) => {
+                let agent = AgentContext::new(system.clone(), View::common(name.clone()));
+                Caller::Agent(system, agent)
+            }
+        })
+    }
+
+    /// Returns the session, to read what a page already seen refers to.
+    pub(crate) fn system(&self) -> &ContextSystem {
+        match self {
+            Caller::System(system) | Caller::Agent(system, _) => system,
+        }
+    }
+
+    /// Answers questions as far as the caller may see.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        match self {
+            Caller::System(system) => system.reader(),
+            Caller::Agent(_, agent) => agent.reader(),
+        }
+    }
+
+    /// Makes an edit, as far as the caller may.
+    pub(crate) async fn apply(&self, edit: Edit) -> Result<Outcome> {
+        Ok(match self {
+            Caller::System(system) => system.apply_internal(edit).await?,
+            Caller::Agent(_, agent) => agent.apply(edit).await?,
+        })
+    }
+
+    /// Reads an index; a bare number needs a view with exactly one segment (C02).
+    pub(crate) fn index(&self, text: &str) -> Result<PageIndex> {
+        let segments = self.reader().segments();
+        let only = match segments.as_slice() {
+            [only] => Some(&only.id),
+            _ => None,
+        };
+        Ok(PageIndex::parse_within(text, only)?)
+    }
+
+    /// Returns the segment turns go to: the one named, or where the caller writes.
+    pub(crate) fn turn_segment(&self, named: Option<&str>) -> Result<SegmentId> {
+        match (named, self) {
+            (Some(named), _) => Ok(named.parse()?),
+            (None, Caller::Agent(_, agent)) => Ok(agent.view().writes_to.clone()),
+            (None, Caller::System(_)) => Ok("usr".parse()?),
+        }
+    }
+
+    /// Returns the page an edit was about, wherever it now stands.
+    pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<PageView> {
+        let missing = || {
+            Stop::failed(
+                ErrorKind::NotFound,
+                "the edit was made, but names no page",
+                "this is a defect: please report it",
+            )
+        };
+        let index = outcome.pages.first().ok_or_else(missing)?;
+        Ok(self.reader().page_or_archived(index).await?)
+    }
+}
+
+fn not_opened(error: Error, settings: &Settings) -> Stop {
+    if settings.store == StoreUrl::Memory && error.kind() == ErrorKind::NotFound {
+        let hint = "memory: lives as long as one command; use sqlite:PATH to keep a session";
+        return Stop::failed(error.kind(), error.to_string(), hint);
+    }
+    error.into()
+}

@@ -1,0 +1,242 @@
+//! The objects that `--json` prints, in the words and the order of the documentation.
+
+use contexture_core::{
+    Actor, Content, HistoryEntry, Level, Lifecycle, Operation, Owner, Page, PageIndex, Permission,
+    Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version, ViewId,
+    Visibility,
+    message::detail_text,
+    storage::{ChildQuery, Order, SessionInfo, StandingFilter, StorageError},
+    system::{Outcome, PageView},
+};
+use serde::Serialize;
+
+use crate::{context::Caller, error::Result};
+
+/// How many children a page object names.
+const CHILDREN_NAMED: usize = 1_000;
+
+/// Some of a list, and where it goes on.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListObject<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) next: Option<String>,
+}
+
+/// A page as the caller's view has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageObject<C = PageIndex> {
+    pub(crate) index: PageIndex,
+    r#type: &'static str,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    lifecycle: Lifecycle,
+    visibility: Visibility,
+    level: Level,
+    /// Empty for a root (P-07).
+    parent: String,
+    #[serde(flatten)]
+    pub(crate) body: BodyObject<C>,
+    turn: Option<PageIndex>,
+    pinned: bool,
+    version: Version,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    author: Actor,
+    trust: Trust,
+    sources: Vec<PageIndex>,
+}
+
+/// What a page holds.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum BodyObject<C> {
+    #[serde(rename_all = "camelCase")]
+    Contents { children: Vec<C>, child_count: u64 },
+    #[serde(rename_all = "camelCase")]
+    Detail { detail: String, message_count: u32 },
+}
+
+impl<C> PageObject<C> {
+    /// Puts a page and what it holds into one object.
+    pub(crate) fn new(seen: &PageView, body: BodyObject<C>) -> Self {
+        let page = &seen.page;
+        Self {
+            index: page.index.clone(),
+            r#type: page.type_name(),
+            name: page.name.to_string(),
+            description: page.description.to_string(),
+            lifecycle: seen.lifecycle,
+            visibility: seen.visibility,
+            level: seen.level,
+            parent: page.parent.as_ref().map(PageIndex::to_string).unwrap_or_default(),
+            body,
+            turn: page.turn.clone(),
+            pinned: seen.pinned,
+            version: page.version,
+            created_at: page.created_at,
+            updated_at: page.updated_at,
+            author: page.author.clone(),
+            trust: page.trust,
+            sources: page.sources.clone(),
+        }
+    }
+}
+
+impl PageObject {
+    /// Reads what a page holds, as far as the object tells it.
+    pub(crate) async fn read(caller: &Caller, seen: &PageView) -> Result<Self> {
+        let body = match detail(caller, &seen.page).await? {
+            Some(body) => body,
+            None => children(caller, &seen.page.index).await?,
+        };
+        Ok(Self::new(seen, body))
+    }
+
+    /// Reads a list of pages.
+    pub(crate) async fn read_all(caller: &Caller, seen: &[PageView]) -> Result<Vec<Self>> {
+        let mut objects = Vec::with_capacity(seen.len());
+        for seen in seen {
+            objects.push(Self::read(caller, seen).await?);
+        }
+        Ok(objects)
+    }
+}
+
+/// Reads the text of a page the caller sees; none for a directory.
+pub(crate) async fn detail<C>(caller: &Caller, page: &Page) -> Result<Option<BodyObject<C>>> {
+    let Some(detail) = page.detail() else { return Ok(None) };
+    let mut contents = caller.system().storage().contents(&[detail.content]).await?;
+    let corrupt = |reason: String| {
+        let what = format!("the content of page {}", page.index);
+        StorageError::Corrupt { what, reason }
+    };
+    let content: Content =
+        contents.pop().flatten().ok_or_else(|| corrupt("it is missing".to_owned()))?;
+    let messages = content.messages().map_err(corrupt)?;
+    let detail =
+        BodyObject::Detail { detail: detail_text(&messages), message_count: detail.messages };
+    Ok(Some(detail))
+}
+
+/// Lists the children of a directory the caller sees: they lie in the same segment, so it sees them.
+async fn children(caller: &Caller, index: &PageIndex) -> Result<BodyObject<PageIndex>> {
+    let (storage, session) = (caller.system().storage(), caller.system().session());
+    let query = ChildQuery {
+        parent: index.clone(),
+        standing: StandingFilter::Listed,
+        order: Order::Forward,
+        after: None,
+        limit: CHILDREN_NAMED,
+    };
+    let pages = storage.children(session, &query).await?;
+    let child_count = if pages.len() < CHILDREN_NAMED {
+        pages.len() as u64
+    } else {
+        storage.child_count(session, index).await?
+    };
+    let children = pages.into_iter().map(|page| page.index).collect();
+    Ok(BodyObject::Contents { children, child_count })
+}
+
+/// A segment.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SegmentObject {
+    id: SegmentId,
+    name: String,
+    description: String,
+    segment_type: SegmentKind,
+    permission: Permission,
+    root_index: PageIndex,
+    max_capacity: Tokens,
+    next_index: u64,
+    owner: Option<Owner>,
+}
+
+impl From<&Segment> for SegmentObject {
+    fn from(segment: &Segment) -> Self {
+        Self {
+            id: segment.id.clone(),
+            name: segment.name.to_string(),
+            description: segment.description.to_string(),
+            segment_type: segment.kind,
+            permission: segment.permission,
+            root_index: segment.root(),
+            max_capacity: segment.capacity,
+            next_index: segment.next_number,
+            owner: segment.owner.clone(),
+        }
+    }
+}
+
+/// A session's head.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionObject {
+    id: String,
+    app: String,
+    revision: Revision,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<&SessionInfo> for SessionObject {
+    fn from(info: &SessionInfo) -> Self {
+        Self {
+            id: info.id.to_string(),
+            app: info.app.clone(),
+            revision: info.revision,
+            created_at: info.created_at,
+            updated_at: info.updated_at,
+        }
+    }
+}
+
+/// A committed edit.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HistoryObject {
+    revision: Revision,
+    at: Timestamp,
+    actor: Actor,
+    view: ViewId,
+    operation: Operation,
+    pages: Vec<PageIndex>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    segments: Vec<SegmentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<Revision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone_by: Option<Revision>,
+}
+
+impl From<&HistoryEntry> for HistoryObject {
+    fn from(entry: &HistoryEntry) -> Self {
+        Self {
+            revision: entry.revision,
+            at: entry.at,
+            actor: entry.actor.clone(),
+            view: entry.view.clone(),
+            operation: entry.operation,
+            pages: entry.pages.clone(),
+            segments: entry.segments.clone(),
+            undoes: entry.undoes,
+            undone_by: entry.undone_by,
+        }
+    }
+}
+
+/// What an undo did.
+#[derive(Debug, Serialize)]
+pub(crate) struct UndoObject {
+    revision: Revision,
+    undone: Option<Revision>,
+    pages: Vec<PageIndex>,
+}
+
+impl From<&Outcome> for UndoObject {
+    fn from(outcome: &Outcome) -> Self {
+        Self { revision: outcome.revision, undone: outcome.undone, pages: outcome.pages.clone() }
+    }
+}

@@ -1,0 +1,157 @@
+//! One line per thing, for people to read.
+
+use std::fmt::Display;
+
+use contexture_core::{
+    HistoryEntry, Lifecycle, PageIndex, Segment, Standing, Timestamp, Visibility, system::PageView,
+};
+
+use crate::{harmless, printer::Paint};
+
+/// Returns a page as one line: index, name, marks.
+pub(crate) fn page(paint: Paint, seen: &PageView) -> String {
+    page_padded(paint, seen, 0)
+}
+
+/// Returns pages as lines with their indices aligned.
+pub(crate) fn pages(paint: Paint, seen: &[PageView]) -> Vec<String> {
+    let width = seen.iter().map(|seen| seen.page.index.to_string().len()).max().unwrap_or(0);
+    seen.iter().map(|seen| page_padded(paint, seen, width)).collect()
+}
+
+fn page_padded(paint: Paint, seen: &PageView, width: usize) -> String {
+    let mut marks = marks(seen);
+    marks.extend(message_count(seen));
+    let index = paint.id(format!("{:width$}", seen.page.index.to_string()));
+    join([index, name(paint, seen), paint.dim(marks.join(", "))])
+}
+
+/// Joins what is there with two spaces.
+pub(crate) fn join(parts: impl IntoIterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("  ")
+}
+
+/// Returns a page's name; a directory's ends in a slash.
+pub(crate) fn name(paint: Paint, seen: &PageView) -> String {
+    let name = harmless::line(seen.page.name.as_str());
+    if seen.page.is_contents() { paint.strong(format!("{name}/")) } else { name }
+}
+
+/// Returns what is special about how a page stands.
+pub(crate) fn marks(seen: &PageView) -> Vec<String> {
+    let page = &seen.page;
+    let mut marks = Vec::new();
+    match &page.turn {
+        Some(turn) if *turn == page.index => marks.push("turn".to_owned()),
+        Some(turn) => marks.push(format!("turn {turn}")),
+        None => {}
+    }
+    if seen.pinned {
+        marks.push("pinned".to_owned());
+    }
+    if seen.visibility == Visibility::Hidden {
+        marks.push("hidden".to_owned());
+    }
+    if seen.lifecycle == Lifecycle::ColdArchived {
+        marks.push("in the archive".to_owned());
+    } else if page.standing == Standing::HotArchived {
+        marks.push("archived".to_owned());
+    }
+    marks
+}
+
+/// Returns how many messages a leaf holds; none for a directory.
+pub(crate) fn message_count(seen: &PageView) -> Option<String> {
+    seen.page.detail().map(|detail| count(u64::from(detail.messages), "message"))
+}
+
+/// Returns a number of things in words.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    match number {
+        0 => format!("no {thing}s"),
+        1 => format!("1 {thing}"),
+        _ => format!("{number} {thing}s"),
+    }
+}
+
+/// Returns segments as lines with their columns aligned.
+pub(crate) fn segments<'a>(
+    paint: Paint,
+    segments: impl IntoIterator<Item = &'a Segment> + Clone,
+) -> Vec<String> {
+    let widest = segments.clone().into_iter().map(|segment| segment.id.as_str().len()).max();
+    let width = widest.unwrap_or(0);
+    let line = |segment: &Segment| {
+        let mut facts = Vec::new();
+        if segment.capacity.0 > 0 {
+            facts.push(format!("at most {} tokens", segment.capacity));
+        }
+        facts.extend(segment.owner.as_ref().map(|owner| format!("of {owner}")));
+        join([
+            paint.id(format!("{:width$}", segment.id.as_str())),
+            format!("{:6}", segment.kind),
+            format!("{:14}", segment.permission),
+            harmless::line(segment.name.as_str()),
+            paint.dim(facts.join(", ")),
+        ])
+    };
+    segments.into_iter().map(line).collect()
+}
+
+/// Returns history entries as lines with their columns aligned.
+pub(crate) fn history(paint: Paint, entries: &[HistoryEntry]) -> Vec<String> {
+    let width = |text: fn(&HistoryEntry) -> String| {
+        entries.iter().map(|entry| text(entry).len()).max().unwrap_or(0)
+    };
+    let revision = width(|entry| entry.revision.to_string());
+    let actor = width(|entry| entry.actor.to_string());
+    let operation = width(|entry| entry.operation.to_string());
+    let line = |entry: &HistoryEntry| {
+        let note = match (entry.undoes, entry.undone_by) {
+            (_, Some(by)) => format!("undone by {by}"),
+            (Some(undoes), None) => format!("undid {undoes}"),
+            (None, None) => String::new(),
+        };
+        join([
+            paint.id(format!("{:>revision$}", entry.revision.to_string())),
+            paint.dim(time(entry.at)),
+            format!("{:actor$}", entry.actor.to_string()),
+            format!("{:operation$}", entry.operation),
+            subjects(entry),
+            paint.dim(note),
+        ])
+        .trim_end()
+        .to_owned()
+    };
+    entries.iter().map(line).collect()
+}
+
+/// Names the first few of what an edit was about.
+fn subjects(entry: &HistoryEntry) -> String {
+    if entry.pages.is_empty() {
+        return some(&entry.segments);
+    }
+    some(&entry.pages)
+}
+
+fn some(things: &[impl Display]) -> String {
+    const FEW: usize = 4;
+    let mut named: Vec<String> = things.iter().take(FEW).map(ToString::to_string).collect();
+    if things.len() > FEW {
+        named.push(format!("… {} more", things.len() - FEW));
+    }
+    named.join(" ")
+}
+
+/// Returns a time to the second.
+pub(crate) fn time(at: Timestamp) -> String {
+    let text = at.to_string();
+    let seconds = text.split(['.', 'Z']).next().unwrap_or(&text);
+    format!("{}Z", seconds.replace('T', " "))
+}
+
+/// Returns indices, joined.
+pub(crate) fn indices(paint: Paint, indices: &[PageIndex]) -> String {
+    indices.iter().map(|index| paint.id(index)).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,20 @@
+//! The log: off unless `CONTEXTURE_LOG` asks for it, and then on standard error.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::{error::Stop, printer::Printer, run};
+
+/// Starts the log where the environment asks for one; returns the exit code if it asks wrongly.
+pub(crate) fn start(printer: &mut Printer<'_>) -> Option<u8> {
+    let wanted = std::env::var_os("CONTEXTURE_LOG").filter(|text| !text.is_empty())?;
+    let filter = wanted.to_str().and_then(|text| EnvFilter::try_new(text).ok());
+    let Some(filter) = filter else {
+        let message = format!("CONTEXTURE_LOG '{}' is not a log filter", wanted.to_string_lossy());
+        let hint = "use error, warn, info, debug or trace, or module=level";
+        return Some(run::report(&Stop::invalid(message, hint), printer));
+    };
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    None
+}

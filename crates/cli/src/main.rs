@@ -1,0 +1,36 @@
+//! The command line of Contexture: flags → settings → components → one function per command.
+//!
+//! Only this crate knows the terminal and the environment. Data goes to standard output, talk to
+//! standard error; every command writes through the [`printer::Printer`] it is given and decides
+//! nothing that the core could decide.
+
+mod args;
+mod commands;
+mod context;
+mod error;
+mod harmless;
+mod input;
+mod json;
+mod lines;
+mod log;
+mod printer;
+mod run;
+mod settings;
+mod store;
+mod tree;
+
+use std::{
+    io::{self, BufWriter},
+    process::ExitCode,
+};
+
+use printer::{Paint, Printer};
+
+fn main() -> ExitCode {
+    let paint = (Paint::for_stream(&io::stdout()), Paint::for_stream(&io::stderr()));
+    // Not locked: other threads write log lines to standard error.
+    let (mut out, mut err) = (BufWriter::new(io::stdout()), io::stderr());
+    let mut printer = Printer::new(&mut out, &mut err, paint);
+    let started = log::start(&mut printer);
+    ExitCode::from(started.unwrap_or_else(|| run::run(std::env::args_os(), &mut printer)))
+}

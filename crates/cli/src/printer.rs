@@ -1,0 +1,170 @@
+//! Where commands write: data to standard output, talk to standard error.
+
+use std::{
+    fmt::Display,
+    io::{IsTerminal, Write},
+};
+
+use anstream::{AutoStream, ColorChoice, stream::RawStream};
+use anstyle::{AnsiColor, Style};
+use clap::builder::StyledStr;
+use contexture_core::ErrorKind;
+use serde::Serialize;
+
+use crate::{error::Result, harmless};
+
+/// Writes what a command says, for a person or as JSON.
+pub(crate) struct Printer<'a> {
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    paint: (Paint, Paint),
+    json: bool,
+}
+
+impl<'a> Printer<'a> {
+    /// Writes data to `out` and talk to `err`, each painted as `paint` says.
+    pub(crate) fn new(
+        out: &'a mut dyn Write,
+        err: &'a mut dyn Write,
+        paint: (Paint, Paint),
+    ) -> Self {
+        Self { out, err, paint, json: false }
+    }
+
+    pub(crate) fn set_json(&mut self, json: bool) {
+        self.json = json;
+    }
+
+    /// Tells whether JSON was asked for.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Returns how data is painted.
+    pub(crate) fn paint(&self) -> Paint {
+        self.paint.0
+    }
+
+    /// Writes a value as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut *self.out, value).map_err(std::io::Error::from)?;
+        Ok(writeln!(self.out)?)
+    }
+
+    /// Writes a line for a person. What came from a page must have been made harmless.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
+        Ok(writeln!(self.out, "{line}")?)
+    }
+
+    /// Says where a list goes on, if it does.
+    pub(crate) fn more(&mut self, next: Option<&str>) -> Result<()> {
+        let Some(next) = next else { return Ok(()) };
+        self.out.flush()?;
+        let note = format!("… more: --cursor {}", harmless::line(next));
+        Ok(writeln!(self.err, "{}", self.paint.1.dim(note))?)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Says something that is no data.
+    pub(crate) fn warn(&mut self, text: &str) -> Result<()> {
+        self.out.flush()?;
+        let label = self.paint.1.warning("warning:");
+        Ok(writeln!(self.err, "{label} {}", harmless::line(text))?)
+    }
+
+    /// Tells what went wrong. Where even that cannot be written, the exit code has to do.
+    pub(crate) fn fail(&mut self, kind: ErrorKind, message: &str, hint: &str) {
+        let _ = self.out.flush();
+        let _ = if self.json {
+            let failure = Failure { error: Fault { kind: kind.as_str(), message, hint } };
+            let text = serde_json::to_string(&failure).unwrap_or_default();
+            writeln!(self.err, "{text}")
+        } else {
+            let (error, label) = (self.paint.1.failure("error:"), self.paint.1.dim("hint:"));
+            let (message, hint) = (harmless::line(message), harmless::line(hint));
+            writeln!(self.err, "{error} {message}\n{label} {hint}")
+        };
+    }
+
+    /// Writes what the parser of command lines has to say: help, or a misuse.
+    pub(crate) fn clap(&mut self, text: &StyledStr, is_talk: bool) -> std::io::Result<()> {
+        let (stream, paint) =
+            if is_talk { (&mut self.err, self.paint.1) } else { (&mut self.out, self.paint.0) };
+        match paint {
+            Paint::Colour => write!(stream, "{}", text.ansi())?,
+            Paint::Plain => write!(stream, "{text}")?,
+        }
+        stream.flush()
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// An error as JSON.
+#[derive(Serialize)]
+struct Failure<'a> {
+    error: Fault<'a>,
+}
+
+#[derive(Serialize)]
+struct Fault<'a> {
+    kind: &'static str,
+    message: &'a str,
+    hint: &'a str,
+}
+
+/// Whether text is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Colour,
+    Plain,
+}
+
+impl Paint {
+    /// Colours what goes to a terminal, unless `NO_COLOR` or its like says otherwise.
+    pub(crate) fn for_stream(stream: &(impl RawStream + IsTerminal)) -> Self {
+        match AutoStream::choice(stream) {
+            ColorChoice::Never => Paint::Plain,
+            ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => Paint::Colour,
+        }
+    }
+
+    /// Paints a page index or another id.
+    pub(crate) fn id(self, text: impl Display) -> String {
+        self.with(AnsiColor::Cyan.on_default(), text)
+    }
+
+    /// Paints a heading or a directory.
+    pub(crate) fn strong(self, text: impl Display) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    /// Paints what matters less.
+    pub(crate) fn dim(self, text: impl Display) -> String {
+        self.with(Style::new().dimmed(), text)
+    }
+
+    /// Paints a mark to be noticed.
+    pub(crate) fn warning(self, text: impl Display) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    /// Paints what went wrong.
+    pub(crate) fn failure(self, text: impl Display) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    fn with(self, style: Style, text: impl Display) -> String {
+        let text = text.to_string();
+        match self {
+            Paint::Colour if !text.is_empty() => format!("{style}{text}{style:#}"),
+            Paint::Colour | Paint::Plain => text,
+        }
+    }
+}

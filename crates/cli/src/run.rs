@@ -1,0 +1,65 @@
+//! One command line, from its words to its exit code.
+//!
+//! The tour runs the lines it shows through [`run`] too, so what it shows is what happens.
+
+use std::ffi::OsString;
+
+use clap::{Parser, error::ErrorKind};
+
+use crate::{
+    args::Cli,
+    commands::{self, Status},
+    error::Stop,
+    printer::Printer,
+};
+
+/// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused.
+pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printer<'_>) -> u8 {
+    let line: Vec<OsString> = line.into_iter().collect();
+    // Known before parsing, so that an argument nobody can read is still reported as asked.
+    printer.set_json(line.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
+    let cli = match Cli::try_parse_from(&line) {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error, &line, printer),
+    };
+    printer.set_json(cli.global.json);
+    let done = commands::dispatch(cli, printer).and_then(|status| {
+        printer.flush()?;
+        Ok(status)
+    });
+    match done {
+        Ok(Status::Done) => 0,
+        Ok(Status::NotOk) => 1,
+        Err(stop) => report(&stop, printer),
+    }
+}
+
+/// Tells why a command stopped, and returns the exit code.
+pub(crate) fn report(stop: &Stop, printer: &mut Printer<'_>) -> u8 {
+    match stop {
+        // Whoever read the output has had enough, as `head` has; that is no failure.
+        Stop::Closed => 0,
+        Stop::Failed { kind, message, hint } => {
+            printer.fail(*kind, message, hint);
+            1
+        }
+    }
+}
+
+fn misused(error: &clap::Error, line: &[OsString], printer: &mut Printer<'_>) -> u8 {
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let what = match line.iter().find(|word| word.to_str().is_none()) {
+            Some(word) => format!("the argument '{}'", word.to_string_lossy()),
+            None => "CONTEXTURE_STORE".to_owned(),
+        };
+        let stop = Stop::invalid(
+            format!("{what} is not valid UTF-8"),
+            "put text of another encoding into a file, converted to UTF-8",
+        );
+        return report(&stop, printer);
+    }
+    let exit = if error.use_stderr() { 2 } else { 0 };
+    // Nobody is left to hear of it when this cannot be written either.
+    let _ = printer.clap(&error.render(), error.use_stderr());
+    exit
+}

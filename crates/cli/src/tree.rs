@@ -1,0 +1,148 @@
+//! The tree of pages: grown within bounds, drawn for people, or nested as JSON.
+
+use contexture_core::{PageIndex, storage::Order, system::PageView};
+use futures::future::{FutureExt, LocalBoxFuture};
+use serde::Serialize;
+
+use crate::{
+    context::Caller,
+    error::Result,
+    json::{self, BodyObject, PageObject},
+    lines,
+    printer::Paint,
+};
+
+/// How much of a tree is grown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Children of one directory.
+    pub(crate) children: usize,
+    /// Directories within directories.
+    pub(crate) depth: usize,
+    /// Pages in all.
+    pub(crate) pages: usize,
+}
+
+/// A page with what was grown below it.
+pub(crate) struct Branch {
+    seen: PageView,
+    /// What kind of segment it is the root of, and what agents may do there.
+    segment: Option<String>,
+    /// How many children it has, grown or not.
+    child_count: u64,
+    children: Vec<Branch>,
+}
+
+impl Branch {
+    /// Grows the tree below a page.
+    pub(crate) async fn grow(caller: &Caller, seen: PageView, bounds: &mut Bounds) -> Result<Self> {
+        grow(caller, seen, bounds.depth, bounds).await
+    }
+
+    /// Draws the tree, one line per page.
+    pub(crate) fn draw(&self, paint: Paint) -> Vec<String> {
+        let mut drawn = vec![self.label(paint)];
+        self.draw_children(paint, "", &mut drawn);
+        drawn
+    }
+
+    fn draw_children(&self, paint: Paint, indent: &str, drawn: &mut Vec<String>) {
+        let unseen = self.unseen();
+        let last = self.children.len().saturating_sub(1);
+        for (at, child) in self.children.iter().enumerate() {
+            let is_last = at == last && unseen.is_none();
+            let (twig, deeper) =
+                if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            drawn.push(format!("{}{}", paint.dim(format!("{indent}{twig}")), child.label(paint)));
+            child.draw_children(paint, &format!("{indent}{deeper}"), drawn);
+        }
+        drawn.extend(unseen.map(|unseen| paint.dim(format!("{indent}└── {unseen}"))));
+    }
+
+    fn label(&self, paint: Paint) -> String {
+        let seen = &self.seen;
+        let mut marks: Vec<String> = self.segment.iter().cloned().collect();
+        marks.extend(lines::marks(seen));
+        marks.extend(lines::message_count(seen));
+        if seen.page.is_contents() {
+            marks.push(lines::count(self.child_count, "page"));
+        }
+        let index = paint.id(&seen.page.index);
+        lines::join([index, lines::name(paint, seen), paint.dim(marks.join(", "))])
+    }
+
+    /// Says how many children were not grown, and which command shows them.
+    fn unseen(&self) -> Option<String> {
+        let grown = self.children.len() as u64;
+        let rest = self.child_count.saturating_sub(grown);
+        let index = &self.seen.page.index;
+        match (rest, grown) {
+            (0, _) => None,
+            (_, 0) => Some(format!("… {rest} below (page tree {index})")),
+            _ => Some(format!("… {rest} more (page children {index})")),
+        }
+    }
+}
+
+fn grow<'a>(
+    caller: &'a Caller,
+    seen: PageView,
+    depth: usize,
+    bounds: &'a mut Bounds,
+) -> LocalBoxFuture<'a, Result<Branch>> {
+    async move {
+        bounds.pages = bounds.pages.saturating_sub(1);
+        let mut branch = Branch { seen, segment: None, child_count: 0, children: Vec::new() };
+        if !branch.seen.page.is_contents() {
+            return Ok(branch);
+        }
+        let index: PageIndex = branch.seen.page.index.clone();
+        let reader = caller.reader();
+        if index.is_root() {
+            let segment = reader.segment(index.segment())?;
+            branch.segment = Some(format!("{}, {}", segment.kind, segment.permission));
+        }
+        let wanted = if depth == 0 { 0 } else { bounds.children.min(bounds.pages) };
+        let listing = reader.children(&index, Order::Forward, None, wanted).await?;
+        branch.child_count = listing.items.len() as u64;
+        if listing.more {
+            branch.child_count = reader.child_count(&index).await?;
+        }
+        for child in listing.items {
+            if bounds.pages == 0 {
+                break;
+            }
+            branch.children.push(grow(caller, child, depth - 1, bounds).await?);
+        }
+        Ok(branch)
+    }
+    .boxed_local()
+}
+
+/// A tree as JSON: page objects whose children are page objects.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct TreeObject(PageObject<TreeObject>);
+
+impl TreeObject {
+    /// Reads the texts of a tree.
+    pub(crate) fn read<'a>(
+        caller: &'a Caller,
+        branch: &'a Branch,
+    ) -> LocalBoxFuture<'a, Result<Self>> {
+        async move {
+            let body = match json::detail(caller, &branch.seen.page).await? {
+                Some(body) => body,
+                None => {
+                    let mut children = Vec::with_capacity(branch.children.len());
+                    for child in &branch.children {
+                        children.push(Self::read(caller, child).await?);
+                    }
+                    BodyObject::Contents { children, child_count: branch.child_count }
+                }
+            };
+            Ok(Self(PageObject::new(&branch.seen, body)))
+        }
+        .boxed_local()
+    }
+}

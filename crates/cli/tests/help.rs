@@ -1,0 +1,67 @@
+use crate::support::Sandbox;
+
+/// Returns the words of every command, groups before what is in them.
+fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = vec![Vec::new()];
+    let mut next = 0;
+    while next < all.len() {
+        let words = all[next].clone();
+        let help = help(sandbox, &words);
+        let section = help.split_once("Commands:\n").map(|(_, rest)| rest).unwrap_or_default();
+        let listed = section.lines().take_while(|line| line.starts_with("  "));
+        // A long description goes on in lines that are further in.
+        let names = listed.filter(|line| !line.starts_with("   "));
+        for name in names.filter_map(|line| line.split_whitespace().next()) {
+            if name != "help" {
+                all.push(words.iter().cloned().chain([name.to_owned()]).collect());
+            }
+        }
+        next += 1;
+    }
+    all
+}
+
+fn help(sandbox: &Sandbox, words: &[String]) -> String {
+    let words = words.iter().map(String::as_str).chain(["--help"]);
+    let help = sandbox.text(&words.collect::<Vec<_>>());
+    help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn help_teaches() {
+    let sandbox = Sandbox::empty();
+    let commands = commands(&sandbox);
+    assert!(commands.len() > 40, "{commands:?}");
+    let pages = commands.iter().map(|words| {
+        let title = [vec!["contexture".to_owned()], words.clone()].concat().join(" ");
+        format!("# {title}\n\n{}\n", help(&sandbox, words))
+    });
+    insta::assert_snapshot!(pages.collect::<Vec<_>>().join("\n"));
+}
+
+// Every command shows an example, and every example works after `contexture init`.
+#[test]
+fn examples_work() {
+    let sandbox = Sandbox::empty();
+    for words in commands(&sandbox) {
+        let help = help(&sandbox, &words);
+        let section = help.split_once("\nExample").map(|(_, rest)| rest).unwrap_or_default();
+        let script: Vec<&str> = section.lines().skip(1).collect();
+        assert!(!script.is_empty(), "{words:?} has no example");
+        let fresh = Sandbox::new();
+        let output = fresh.shell(&format!("set -e\n{}", script.join("\n"))).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn completions_and_version() {
+    let sandbox = Sandbox::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = sandbox.text(&["completions", shell]);
+        assert!(script.contains("contexture") && script.contains("restore"), "{shell}");
+    }
+    assert!(sandbox.text(&["completions", "bash"]).contains("system-managed"));
+    assert!(sandbox.text(&["--version"]).starts_with("contexture "));
+}

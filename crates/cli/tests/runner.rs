@@ -1,0 +1,20 @@
+//! The command line end to end: one binary, a module per topic, each test in a folder of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod agents;
+mod bad_input;
+mod bad_stores;
+mod documents;
+mod help;
+mod history;
+mod init;
+mod output;
+mod page_edits;
+mod page_reads;
+mod segments;
+mod sessions;
+mod store;
+mod support;
+mod tour;
+mod turns;

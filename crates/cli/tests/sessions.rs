@@ -1,0 +1,66 @@
+use serde_json::json;
+
+use crate::support::{Sandbox, error, timeless};
+
+#[test]
+fn sessions_are_created_listed_and_removed() {
+    let sandbox = Sandbox::empty();
+    let session = |id: &str, app: &str, revision: u64| {
+        json!({
+            "id": id, "app": app, "revision": revision, "createdAt": "TIME", "updatedAt": "TIME",
+        })
+    };
+    let made = sandbox.json(&["session", "create", "review", "--app", "my-app"]);
+    assert_eq!(timeless(made), session("review", "my-app", 0));
+    sandbox.json(&["init"]);
+    let all = json!({
+        "items": [session("default", "contexture", 1), session("review", "my-app", 0)],
+        "next": null,
+    });
+    assert_eq!(timeless(sandbox.json(&["session", "list"])), all);
+
+    let first = sandbox.json(&["session", "list", "--limit", "1"]);
+    assert_eq!(first["next"], "default");
+    let rest = sandbox.json(&["session", "list", "--cursor", "default"]);
+    assert_eq!((&rest["items"][0]["id"], &rest["next"]), (&json!("review"), &json!(null)));
+
+    assert_eq!(sandbox.json(&["session", "remove", "review"]), json!({ "removed": "review" }));
+    assert_eq!(
+        sandbox.refused(&["session", "remove", "review"]),
+        error("not-found", "session 'review' not found")
+    );
+    assert_eq!(
+        sandbox.refused(&["--session", "review", "page", "list"]),
+        error("not-found", "session 'review' not found")
+    );
+}
+
+#[test]
+fn custom_state_is_set_and_cleared() {
+    let sandbox = Sandbox::new();
+    let set = |args: &[&str]| sandbox.json(&[&["session", "set"], args].concat());
+    assert_eq!(set(&["branch", "main"]), json!({ "custom": { "branch": "main" } }));
+    assert_eq!(set(&["depth", "-5"]), json!({ "custom": { "branch": "main", "depth": "-5" } }));
+    assert_eq!(set(&["branch", "--clear"]), json!({ "custom": { "depth": "-5" } }));
+    sandbox.json(&["undo"]);
+    assert_eq!(set(&["depth", "1"]), json!({ "custom": { "branch": "main", "depth": "1" } }));
+}
+
+#[test]
+fn names_that_break_the_rules_make_nothing() {
+    let sandbox = Sandbox::empty();
+    for name in ["..", "a/b", ".hidden", "", "a b"] {
+        let (kind, message) = sandbox.refused(&["session", "create", name]);
+        assert_eq!(kind, "invalid");
+        assert!(message.starts_with("invalid session name"), "{message}");
+        assert_eq!(sandbox.refused(&["--session", name, "init"]).0, "invalid");
+    }
+    assert_eq!(sandbox.refused(&["session", "create", "a", "--app", " "]).0, "invalid");
+    assert_eq!(sandbox.files(), [""; 0]);
+
+    sandbox.json(&["session", "create", "twice"]);
+    assert_eq!(
+        sandbox.refused(&["session", "create", "twice"]),
+        error("conflict", "session 'twice' already exists")
+    );
+}

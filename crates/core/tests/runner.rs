@@ -1,0 +1,16 @@
+//! The deep tests of the core: one binary, a module per topic.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "runner/concurrency.rs"]
+mod concurrency;
+#[path = "runner/conformance.rs"]
+mod conformance;
+#[path = "runner/permission_matrix.rs"]
+mod permission_matrix;
+#[path = "runner/properties.rs"]
+mod properties;
+#[path = "runner/undo.rs"]
+mod undo;
+#[path = "runner/views.rs"]
+mod views;

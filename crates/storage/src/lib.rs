@@ -1,0 +1,32 @@
+//! Durable storages for Contexture, and the system's clock.
+//!
+//! [`contexture_core`] decides and never waits on anything but a
+//! [`PageStorage`](contexture_core::PageStorage); here are the ones that keep what they are given.
+//!
+//! ```
+//! use contexture_core::{
+//!     Clock, PageStorage,
+//!     storage::{Commit, NewSession},
+//! };
+//! use contexture_storage::{SqliteOptions, SqliteStorage, SystemClock};
+//! # futures::executor::block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("contexture.db");
+//! let storage = SqliteStorage::open(&path, SqliteOptions::default())?;
+//! let new = NewSession { app: "demo-app".to_owned(), at: SystemClock.now() };
+//! storage.commit(&"demo".parse()?, Commit { create: Some(new), change: None }).await?;
+//! drop(storage);
+//!
+//! let storage = SqliteStorage::open(&path, SqliteOptions::default())?;
+//! assert_eq!(storage.sessions(None, 10).await?[0].id.as_str(), "demo");
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+
+mod clock;
+
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+pub use clock::SystemClock;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{CreateMode, Durability, SqliteOptions, SqliteStorage};

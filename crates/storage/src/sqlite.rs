@@ -1,0 +1,216 @@
+//! The SQLite storage: one file, many readers, one writer that groups commits.
+//!
+//! ```text
+//! commit ──► compress (caller's thread) ──► writer's thread ──► one transaction for all waiting
+//! reads  ──► a connection of their own, on the caller's thread; they never wait for the writer
+//! ```
+//!
+//! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
+//! that begins afterwards. Several processes may use one file at once. What is read is verified row
+//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap.
+
+mod basis;
+mod commit;
+mod contents;
+mod error;
+mod heads;
+mod history;
+mod lookup;
+mod open;
+mod packing;
+mod queue;
+mod read;
+mod readers;
+mod remove;
+mod rows;
+mod schema;
+mod verify;
+mod writer;
+
+use std::{path::Path, time::Duration};
+
+use async_trait::async_trait;
+use contexture_core::{
+    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
+    PageStorage, Place, Segment, SegmentId, SessionId, ViewId,
+    storage::{
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ScanQuery, SessionInfo,
+        StorageResult,
+    },
+};
+
+use commit::Request;
+use packing::PackedContent;
+use readers::Readers;
+use writer::Writer;
+
+/// Keeps sessions in a SQLite file.
+#[derive(Debug)]
+pub struct SqliteStorage {
+    // Closed before the writer: the last connection to go empties the log, which a reader may not.
+    readers: Readers,
+    writer: Writer,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// Whether a missing file is made.
+    pub create: CreateMode,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// How long to wait for another process that is writing.
+    pub busy_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            create: CreateMode::default(),
+            durability: Durability::default(),
+            busy_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Whether a missing file is made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CreateMode {
+    /// It is made, with the folders above it.
+    #[default]
+    IfMissing,
+    /// It must be there.
+    MustExist,
+}
+
+/// What a commit that returned survives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut.
+    #[default]
+    PowerCut,
+    /// The end of the process, however it comes; a power cut may take the last commits.
+    Process,
+}
+
+impl SqliteStorage {
+    /// Opens a file, making it where `options` say so.
+    ///
+    /// What is not a Contexture database is left as it is; so is one that a later program wrote.
+    pub fn open(path: &Path, options: SqliteOptions) -> StorageResult<Self> {
+        let path = open::absolute(path)?;
+        let writer = Writer::start(open::writer(&path, &options)?, &path)?;
+        Ok(Self { writer, readers: Readers::new(path, options.busy_timeout) })
+    }
+
+    /// Returns the file's path.
+    pub fn path(&self) -> &Path {
+        self.readers.path()
+    }
+}
+
+#[async_trait]
+impl PageStorage for SqliteStorage {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { name: "sqlite", durable: true, shared: true }
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> StorageResult<Vec<SessionInfo>> {
+        self.readers.read(|db| read::sessions(db, after, limit))
+    }
+
+    async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
+        self.readers.read(|db| read::session(db, session))
+    }
+
+    async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
+        self.writer.remove(session.clone()).await
+    }
+
+    async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
+        self.readers.read(|db| read::segments(db, session))
+    }
+
+    async fn pages(
+        &self,
+        session: &SessionId,
+        indices: &[PageIndex],
+    ) -> StorageResult<Vec<Option<Page>>> {
+        self.readers.read(|db| read::pages(db, session, indices))
+    }
+
+    async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
+        self.readers.read(|db| read::children(db, session, query))
+    }
+
+    async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
+        self.readers.read(|db| read::child_count(db, session, parent))
+    }
+
+    async fn last_place(
+        &self,
+        session: &SessionId,
+        parent: &PageIndex,
+    ) -> StorageResult<Option<Place>> {
+        self.readers.read(|db| read::last_place(db, session, parent))
+    }
+
+    async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
+        self.readers.read(|db| read::scan(db, session, query))
+    }
+
+    async fn last_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+    ) -> StorageResult<Option<Page>> {
+        self.readers.read(|db| read::last_turn_page(db, session, segment, author))
+    }
+
+    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
+        self.readers.read(|db| read::contents(db, hashes))
+    }
+
+    async fn levels(
+        &self,
+        session: &SessionId,
+        keys: &[ChunkKey],
+    ) -> StorageResult<Vec<LevelChunk>> {
+        self.readers.read(|db| read::levels(db, session, keys))
+    }
+
+    async fn views(
+        &self,
+        session: &SessionId,
+    ) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+        self.readers.read(|db| read::views(db, session))
+    }
+
+    async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
+        self.readers.read(|db| read::custom(db, session))
+    }
+
+    async fn history(
+        &self,
+        session: &SessionId,
+        query: &HistoryQuery,
+    ) -> StorageResult<Vec<HistoryEntry>> {
+        self.readers.read(|db| history::read(db, session, query))
+    }
+
+    async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
+        let new = commit.change.iter().flat_map(|change| &change.contents);
+        let contents = new.map(PackedContent::new).collect();
+        let Commit { create, change } = commit;
+        self.writer.commit(Request { session: session.clone(), create, change, contents }).await
+    }
+
+    async fn verify(&self) -> StorageResult<Vec<String>> {
+        self.readers.read(verify::problems)
+    }
+}

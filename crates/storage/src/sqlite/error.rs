@@ -1,0 +1,81 @@
+//! What SQLite says, in the words of [`StorageError`].
+
+use std::{fmt::Display, path::Path};
+
+use contexture_core::storage::StorageError;
+use rusqlite::{Error, ErrorCode, ffi};
+
+/// What goes wrong below the trait, before it is known in which file.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Storage(StorageError),
+    Sqlite(Error),
+}
+
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+impl Fault {
+    /// Names the file it happened in.
+    pub(crate) fn at(self, path: &Path) -> StorageError {
+        match self {
+            Fault::Storage(error) => error,
+            Fault::Sqlite(error) => named(path, &error),
+        }
+    }
+
+    /// Says that what was read is not what was written.
+    pub(crate) fn corrupt(what: impl Display, reason: impl Display) -> Self {
+        Fault::Storage(StorageError::Corrupt { what: what.to_string(), reason: reason.to_string() })
+    }
+}
+
+impl From<StorageError> for Fault {
+    fn from(error: StorageError) -> Self {
+        Fault::Storage(error)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Sqlite(error)
+    }
+}
+
+fn named(path: &Path, error: &Error) -> StorageError {
+    let (what, reason) = (path.display().to_string(), error.to_string());
+    let Some(code) = error.sqlite_error() else {
+        // A column of another type than was written, or a row that must be there and is not.
+        return StorageError::Corrupt { what, reason };
+    };
+    if code.extended_code == ffi::SQLITE_IOERR_SHORT_READ {
+        return StorageError::Corrupt { what, reason: "the file ends too early".to_owned() };
+    }
+    match code.code {
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StorageError::ReadOnly { what, reason },
+        ErrorCode::DatabaseCorrupt
+        | ErrorCode::NotADatabase
+        | ErrorCode::ConstraintViolation
+        | ErrorCode::TypeMismatch
+        // The SQL is ours and fixed, so this is a table or column that is not there.
+        | ErrorCode::Unknown => StorageError::Corrupt { what, reason },
+        _ => StorageError::Unavailable { what, reason },
+    }
+}
+
+/// Converts a number to what SQLite can hold, naming it where that fails.
+pub(crate) fn integer(number: u64, what: impl Display) -> Result<i64, StorageError> {
+    i64::try_from(number).map_err(|_| StorageError::ReadOnly {
+        what: format!("{what} {number}"),
+        reason: format!("SQLite holds numbers up to {}", i64::MAX),
+    })
+}
+
+/// Converts a number back.
+pub(crate) fn natural(integer: i64, what: impl Display) -> Outcome<u64> {
+    u64::try_from(integer).map_err(|_| Fault::corrupt(what, format!("{integer} is negative")))
+}
+
+/// Converts a limit; what SQLite cannot count to is no limit.
+pub(crate) fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,188 @@
+//! Opening: looking at what lies there before touching it, then connections with their settings.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use contexture_core::storage::{StorageError, StorageResult};
+use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
+
+use super::{
+    CreateMode, Durability, SqliteOptions,
+    error::{Fault, Outcome},
+    schema::{self, Identity},
+};
+
+/// How many prepared statements a connection keeps; more than there are.
+const STATEMENTS: usize = 100;
+
+/// Opens the connection that writes, making or updating the tables where that is due.
+pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> StorageResult<Connection> {
+    let there = look(path)?;
+    if !there && options.create == CreateMode::MustExist {
+        return Err(StorageError::Unavailable {
+            what: path.display().to_string(),
+            reason: "there is no such file".to_owned(),
+        });
+    }
+    if !there && let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| refused(path, &error))?;
+    }
+    connect(path, options).map_err(|fault| match fault {
+        // The file is there or its folder is, so it is not out of reach but out of bounds.
+        Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+            StorageError::ReadOnly { what: path.display().to_string(), reason: error.to_string() }
+        }
+        fault => fault.at(path),
+    })
+}
+
+/// Opens a connection that only reads.
+pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(busy_timeout)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.pragma_update(None, "cache_size", -4_096)?;
+    Ok(db)
+}
+
+/// Looks at what lies there without a lock or a write. Tells whether there is something.
+fn look(path: &Path) -> StorageResult<bool> {
+    let what = path.display().to_string();
+    let file = match fs::metadata(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(refused(path, &error)),
+    };
+    if !file.is_file() {
+        return Err(StorageError::Foreign { what, reason: "it is not a regular file".to_owned() });
+    }
+    if file.len() == 0 {
+        return Ok(true);
+    }
+    match identify(path) {
+        Ok(identity) => identity.check(&what).map(|()| true),
+        Err(Error::SqliteFailure(code, _)) if code.code == ErrorCode::NotADatabase => {
+            let reason = "it is not a SQLite database".to_owned();
+            Err(StorageError::Foreign { what, reason })
+        }
+        // Without a lock, a file that another process is just making can look broken.
+        Err(_) => Ok(true),
+    }
+}
+
+/// Reads the header as it stands in the file, leaving a log that may lie beside it alone.
+///
+/// It goes through SQLite, because closing a file of one's own would drop the locks that other
+/// connections of this process hold on it. Our own marks are in the file before there is a log.
+fn identify(path: &Path) -> Result<Identity, Error> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let db = Connection::open_with_flags(uri, flags)?;
+    Identity::read(&db)
+}
+
+fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
+    let what = path.display().to_string();
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if options.create == CreateMode::IfMissing {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let mut db = Connection::open_with_flags(path, flags)?;
+    if db.is_readonly(MAIN_DB)? {
+        let reason = "the system allows only reading".to_owned();
+        return Err(StorageError::ReadOnly { what, reason }.into());
+    }
+    db.busy_timeout(options.busy_timeout)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.pragma_update(None, "secure_delete", true)?;
+    if !Identity::read(&db)?.is_current() {
+        schema::migrate(&mut db, &what)?;
+    }
+    check_size(&db, path)?;
+    log_ahead(&db, options.busy_timeout)?;
+    match options.durability {
+        Durability::PowerCut => {
+            db.pragma_update(None, "synchronous", "FULL")?;
+            // Only macOS knows it: there fsync alone leaves data in the disk's cache.
+            db.pragma_update(None, "fullfsync", true)?;
+        }
+        Durability::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
+    }
+    // The index of content hashes is written at random places and should stay in memory.
+    db.pragma_update(None, "cache_size", -65_536)?;
+    db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    Ok(db)
+}
+
+/// Refuses a file that ends within a page: SQLite would read zeros there.
+fn check_size(db: &Connection, path: &Path) -> Outcome<()> {
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let page: u32 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let log = path.with_file_name({
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push("-wal");
+        name
+    });
+    // After a crash the log may hold the rest.
+    if !size(path).is_multiple_of(page.into()) && size(&log) == 0 {
+        return Err(Fault::corrupt(path.display(), "the file ends within a page"));
+    }
+    Ok(())
+}
+
+/// Switches to a write-ahead log, after the tables were made, so that the mark of whose file it is
+/// stands in the file itself.
+fn log_ahead(db: &Connection, patience: Duration) -> Outcome<()> {
+    let began = Instant::now();
+    loop {
+        // SQLite does not wait here by itself when another process is opening the file too.
+        match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
+            Ok(mode) => {
+                let what = db.path().unwrap_or_default().to_owned();
+                let reason = format!("its folder allows no write-ahead log, only {mode}");
+                return Err(StorageError::Unavailable { what, reason }.into());
+            }
+            Err(error) if is_busy(&error) && began.elapsed() < patience => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_busy(error: &Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+fn refused(path: &Path, error: &io::Error) -> StorageError {
+    let (what, reason) = (path.display().to_string(), error.to_string());
+    match error.kind() {
+        io::ErrorKind::PermissionDenied
+        | io::ErrorKind::ReadOnlyFilesystem
+        | io::ErrorKind::NotADirectory => StorageError::ReadOnly { what, reason },
+        _ => StorageError::Unavailable { what, reason },
+    }
+}
+
+/// Returns the path by which the file is known from now on, whatever the working directory becomes.
+pub(crate) fn absolute(path: &Path) -> StorageResult<PathBuf> {
+    std::path::absolute(path).map_err(|error| refused(path, &error))
+}

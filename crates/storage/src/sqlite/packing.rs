@@ -1,0 +1,105 @@
+//! Compression, where it pays.
+
+use std::{cell::RefCell, io::Read};
+
+use contexture_core::{Content, ContentHash};
+use rusqlite::types::ValueRef;
+
+use super::error::{Fault, Outcome};
+
+/// Bytes as they are stored.
+pub(crate) struct Packed {
+    /// The size before compression; none when they are stored as they are.
+    pub(crate) raw: Option<i64>,
+    /// What is stored, unless it is the bytes themselves.
+    compressed: Option<Vec<u8>>,
+}
+
+impl Packed {
+    /// Compresses bytes of at least `least` if that makes them a tenth smaller.
+    pub(crate) fn new(bytes: &[u8], least: usize) -> Self {
+        let compressed = (bytes.len() >= least).then(|| compress(bytes)).flatten();
+        let compressed = compressed.filter(|packed| packed.len() <= bytes.len() / 10 * 9);
+        let raw = compressed.as_ref().and_then(|_| i64::try_from(bytes.len()).ok());
+        Self { raw, compressed }
+    }
+
+    /// Returns what is stored, given what it was made from.
+    pub(crate) fn stored<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
+        self.compressed.as_deref().unwrap_or(bytes)
+    }
+}
+
+/// A content ready to be stored: the caller's thread compresses, so the writer need not.
+pub(crate) struct PackedContent {
+    pub(crate) content: Content,
+    pub(crate) packed: Packed,
+}
+
+impl PackedContent {
+    /// Below this, compression gains little.
+    const LEAST: usize = 256;
+
+    pub(crate) fn new(content: &Content) -> Self {
+        Self { packed: Packed::new(content.bytes(), Self::LEAST), content: content.clone() }
+    }
+}
+
+/// Reads a content from the columns `raw` and `data`.
+pub(crate) fn unpack_content(
+    hash: ContentHash,
+    raw: Option<i64>,
+    data: ValueRef<'_>,
+) -> Outcome<Content> {
+    let what = || format!("content {hash}");
+    let data = data.as_blob().map_err(|_| Fault::corrupt(what(), "its blob is missing"))?;
+    let bytes = unpack(raw, data).map_err(|reason| Fault::corrupt(what(), reason))?;
+    Content::verify(hash, bytes)
+        .ok_or_else(|| Fault::corrupt(what(), "it does not have the hash it is stored under"))
+}
+
+/// Returns what was packed; never more than its stated size.
+pub(crate) fn unpack(raw: Option<i64>, data: &[u8]) -> Result<Vec<u8>, String> {
+    let Some(raw) = raw else { return Ok(data.to_vec()) };
+    let size = u64::try_from(raw).map_err(|_| format!("its size is {raw}"))?;
+    let fault = |error: std::io::Error| format!("it cannot be unpacked: {error}");
+    let decoder = zstd::stream::read::Decoder::with_buffer(data).map_err(fault)?;
+    let mut bytes = Vec::new();
+    decoder.take(size.saturating_add(1)).read_to_end(&mut bytes).map_err(fault)?;
+    if bytes.len() as u64 == size { Ok(bytes) } else { Err(format!("it is not {size} bytes long")) }
+}
+
+fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    thread_local! {
+        // Making a compressor costs more than compressing a page.
+        static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> =
+            RefCell::new(zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL).ok());
+    }
+    COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(bytes).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_round_trips_and_pays() {
+        let text = "the same again and again; ".repeat(100).into_bytes();
+        let packed = Packed::new(&text, 256);
+        assert!(packed.stored(&text).len() < text.len() / 5);
+        assert_eq!(unpack(packed.raw, packed.stored(&text)).unwrap(), text);
+        let short = Packed::new(b"short", 256);
+        assert_eq!((short.raw, short.stored(b"short")), (None, &b"short"[..]));
+    }
+
+    #[test]
+    fn unpacking_is_bounded_by_the_stated_size() {
+        let text = vec![b'x'; 1 << 20];
+        let packed = Packed::new(&text, 256);
+        let stored = packed.stored(&text);
+        for wrong in [10, (1 << 20) - 1, (1 << 20) + 1, -1, i64::MAX] {
+            assert!(unpack(Some(wrong), stored).is_err(), "{wrong}");
+        }
+        assert!(unpack(packed.raw, &stored[..stored.len() / 2]).is_err());
+    }
+}

@@ -1,0 +1,269 @@
+//! Reads: each in one transaction, each bounded by its limit, each verified row by row.
+
+use std::collections::HashMap;
+
+use contexture_core::{
+    Actor, ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Page, PageIndex, Place, Segment,
+    SegmentId, SessionId, ViewId,
+    storage::{ChildQuery, Order, ScanQuery, SessionInfo, StandingFilter},
+};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+
+use super::{
+    error::{Fault, Outcome, limit, natural},
+    lookup,
+    packing::unpack_content,
+    rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow},
+};
+
+pub(crate) fn sessions(
+    db: &Connection,
+    after: Option<&SessionId>,
+    most: usize,
+) -> Outcome<Vec<SessionInfo>> {
+    let columns = SessionRow::COLUMNS;
+    let sql = format!("SELECT {columns} FROM sessions WHERE name > ?1 ORDER BY name LIMIT ?2");
+    let after = after.map_or("", SessionId::as_str);
+    collect(db, &sql, params![after, limit(most)], |row| Ok(SessionRow::read(row)?.info))
+}
+
+pub(crate) fn session(db: &Connection, id: &SessionId) -> Outcome<Option<SessionInfo>> {
+    Ok(lookup::session(db, id)?.map(|row| row.info))
+}
+
+pub(crate) fn segments(db: &Connection, session: &SessionId) -> Outcome<Vec<Segment>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
+    let columns = SegmentRow::COLUMNS;
+    let sql = format!("SELECT {columns} FROM segments WHERE session = ?1 ORDER BY name");
+    let rows = collect(db, &sql, [key], |row| SegmentRow::read(row, key, session))?;
+    let mut segments: Vec<Segment> = rows.into_iter().filter_map(|row| row.segment).collect();
+    segments.sort_by_key(|segment| segment.ordinal);
+    Ok(segments)
+}
+
+pub(crate) fn pages(
+    db: &Connection,
+    session: &SessionId,
+    indices: &[PageIndex],
+) -> Outcome<Vec<Option<Page>>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(vec![None; indices.len()]) };
+    let mut segments: HashMap<&SegmentId, Option<i64>> = HashMap::new();
+    let sql = format!("SELECT {PAGE_COLUMNS} FROM pages WHERE segment = ?1 AND number = ?2");
+    let mut query = db.prepare_cached(&sql)?;
+    let mut pages = Vec::with_capacity(indices.len());
+    for index in indices {
+        let segment = index.segment();
+        if !segments.contains_key(segment) {
+            segments.insert(segment, lookup::segment_key(db, key, segment)?);
+        }
+        // A number that SQLite cannot hold is no page's.
+        let (Some(key), Ok(number)) = (segments[segment], i64::try_from(index.number())) else {
+            pages.push(None);
+            continue;
+        };
+        let mut rows = query.query([key, number])?;
+        let home = PageHome { session, segment, key };
+        pages.push(rows.next()?.map(|row| rows::read_page(row, home)).transpose()?);
+    }
+    Ok(pages)
+}
+
+pub(crate) fn children(
+    db: &Connection,
+    session: &SessionId,
+    query: &ChildQuery,
+) -> Outcome<Vec<Page>> {
+    let Some((home, number)) = directory(db, session, &query.parent)? else { return Ok(Vec::new()) };
+    let (beyond, order) = match query.order {
+        Order::Forward => ("place > ?3", "ASC"),
+        Order::Backward => ("place < ?3", "DESC"),
+    };
+    let after = match (query.after, query.order) {
+        // Places are far below the largest number, so what is clamped is still beyond all of them.
+        (Some(place), _) => i64::try_from(place.0).unwrap_or(i64::MAX),
+        (None, Order::Forward) => -1,
+        (None, Order::Backward) => i64::MAX,
+    };
+    let of = |standing: i64| {
+        format!(
+            "SELECT {PAGE_COLUMNS} FROM pages
+             WHERE segment = ?1 AND parent = ?2 AND standing = {standing} AND {beyond}
+             ORDER BY place {order} LIMIT ?4"
+        )
+    };
+    let sql = match query.standing {
+        StandingFilter::Listed => of(PageColumns::LISTED),
+        StandingFilter::ColdArchived => of(PageColumns::COLD_ARCHIVED),
+        StandingFilter::Any => {
+            let (listed, cold) = (of(PageColumns::LISTED), of(PageColumns::COLD_ARCHIVED));
+            let moved = of(PageColumns::MOVED);
+            format!(
+                "SELECT * FROM ({listed}) UNION ALL SELECT * FROM ({cold})
+                 UNION ALL SELECT * FROM ({moved}) ORDER BY place {order} LIMIT ?4"
+            )
+        }
+    };
+    let params = [home.key, number, after, limit(query.limit)];
+    collect(db, &sql, params, |row| rows::read_page(row, home))
+}
+
+pub(crate) fn child_count(db: &Connection, session: &SessionId, parent: &PageIndex) -> Outcome<u64> {
+    let Some((home, number)) = directory(db, session, parent)? else { return Ok(0) };
+    let count = db
+        .prepare_cached("SELECT listed FROM directories WHERE segment = ?1 AND number = ?2")?
+        .query_row([home.key, number], |row| row.get(0))
+        .optional()?;
+    natural(count.unwrap_or(0), format!("the count of pages in {parent}"))
+}
+
+pub(crate) fn last_place(
+    db: &Connection,
+    session: &SessionId,
+    parent: &PageIndex,
+) -> Outcome<Option<Place>> {
+    let Some((home, number)) = directory(db, session, parent)? else { return Ok(None) };
+    let place = lookup::last_place(db, (home.key, number))?;
+    let place = place.map(|place| natural(place, format!("the last place in {parent}")));
+    Ok(place.transpose()?.map(Place))
+}
+
+pub(crate) fn scan(db: &Connection, session: &SessionId, query: &ScanQuery) -> Outcome<Vec<Page>> {
+    let Some(home) = home(db, session, &query.segment)? else { return Ok(Vec::new()) };
+    let standing = match query.standing {
+        StandingFilter::Listed => "AND standing = 0",
+        // The first half leads SQLite to the index of unlisted pages.
+        StandingFilter::ColdArchived => "AND standing <> 0 AND standing = 1",
+        StandingFilter::Any => "",
+    };
+    let sql = format!(
+        "SELECT {PAGE_COLUMNS} FROM pages
+         WHERE segment = ?1 AND number > ?2 {standing} ORDER BY number LIMIT ?3"
+    );
+    let after = query.after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
+    let params = [home.key, after, limit(query.limit)];
+    collect(db, &sql, params, |row| rows::read_page(row, home))
+}
+
+pub(crate) fn last_turn_page(
+    db: &Connection,
+    session: &SessionId,
+    segment: &SegmentId,
+    author: &Actor,
+) -> Outcome<Option<Page>> {
+    let Some(home) = home(db, session, segment)? else { return Ok(None) };
+    let sql = format!(
+        "SELECT {PAGE_COLUMNS} FROM pages
+         WHERE segment = ?1 AND turn_author = ?2 AND standing = 0 ORDER BY place DESC LIMIT 1"
+    );
+    let author = author.to_string();
+    let pages = collect(db, &sql, params![home.key, author], |row| rows::read_page(row, home))?;
+    Ok(pages.into_iter().next())
+}
+
+pub(crate) fn contents(db: &Connection, hashes: &[ContentHash]) -> Outcome<Vec<Option<Content>>> {
+    let mut query = db.prepare_cached(
+        "SELECT raw, data FROM contents LEFT JOIN blobs ON blobs.id = contents.blob
+         WHERE hash = ?1",
+    )?;
+    let mut contents = Vec::with_capacity(hashes.len());
+    for &hash in hashes {
+        let mut rows = query.query([hash.as_bytes()])?;
+        contents.push(match rows.next()? {
+            Some(row) => Some(unpack_content(hash, row.get(0)?, row.get_ref(1)?)?),
+            None => None,
+        });
+    }
+    Ok(contents)
+}
+
+pub(crate) fn levels(
+    db: &Connection,
+    session: &SessionId,
+    keys: &[ChunkKey],
+) -> Outcome<Vec<LevelChunk>> {
+    let session = lookup::session_key(db, session)?;
+    let mut chunks = Vec::with_capacity(keys.len());
+    for key in keys {
+        let segment = match session {
+            Some(session) => lookup::segment_key(db, session, &key.segment)?,
+            None => None,
+        };
+        chunks.push(match (session, segment) {
+            (Some(session), Some(segment)) => lookup::chunk(db, session, segment, key)?,
+            _ => LevelChunk::default(),
+        });
+    }
+    Ok(chunks)
+}
+
+pub(crate) fn views(
+    db: &Connection,
+    session: &SessionId,
+) -> Outcome<Vec<(ViewId, Option<PageIndex>)>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
+    let what = |view: &str| format!("view '{view}' of {}", rows::session_name(session));
+    // Steps from view to view, because each may have many chunks.
+    let names = "WITH RECURSIVE found (view) AS (
+                     SELECT min(view) FROM levels WHERE session = ?1
+                     UNION ALL
+                     SELECT (SELECT min(view) FROM levels WHERE session = ?1 AND view > found.view)
+                     FROM found WHERE found.view IS NOT NULL)
+                 SELECT view FROM found WHERE view IS NOT NULL";
+    let names: Vec<String> = collect(db, names, [key], |row| Ok(row.get(0)?))?;
+    let focus = "SELECT view, page, checksum FROM focus WHERE session = ?1";
+    let focus = collect(db, focus, [key], |row| rows::read_text(row, key, "the focus of view"))?;
+    let mut views: std::collections::BTreeMap<ViewId, Option<PageIndex>> = Default::default();
+    for view in names {
+        views.insert(view.parse().map_err(|error| Fault::corrupt(what(&view), error))?, None);
+    }
+    for (view, page) in focus {
+        let page = page.parse().map_err(|error| Fault::corrupt(what(&view), error))?;
+        views.insert(view.parse().map_err(|error| Fault::corrupt(what(&view), error))?, Some(page));
+    }
+    Ok(views.into_iter().collect())
+}
+
+pub(crate) fn custom(db: &Connection, session: &SessionId) -> Outcome<Vec<(CustomKey, String)>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
+    let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1 ORDER BY name";
+    collect(db, sql, [key], |row| {
+        let (name, content) = rows::read_text(row, key, "custom state")?;
+        let name = name.parse().map_err(|error| Fault::corrupt(format!("custom state '{name}'"), error))?;
+        Ok((name, content))
+    })
+}
+
+/// Runs a query and reads all its rows.
+pub(crate) fn collect<T>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Vec<T>> {
+    let mut query = db.prepare_cached(sql)?;
+    let mut rows = query.query(params)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read(row)?);
+    }
+    Ok(all)
+}
+
+fn home<'a>(
+    db: &Connection,
+    session: &'a SessionId,
+    segment: &'a SegmentId,
+) -> Outcome<Option<PageHome<'a>>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(None) };
+    let key = lookup::segment_key(db, key, segment)?;
+    Ok(key.map(|key| PageHome { session, segment, key }))
+}
+
+fn directory<'a>(
+    db: &Connection,
+    session: &'a SessionId,
+    parent: &'a PageIndex,
+) -> Outcome<Option<(PageHome<'a>, i64)>> {
+    let Ok(number) = i64::try_from(parent.number()) else { return Ok(None) };
+    Ok(home(db, session, parent.segment())?.map(|home| (home, number)))
+}

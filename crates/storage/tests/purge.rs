@@ -1,0 +1,146 @@
+//! Purging: what was destroyed is gone, from the tables and from the bytes of the files.
+
+use contexture_core::{
+    Change, HistoryEntry, Operation, Page, PageStorage, Revision,
+    storage::HistoryQuery,
+};
+use contexture_storage::SqliteStorage;
+use futures::executor::block_on;
+
+use crate::build::{
+    Sandbox, append, assert_sound, change, commit, content, index, init, page, put, session, take,
+};
+
+fn refs(sandbox: &Sandbox, text: &str) -> Option<i64> {
+    let sql = format!("SELECT refs FROM contents WHERE hash = x'{}'", content(text).hash());
+    sandbox.meddle().query_row(&sql, [], |row| row.get(0)).ok()
+}
+
+fn purge(storage: &SqliteStorage, name: &str, pages: Vec<Page>) {
+    let pages = pages.into_iter().map(take).collect();
+    commit(storage, name, Change { pages, purge: true, ..change(Operation::PurgePage) }).unwrap();
+}
+
+fn rename(storage: &SqliteStorage, name: &str, of: &str, to: &str) {
+    let before = page(storage, name, of);
+    let mut after = before.clone();
+    after.name = to.parse().unwrap();
+    after.version = before.version.next();
+    let pages = vec![put(Some(before), after)];
+    commit(storage, name, Change { pages, ..change(Operation::UpdatePage) }).unwrap();
+}
+
+fn history(storage: &SqliteStorage) -> Vec<HistoryEntry> {
+    let query = HistoryQuery { limit: usize::MAX, ..HistoryQuery::default() };
+    block_on(storage.history(&session("s"), &query)).unwrap()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn references_count_assignments() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    init(&storage, "t");
+    for (name, number) in [("s", 1), ("s", 2), ("t", 1)] {
+        commit(&storage, name, append("usr", "shared")).unwrap();
+    }
+    assert_eq!(refs(&sandbox, "shared"), Some(3));
+    rename(&storage, "s", "usr-1", "another name");
+    assert_eq!(refs(&sandbox, "shared"), Some(3));
+    purge(&storage, "s", vec![page(&storage, "s", "usr-1")]);
+    assert_eq!(refs(&sandbox, "shared"), Some(2));
+    assert!(block_on(storage.remove_session(&session("s"))).unwrap());
+    assert_eq!(refs(&sandbox, "shared"), Some(1));
+    assert_eq!(block_on(storage.contents(&[content("shared").hash()])).unwrap().len(), 1);
+    purge(&storage, "t", vec![page(&storage, "t", "usr-1")]);
+    assert_eq!(refs(&sandbox, "shared"), None);
+    assert_sound(&storage);
+}
+
+#[test]
+fn a_purge_scrubs_the_whole_history_of_a_page() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    commit(&storage, "s", append("usr", "text")).unwrap();
+    rename(&storage, "s", "usr-1", "second");
+    rename(&storage, "s", "usr-1", "third");
+    purge(&storage, "s", vec![page(&storage, "s", "usr-1")]);
+    let entries = history(&storage);
+    let about = |entry: &&HistoryEntry| entry.revision > Revision(1);
+    assert_eq!(entries.iter().filter(about).count(), 4);
+    for entry in entries.iter().filter(about) {
+        let before = &entry.inverse.pages[0];
+        assert!(before.purged && before.before.is_none() && before.assigned.is_none(), "{before:?}");
+    }
+    assert_eq!(block_on(storage.pages(&session("s"), &[index("usr-1")])).unwrap(), [None]);
+    assert_sound(&storage);
+}
+
+// Large and small, compressed and not, with neighbours that stay.
+#[test]
+fn purged_text_is_gone_from_the_files() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    let text = |number: u64| {
+        let noise: Vec<String> = (0..number % 7 * 40)
+            .map(|at| contexture_core::ContentHash::of(format!("{number} {at}").as_bytes()).to_string())
+            .collect();
+        format!("SECRET-{number:04}-TEXT {}", noise.join(" "))
+    };
+    let secrets = |number: u64| {
+        [format!("SECRET-{number:04}-TEXT"), format!("Name-{number:04}"), format!("Title-{number:04}")]
+    };
+    for number in 1..=300 {
+        commit(&storage, "s", append("usr", &text(number))).unwrap();
+        rename(&storage, "s", &format!("usr-{number}"), &format!("Name-{number:04}"));
+    }
+    for number in 1..=300 {
+        let long = format!("Title-{number:04} {}", "x".repeat(usize::try_from(number % 150).unwrap()));
+        rename(&storage, "s", &format!("usr-{number}"), &long);
+    }
+    let purged = |number: &u64| number % 3 == 0;
+    for number in (1..=300).filter(purged) {
+        purge(&storage, "s", vec![page(&storage, "s", &format!("usr-{number}"))]);
+    }
+    let bytes = sandbox.bytes();
+    assert!(contains(&bytes, "Title-0001"), "what stays is there");
+    let left: Vec<String> = (1..=300)
+        .filter(purged)
+        .flat_map(secrets)
+        .filter(|secret| contains(&bytes, secret))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+    assert_sound(&storage);
+}
+
+#[test]
+fn a_removed_session_is_gone_from_the_files() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "gone");
+    init(&storage, "stays");
+    for number in 1..=50 {
+        let text = format!("SECRET-{number:04}-TEXT");
+        commit(&storage, "gone", append("usr", &text)).unwrap();
+        let text = format!("PUBLIC-{number:04}-TEXT");
+        commit(&storage, "stays", append("usr", &text)).unwrap();
+    }
+    assert!(block_on(storage.remove_session(&session("gone"))).unwrap());
+    let bytes = sandbox.bytes();
+    for number in 1..=50 {
+        assert!(!contains(&bytes, &format!("SECRET-{number:04}-TEXT")), "{number}");
+        assert!(contains(&bytes, &format!("PUBLIC-{number:04}-TEXT")), "{number}");
+    }
+    assert!(block_on(storage.sessions(None, 9)).unwrap().iter().all(|info| info.id.as_str() == "stays"));
+    assert_sound(&storage);
+    // Its name is free again.
+    init(&storage, "gone");
+    commit(&storage, "gone", append("usr", "new")).unwrap();
+    assert_sound(&storage);
+}

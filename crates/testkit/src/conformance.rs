@@ -1,0 +1,231 @@
+//! The suite every storage must pass, with the memory storage as the model.
+//!
+//! A backend's test calls [`run`] with a way to make an empty storage, or takes the tests one by one
+//! from [`TESTS`]. The rules themselves stand with the trait, [`PageStorage`].
+
+mod basis;
+mod contents;
+mod differential;
+mod lists;
+mod records;
+mod sessions;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use contexture_core::{
+    Actor, Basis, Change, Content, HistoryEntry, LevelChunk, Operation, Page, PageDelta, PageIndex,
+    PageStorage, Place, PlaceClaim, Segment, SessionId, Timestamp, ViewId,
+    storage::{
+        ChildQuery, Commit, Committed, HistoryQuery, Order, SessionInfo, StandingFilter,
+        StorageResult,
+    },
+};
+use futures::{executor::block_on, future::BoxFuture};
+
+use crate::{fixture::BEGIN, state::scan};
+
+/// A test: it gets an empty storage.
+pub type Test = fn(Arc<dyn PageStorage>) -> BoxFuture<'static, ()>;
+
+macro_rules! tests {
+    ($($module:ident :: $name:ident),+ $(,)?) => {
+        /// All tests by name.
+        pub const TESTS: &[(&str, Test)] =
+            &[$((stringify!($name), |storage| Box::pin($module::$name(storage)))),+];
+    };
+}
+
+tests! {
+    sessions::sessions_are_made_listed_and_removed,
+    sessions::a_missing_session_reads_as_empty,
+    sessions::sessions_share_nothing_but_contents,
+    basis::every_basis_is_checked,
+    basis::a_refused_commit_changes_nothing,
+    basis::appends_do_not_conflict,
+    basis::numbers_and_places_are_dense_and_never_reused,
+    basis::a_segment_added_in_the_same_change_can_be_claimed_on,
+    basis::floors_raise_counters,
+    lists::children_come_in_order_from_both_ends,
+    lists::counts_and_last_places,
+    lists::scans_come_in_order_of_number,
+    lists::pages_are_read_in_the_order_asked_for,
+    lists::the_last_page_of_a_turn,
+    records::levels_focus_and_views,
+    records::custom_state,
+    records::history_is_asked_in_many_ways,
+    records::undo_marks_history,
+    contents::equal_contents_are_stored_once,
+    contents::purge_scrubs_history_and_frees_contents,
+    contents::contents_go_with_their_last_session,
+    differential::random_edits_read_the_same_as_in_memory,
+}
+
+/// Runs every test, each on a fresh storage.
+pub fn run(make: impl Fn() -> Arc<dyn PageStorage>) {
+    for (name, test) in TESTS {
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(test(make()))));
+        assert!(ran.is_ok(), "conformance test {name} failed; its message stands above");
+    }
+}
+
+/// Everything that can be read of a session.
+#[derive(Debug, Default, PartialEq)]
+pub struct Dump {
+    info: Option<SessionInfo>,
+    segments: Vec<Segment>,
+    pages: BTreeMap<PageIndex, Page>,
+    contents: BTreeMap<PageIndex, Option<Content>>,
+    children: BTreeMap<PageIndex, Vec<PageIndex>>,
+    counts: BTreeMap<PageIndex, (u64, Option<Place>)>,
+    levels: BTreeMap<String, LevelChunk>,
+    views: Vec<(ViewId, Option<PageIndex>)>,
+    custom: Vec<(contexture_core::CustomKey, String)>,
+    history: Vec<HistoryEntry>,
+    turns: BTreeMap<String, Option<PageIndex>>,
+    verified: Vec<String>,
+}
+
+/// Reads everything that can be read of a session.
+pub async fn dump(storage: &dyn PageStorage, session: &SessionId) -> Dump {
+    read_all(storage, session).await.expect("everything can be read")
+}
+
+async fn read_all(storage: &dyn PageStorage, session: &SessionId) -> StorageResult<Dump> {
+    let mut dump = Dump {
+        info: storage.session(session).await?,
+        segments: storage.segments(session).await?,
+        views: storage.views(session).await?,
+        custom: storage.custom(session).await?,
+        verified: storage.verify().await?,
+        ..Dump::default()
+    };
+    let query = HistoryQuery { limit: usize::MAX >> 1, ..HistoryQuery::default() };
+    dump.history = storage.history(session, &query).await?;
+    let mut authors: Vec<Actor> = dump.history.iter().map(|entry| entry.actor.clone()).collect();
+    authors.sort();
+    authors.dedup();
+    for segment in dump.segments.clone() {
+        for author in &authors {
+            let last = storage.last_turn_page(session, &segment.id, author).await?;
+            let key = format!("{} {author}", segment.id);
+            dump.turns.insert(key, last.map(|page| page.index));
+        }
+        for (view, _) in &dump.views {
+            for chunk in 0..=segment.next_number / LevelChunk::SPAN {
+                let id = segment.id.clone();
+                let key = contexture_core::ChunkKey { view: view.clone(), segment: id, chunk };
+                let keys = [key];
+                let read = storage.levels(session, &keys).await?.remove(0);
+                dump.levels.insert(format!("{keys:?}"), read);
+            }
+        }
+        for page in scan(storage, session, &segment.id).await {
+            dump_page(storage, session, page, &mut dump).await?;
+        }
+    }
+    Ok(dump)
+}
+
+async fn dump_page(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    page: Page,
+    dump: &mut Dump,
+) -> StorageResult<()> {
+    let index = page.index.clone();
+    if page.is_contents() {
+        let children = children(storage, session, &index, StandingFilter::Any, Order::Forward);
+        dump.children.insert(index.clone(), children.await);
+        let count = storage.child_count(session, &index).await?;
+        let last = storage.last_place(session, &index).await?;
+        dump.counts.insert(index.clone(), (count, last));
+    }
+    if let Some(detail) = page.detail() {
+        let content = storage.contents(&[detail.content]).await?.remove(0);
+        dump.contents.insert(index.clone(), content);
+    }
+    let read = storage.pages(session, std::slice::from_ref(&index)).await?.remove(0);
+    assert_eq!(read.as_ref(), Some(&page), "a scan and a read differ");
+    dump.pages.insert(index, page);
+    Ok(())
+}
+
+/// Reads a directory's pages in pieces of 3.
+async fn children(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    parent: &PageIndex,
+    standing: StandingFilter,
+    order: Order,
+) -> Vec<PageIndex> {
+    let mut all: Vec<PageIndex> = Vec::new();
+    let mut after = None;
+    loop {
+        let query = ChildQuery { parent: parent.clone(), standing, order, after, limit: 3 };
+        let piece = storage.children(session, &query).await.expect("children can be read");
+        assert!(piece.len() <= 3, "a limit was not honoured");
+        after = piece.last().map(|page| page.place);
+        all.extend(piece.iter().map(|page| page.index.clone()));
+        if piece.len() < 3 {
+            return all;
+        }
+    }
+}
+
+/// A change that does nothing yet.
+fn change() -> Change {
+    Change {
+        operation: Operation::Batch,
+        actor: Actor::System,
+        view: ViewId::SYSTEM,
+        at: Timestamp::from_millis(BEGIN),
+        undoes: None,
+        marks: Vec::new(),
+        pages: Vec::new(),
+        segments: Vec::new(),
+        levels: Vec::new(),
+        focus: Vec::new(),
+        custom: Vec::new(),
+        contents: Vec::new(),
+        numbers: Vec::new(),
+        places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
+        floors: Vec::new(),
+        purge: false,
+        subjects: Vec::new(),
+        moved: Vec::new(),
+        basis: Basis::default(),
+    }
+}
+
+/// From here on numbers and places are provisional.
+const PROVISIONAL: u64 = 1 << 63;
+
+/// A change that gives a page another name.
+fn renaming(page: &Page, name: &str) -> Change {
+    let mut after = page.clone();
+    after.name = crate::fixture::valid(name);
+    after.version = page.version.next();
+    let delta = PageDelta {
+        index: page.index.clone(),
+        before: Some(page.clone()),
+        after: Some(after),
+        previous: Some(page.revision),
+        restores: None,
+    };
+    Change { pages: vec![delta], subjects: vec![page.index.clone()], ..change() }
+}
+
+async fn commit(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    change: Change,
+) -> StorageResult<Committed> {
+    storage.commit(session, Commit { create: None, change: Some(change) }).await
+}
+
+/// Reads a page that must be there.
+async fn stored(storage: &dyn PageStorage, session: &SessionId, index: &str) -> Page {
+    let indices = [crate::fixture::page(index)];
+    let mut pages = storage.pages(session, &indices).await.expect("pages can be read");
+    pages.remove(0).unwrap_or_else(|| panic!("{index} is missing"))
+}

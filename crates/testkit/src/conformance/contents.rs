@@ -1,0 +1,119 @@
+//! Contents: stored once by hash, freed with their last reference.
+
+use std::sync::Arc;
+
+use contexture_core::{
+    ContentHash, ContextSystem, Edit, PageIndex, PageStorage, PageUpdate, SessionId,
+};
+
+use super::{dump, stored};
+use crate::fixture::{
+    TickingClock, apply, directory, page, session, session_id, user, valid,
+};
+
+/// Adds a turn of one message with a fixed time, so that equal texts are equal contents.
+async fn say(system: &ContextSystem, text: &str) -> PageIndex {
+    let mut message = user(text);
+    message.at = Some(contexture_core::Timestamp::from_millis(0));
+    let segment = crate::fixture::segment("usr");
+    apply(system, Edit::AddTurn { segment, messages: vec![message] }).await.pages.remove(0)
+}
+
+async fn content_of(storage: &dyn PageStorage, index: &PageIndex) -> ContentHash {
+    let page = stored(storage, &session_id(), &index.to_string()).await;
+    page.detail().expect("it is a leaf").content
+}
+
+async fn is_stored(storage: &dyn PageStorage, hash: ContentHash) -> bool {
+    let read = storage.contents(&[hash]).await.expect("it can be asked for").remove(0);
+    if let Some(content) = &read {
+        assert_eq!(content.hash(), hash);
+        assert_eq!(ContentHash::of(content.bytes()), hash);
+    }
+    read.is_some()
+}
+
+async fn assert_sound(storage: &dyn PageStorage) {
+    let problems = storage.verify().await.expect("it can be verified");
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+pub(super) async fn equal_contents_are_stored_once(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    let (one, two) = (say(&system, "the same").await, say(&system, "the same").await);
+    let big = "all work and no play ".repeat(5_000);
+    let three = say(&system, &big).await;
+    let hash = content_of(&*storage, &one).await;
+    assert_eq!(hash, content_of(&*storage, &two).await);
+    let large = content_of(&*storage, &three).await;
+    let read = storage.contents(&[large, ContentHash::of(b"nothing"), hash]).await.expect("reads");
+    let texts: Vec<Option<String>> = read
+        .iter()
+        .map(|content| {
+            let messages = content.as_ref()?.messages().expect("it can be read");
+            Some(messages[0].plain_text())
+        })
+        .collect();
+    assert_eq!(texts, [Some(big), None, Some("the same".to_owned())]);
+    assert_sound(&*storage).await;
+    // One of two goes: the other keeps it. Both go: it is gone.
+    apply(&system, Edit::PurgePage(one)).await;
+    assert!(is_stored(&*storage, hash).await);
+    assert_sound(&*storage).await;
+    apply(&system, Edit::PurgePage(two)).await;
+    assert!(!is_stored(&*storage, hash).await);
+    assert_sound(&*storage).await;
+}
+
+pub(super) async fn purge_scrubs_history_and_frees_contents(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    let dir = directory(&system, "usr-0", "secret dir").await;
+    let index = say(&system, "secret first").await;
+    let first = content_of(&*storage, &index).await;
+    let mut update = PageUpdate::of(index.clone());
+    update.name = Some(valid("secret name"));
+    update.detail = Some("secret second".to_owned());
+    let updated = apply(&system, Edit::UpdatePage(update)).await;
+    let second = content_of(&*storage, &index).await;
+    let undone = apply(&system, Edit::Undo { revision: Some(updated.revision) }).await;
+    apply(&system, Edit::Undo { revision: Some(undone.revision) }).await;
+    let unmade = say(&system, "secret third").await;
+    let newest = system.info().await.expect("it can be read").revision;
+    let gone = apply(&system, Edit::Undo { revision: Some(newest) }).await;
+    apply(&system, Edit::Undo { revision: Some(gone.revision) }).await;
+    for page in [&index, &unmade] {
+        apply(&system, Edit::MovePage { page: page.clone(), to: dir.clone() }).await;
+    }
+    let moved = apply(&system, Edit::MovePage { page: dir, to: page("sys-0") }).await;
+    assert_eq!(moved.moved.len(), 3);
+    assert!(is_stored(&*storage, first).await && is_stored(&*storage, second).await);
+    assert_sound(&*storage).await;
+    let purged = apply(&system, Edit::PurgePage(moved.pages[0].clone())).await;
+    assert_eq!(purged.pages.len(), 6, "copies and originals");
+    assert!(!is_stored(&*storage, first).await && !is_stored(&*storage, second).await);
+    let left = format!("{:?}", dump(&*storage, &session_id()).await);
+    assert!(!left.contains("secret"), "{left}");
+    assert_sound(&*storage).await;
+}
+
+pub(super) async fn contents_go_with_their_last_session(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    let hash = content_of(&*storage, &say(&system, "shared").await).await;
+    let other: SessionId = valid("other");
+    let clock = TickingClock::new();
+    let second = ContextSystem::create(storage.clone(), other.clone(), "testkit", clock).await;
+    let second = second.expect("a new session");
+    let new = contexture_core::NewSegment::new(
+        crate::fixture::segment("usr"),
+        contexture_core::SegmentKind::User,
+    );
+    apply(&second, Edit::AddSegment(new)).await;
+    say(&second, "shared").await;
+    assert_sound(&*storage).await;
+    assert!(storage.remove_session(&session_id()).await.expect("it can be removed"));
+    assert!(is_stored(&*storage, hash).await, "another session refers to it");
+    assert_sound(&*storage).await;
+    assert!(storage.remove_session(&other).await.expect("it can be removed"));
+    assert!(!is_stored(&*storage, hash).await, "nobody refers to it");
+    assert_sound(&*storage).await;
+}

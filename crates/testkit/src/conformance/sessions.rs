@@ -1,0 +1,108 @@
+//! Sessions: made, listed, removed, missing.
+
+use std::sync::Arc;
+
+use contexture_core::{
+    ChunkKey, HistoryEntry, LevelChunk, PageStorage, SessionId, Timestamp, ViewId,
+    storage::{
+        ChildQuery, Commit, HistoryQuery, NewSession, Order, ScanQuery, StandingFilter,
+        StorageError,
+    },
+};
+
+use super::{change, commit, dump};
+use crate::fixture::{BEGIN, leaf, page, segment, session, session_id, valid};
+
+fn new(app: &str) -> Commit {
+    let at = Timestamp::from_millis(BEGIN);
+    Commit { create: Some(NewSession { app: app.to_owned(), at }), change: None }
+}
+
+pub(super) async fn sessions_are_made_listed_and_removed(storage: Arc<dyn PageStorage>) {
+    let names: Vec<SessionId> = ["b", "a", "c-2", "c.10"].map(valid).to_vec();
+    for name in &names {
+        let made = storage.commit(name, new("app")).await.expect("a new session");
+        assert_eq!((made.revision.0, made.change.is_none()), (0, true));
+    }
+    let again = storage.commit(&names[0], new("app")).await.expect_err("it exists");
+    assert!(matches!(again, StorageError::SessionExists { .. }), "{again}");
+    let mut sorted = names.clone();
+    sorted.sort();
+    let mut listed: Vec<SessionId> = Vec::new();
+    loop {
+        let piece = storage.sessions(listed.last(), 3).await.expect("sessions can be listed");
+        assert!(piece.len() <= 3, "a limit was not honoured");
+        listed.extend(piece.iter().map(|info| info.id.clone()));
+        if piece.len() < 3 {
+            break;
+        }
+    }
+    assert_eq!(listed, sorted);
+    let info = storage.session(&names[1]).await.expect("it can be read").expect("it exists");
+    assert_eq!((info.app.as_str(), info.revision.0, info.next_place.0), ("app", 0, 1));
+    assert_eq!(info.created_at, Timestamp::from_millis(BEGIN));
+    assert!(storage.remove_session(&names[1]).await.expect("it can be removed"));
+    assert!(!storage.remove_session(&names[1]).await.expect("it is gone"));
+    assert_eq!(storage.session(&names[1]).await.expect("it can be asked for"), None);
+    assert_eq!(storage.sessions(None, 10).await.expect("sessions can be listed").len(), 3);
+}
+
+pub(super) async fn a_missing_session_reads_as_empty(storage: Arc<dyn PageStorage>) {
+    let nil = session_id();
+    let (root, id) = (page("usr-0"), segment("usr"));
+    assert_eq!(storage.session(&nil).await.expect("reads"), None);
+    assert_eq!(storage.segments(&nil).await.expect("reads"), []);
+    assert_eq!(storage.pages(&nil, std::slice::from_ref(&root)).await.expect("reads"), [None]);
+    let query = ChildQuery {
+        parent: root.clone(),
+        standing: StandingFilter::Any,
+        order: Order::Forward,
+        after: None,
+        limit: 9,
+    };
+    assert_eq!(storage.children(&nil, &query).await.expect("reads"), []);
+    assert_eq!(storage.child_count(&nil, &root).await.expect("reads"), 0);
+    assert_eq!(storage.last_place(&nil, &root).await.expect("reads"), None);
+    let scan =
+        ScanQuery { segment: id.clone(), standing: StandingFilter::Any, after: None, limit: 9 };
+    assert_eq!(storage.scan(&nil, &scan).await.expect("reads"), []);
+    let system = contexture_core::Actor::System;
+    assert_eq!(storage.last_turn_page(&nil, &id, &system).await.expect("reads"), None);
+    let key = ChunkKey::of(&ViewId::SYSTEM, &root);
+    assert_eq!(storage.levels(&nil, &[key]).await.expect("reads"), [LevelChunk::default()]);
+    assert_eq!(storage.views(&nil).await.expect("reads"), []);
+    assert_eq!(storage.custom(&nil).await.expect("reads"), []);
+    let query = HistoryQuery { limit: 9, ..HistoryQuery::default() };
+    let none: Vec<HistoryEntry> = Vec::new();
+    assert_eq!(storage.history(&nil, &query).await.expect("reads"), none);
+    let refused = commit(&*storage, &nil, change()).await.expect_err("there is no session");
+    assert!(matches!(refused, StorageError::SessionMissing { .. }), "{refused}");
+    assert_eq!(storage.session(&nil).await.expect("reads"), None);
+    // A session and its first change come together or not at all.
+    let mut based = change();
+    based.basis.segments.push((id, Some(contexture_core::Version(1))));
+    let both = Commit { change: Some(based), ..new("app") };
+    let refused = storage.commit(&nil, both).await.expect_err("the basis does not hold");
+    assert!(matches!(refused, StorageError::Conflict { .. }), "{refused}");
+    assert_eq!(storage.session(&nil).await.expect("reads"), None);
+}
+
+pub(super) async fn sessions_share_nothing_but_contents(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    leaf(&system, "usr-0", "note").await;
+    let before = dump(&*storage, &session_id()).await;
+    let other: SessionId = valid("other");
+    storage.commit(&other, new("app")).await.expect("a new session");
+    assert_eq!(storage.segments(&other).await.expect("reads"), []);
+    assert_eq!(storage.pages(&other, &[page("usr-1")]).await.expect("reads"), [None]);
+    let custom = contexture_core::CustomDelta {
+        key: valid("goal"),
+        before: None,
+        after: Some("theirs".to_owned()),
+    };
+    let theirs = contexture_core::Change { custom: vec![custom], ..change() };
+    commit(&*storage, &other, theirs).await.expect("it is their own");
+    assert_eq!(dump(&*storage, &session_id()).await, before);
+    storage.remove_session(&other).await.expect("it can be removed");
+    assert_eq!(dump(&*storage, &session_id()).await, before);
+}

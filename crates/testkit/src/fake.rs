@@ -1,0 +1,197 @@
+//! Storages that watch or hold back: they wrap a real one.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use contexture_core::{
+    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
+    PageStorage, Place, Segment, SegmentId, SessionId, ViewId,
+    storage::{
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ScanQuery, SessionInfo,
+        StorageError, StorageResult,
+    },
+};
+use futures::channel::oneshot;
+
+/// Wraps a storage; counts what is asked of it, holds back or fails commits when told to.
+pub struct WatchedStorage {
+    inner: Arc<dyn PageStorage>,
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+    /// The next commit is acknowledged only when this fires.
+    held: Mutex<Option<oneshot::Receiver<()>>>,
+    fails: AtomicBool,
+}
+
+impl WatchedStorage {
+    /// Wraps a storage.
+    pub fn new(inner: Arc<dyn PageStorage>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            counts: Mutex::default(),
+            held: Mutex::default(),
+            fails: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns how often a method was called since the last reset; for `pages` and `contents`, how
+    /// many were asked for.
+    pub fn count(&self, method: &str) -> u64 {
+        lock(&self.counts).get(method).copied().unwrap_or(0)
+    }
+
+    /// Begins to count anew.
+    pub fn reset(&self) {
+        lock(&self.counts).clear();
+    }
+
+    /// Holds back the answer to the next commit, which is made at once, until the sender fires.
+    pub fn hold_next_commit(&self) -> oneshot::Sender<()> {
+        let (sender, receiver) = oneshot::channel();
+        *lock(&self.held) = Some(receiver);
+        sender
+    }
+
+    /// Lets every commit fail from now on, or none.
+    pub fn fail_commits(&self, fail: bool) {
+        self.fails.store(fail, Ordering::Relaxed);
+    }
+
+    fn tally(&self, method: &'static str, by: usize) {
+        *lock(&self.counts).entry(method).or_default() += by as u64;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[async_trait]
+impl PageStorage for WatchedStorage {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> StorageResult<Vec<SessionInfo>> {
+        self.tally("sessions", 1);
+        self.inner.sessions(after, limit).await
+    }
+
+    async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
+        self.tally("session", 1);
+        self.inner.session(session).await
+    }
+
+    async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
+        self.inner.remove_session(session).await
+    }
+
+    async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
+        self.tally("segments", 1);
+        self.inner.segments(session).await
+    }
+
+    async fn pages(
+        &self,
+        session: &SessionId,
+        indices: &[PageIndex],
+    ) -> StorageResult<Vec<Option<Page>>> {
+        self.tally("pages", indices.len());
+        self.inner.pages(session, indices).await
+    }
+
+    async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
+        self.tally("children", 1);
+        self.inner.children(session, query).await
+    }
+
+    async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
+        self.tally("child_count", 1);
+        self.inner.child_count(session, parent).await
+    }
+
+    async fn last_place(
+        &self,
+        session: &SessionId,
+        parent: &PageIndex,
+    ) -> StorageResult<Option<Place>> {
+        self.tally("last_place", 1);
+        self.inner.last_place(session, parent).await
+    }
+
+    async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
+        self.tally("scan", 1);
+        self.inner.scan(session, query).await
+    }
+
+    async fn last_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+    ) -> StorageResult<Option<Page>> {
+        self.tally("last_turn_page", 1);
+        self.inner.last_turn_page(session, segment, author).await
+    }
+
+    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
+        self.tally("contents", hashes.len());
+        self.inner.contents(hashes).await
+    }
+
+    async fn levels(
+        &self,
+        session: &SessionId,
+        keys: &[ChunkKey],
+    ) -> StorageResult<Vec<LevelChunk>> {
+        self.tally("levels", keys.len());
+        self.inner.levels(session, keys).await
+    }
+
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+        self.tally("views", 1);
+        self.inner.views(session).await
+    }
+
+    async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
+        self.tally("custom", 1);
+        self.inner.custom(session).await
+    }
+
+    async fn history(
+        &self,
+        session: &SessionId,
+        query: &HistoryQuery,
+    ) -> StorageResult<Vec<HistoryEntry>> {
+        self.tally("history", 1);
+        self.inner.history(session, query).await
+    }
+
+    async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
+        self.tally("commit", 1);
+        if self.fails.load(Ordering::Relaxed) {
+            let (what, reason) = ("the fake".to_owned(), "it was told to fail".to_owned());
+            return Err(StorageError::Unavailable { what, reason });
+        }
+        let held = lock(&self.held).take();
+        let committed = self.inner.commit(session, commit).await;
+        if let Some(held) = held {
+            // A sender that was dropped lets go as well.
+            held.await.ok();
+        }
+        committed
+    }
+
+    async fn verify(&self) -> StorageResult<Vec<String>> {
+        self.inner.verify().await
+    }
+}

@@ -1,0 +1,20 @@
+//! The test kit: what Contexture's own tests are made of. A dev-dependency, never shipped.
+//!
+//! - [`fixture`]: sessions to begin with, short ways to say what tests say often.
+//! - [`state`]: snapshots of everything a session holds.
+//! - [`model`]: a naive model that says what an edit must do.
+//! - [`edits`], [`random`]: random edits; a seed names a whole run.
+//! - [`property`], [`undoing`], [`concurrency`]: drivers that any storage can be put through.
+//! - [`conformance`]: the suite every storage must pass, with the memory storage as the model.
+//! - [`fake`]: storages that count, or hold back what they were told.
+
+pub mod concurrency;
+pub mod conformance;
+pub mod edits;
+pub mod fake;
+pub mod fixture;
+pub mod model;
+pub mod property;
+pub mod random;
+pub mod state;
+pub mod undoing;

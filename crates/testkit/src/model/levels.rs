@@ -1,0 +1,83 @@
+//! What a view shows, hides, pins and focuses; and the session's custom state.
+
+use contexture_core::{
+    Actor, CustomKey, ErrorKind, LevelEntry, PageIndex, Permission, SegmentKind, Visibility,
+};
+
+use super::{Answer, Doing, put};
+
+impl Doing<'_> {
+    pub(super) fn expand(&mut self, index: &PageIndex) -> Answer {
+        self.find(index)?;
+        let above = self.model.above(index);
+        if above.iter().any(|page| self.model.shown(&self.view, page) == Visibility::Hidden) {
+            return Err(ErrorKind::Invalid);
+        }
+        self.change_entry(index, |entry| entry.shown = Some(Visibility::Expanded));
+        Ok(())
+    }
+
+    pub(super) fn hide(&mut self, index: &PageIndex) -> Answer {
+        self.find(index)?;
+        self.may_hide(index)?;
+        self.change_entry(index, |entry| entry.shown = Some(Visibility::Hidden));
+        Ok(())
+    }
+
+    /// A system root is never hidden; under ReadOnly nothing of a system prompt is.
+    pub(super) fn may_hide(&self, index: &PageIndex) -> Answer {
+        let segment = &self.model.segments[index.segment()];
+        if segment.kind != SegmentKind::System {
+            return Ok(());
+        }
+        match (self.is_agent(), index.is_root(), segment.permission) {
+            (false, true, _) => Err(ErrorKind::Invalid),
+            (false, false, _) => Ok(()),
+            (true, true, _) | (true, false, Permission::ReadOnly) => {
+                Err(ErrorKind::PermissionDenied)
+            }
+            (true, false, Permission::ReadWrite | Permission::SystemManaged) => Ok(()),
+        }
+    }
+
+    pub(super) fn pin(&mut self, index: &PageIndex, pinned: bool) -> Answer {
+        self.find(index)?;
+        self.change_entry(index, |entry| entry.pinned = Some(pinned));
+        Ok(())
+    }
+
+    fn change_entry(&mut self, index: &PageIndex, change: impl FnOnce(&mut LevelEntry)) {
+        let view = self.view.clone();
+        let mut entry = self.model.entry(&view, index);
+        change(&mut entry);
+        self.put_entry(&view, index, entry);
+        self.named.push(index.clone());
+    }
+
+    pub(super) fn put_entry(&mut self, view: &Actor, index: &PageIndex, entry: LevelEntry) {
+        let said = (entry != LevelEntry::default()).then_some(entry);
+        let key = (view.clone(), index.clone());
+        put(&mut self.model.levels, &mut self.touched.levels, &key, said);
+    }
+
+    pub(super) fn focus(&mut self, index: &PageIndex) -> Answer {
+        self.find(index)?;
+        let view = self.view.clone();
+        self.put_focus(&view, Some(index.clone()));
+        self.named.push(index.clone());
+        Ok(())
+    }
+
+    pub(super) fn put_focus(&mut self, view: &Actor, index: Option<PageIndex>) {
+        put(&mut self.model.focus, &mut self.touched.focus, view, index);
+    }
+
+    pub(super) fn set_custom(&mut self, key: &CustomKey, value: Option<&str>) -> Answer {
+        if self.is_agent() {
+            return Err(ErrorKind::PermissionDenied);
+        }
+        let value = value.map(str::to_owned);
+        put(&mut self.model.custom, &mut self.touched.custom, key, value);
+        Ok(())
+    }
+}
