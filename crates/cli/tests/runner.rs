@@ -12,6 +12,8 @@ mod init;
 mod output;
 mod page_edits;
 mod page_reads;
+mod processes;
+mod readme;
 mod segments;
 mod sessions;
 mod store;

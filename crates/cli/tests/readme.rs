@@ -1,0 +1,29 @@
+use std::{fs, path::Path};
+
+use crate::support::Sandbox;
+
+// The README's first five minutes work when pasted.
+#[test]
+fn the_first_five_minutes_work_when_pasted() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let (_, after) = readme.split_once("<!-- five minutes: begin -->").unwrap();
+    let (block, _) = after.split_once("<!-- five minutes: end -->").unwrap();
+    let script = block.trim().trim_start_matches("```sh").trim_end_matches("```");
+
+    let sandbox = Sandbox::empty();
+    let output = sandbox.shell(&format!("set -e\n{script}")).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    for expected in [
+        "sys-1  System prompt",
+        "└── usr-2  Plan",
+        "refused, as it should be",
+        "removePage",
+        "is in order",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+    let copied = sandbox.json(&["--session", "copy", "page", "show", "usr-1"]);
+    assert_eq!(copied["detail"], sandbox.json(&["page", "show", "usr-1"])["detail"]);
+}
