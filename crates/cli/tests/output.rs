@@ -75,7 +75,10 @@ fn lists_are_aligned() {
     usr  user    read-write      User
     ");
     let ran = sandbox.run(&["page", "list", "--limit", "1"]);
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("sys-0  System/\n", "… more: --cursor sys-0\n"));
+    assert_eq!(
+        (ran.out.as_str(), ran.err.as_str()),
+        ("sys-0  System/\n", "… more: --cursor sys-0\n")
+    );
 }
 
 // A page may hold anything; what a person reads cannot move the cursor or change colours.

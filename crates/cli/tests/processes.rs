@@ -26,12 +26,15 @@ fn start(sandbox: &Sandbox, script: &str) -> Child {
 #[test]
 fn four_processes_share_one_file() {
     let sandbox = Sandbox::with_pages();
-    let before: usize = sandbox.json(&["history", "--limit", "1000"])["items"].as_array().unwrap().len();
+    let before: usize =
+        sandbox.json(&["history", "--limit", "1000"])["items"].as_array().unwrap().len();
     let script = |process: usize| {
         let mut lines = vec!["set -e".to_owned()];
         for round in 0..ROUNDS {
             let name = format!("p{process}-{round}");
-            lines.push(format!("contexture page create --parent usr-0 --name {name} --detail {name}"));
+            lines.push(format!(
+                "contexture page create --parent usr-0 --name {name} --detail {name}"
+            ));
             lines.push(format!("contexture --as agent-{process} page pin usr-1"));
             lines.push(format!("contexture page update usr-1 --description {name}"));
             lines.push(format!("contexture --as agent-{process} turn add --user hello-{name}"));
@@ -52,8 +55,12 @@ fn four_processes_share_one_file() {
     let updates = (PROCESSES * ROUNDS) as u64;
     assert_eq!(page["version"].as_u64().unwrap(), 1 + updates);
     let listed = sandbox.json(&["page", "list", "--limit", "1000"]);
-    let names: BTreeSet<&str> =
-        listed["items"].as_array().unwrap().iter().filter_map(|page| page["name"].as_str()).collect();
+    let names: BTreeSet<&str> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|page| page["name"].as_str())
+        .collect();
     for process in 0..PROCESSES {
         for round in 0..ROUNDS {
             assert!(names.contains(format!("p{process}-{round}").as_str()));

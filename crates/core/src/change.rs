@@ -199,7 +199,10 @@ impl Change {
             self.levels.iter_mut().for_each(|delta| shift(&mut delta.page));
             self.focus.iter_mut().filter_map(|delta| delta.after.as_mut()).for_each(&shift);
             self.subjects.iter_mut().for_each(&shift);
-            self.moved.iter_mut().for_each(|(_, to)| shift(to));
+            for (from, to) in &mut self.moved {
+                shift(from);
+                shift(to);
+            }
         }
         let provisional = self.places.first;
         self.places.first = assigned.place;

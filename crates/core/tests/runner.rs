@@ -10,6 +10,12 @@ mod conformance;
 mod permission_matrix;
 #[path = "runner/properties.rs"]
 mod properties;
+#[path = "runner/seed_flow.rs"]
+mod seed_flow;
+#[path = "runner/structure.rs"]
+mod structure;
+#[path = "runner/turns.rs"]
+mod turns;
 #[path = "runner/undo.rs"]
 mod undo;
 #[path = "runner/views.rs"]

@@ -10,7 +10,8 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let millis = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        let millis =
+            |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Timestamp::from_millis(match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => millis(since),
             // A clock set before 1970 is wrong, but it still goes forward.

@@ -184,10 +184,7 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| read::levels(db, session, keys))
     }
 
-    async fn views(
-        &self,
-        session: &SessionId,
-    ) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
         self.readers.read(|db| read::views(db, session))
     }
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use contexture_core::{
-    Actor, Basis, Body, Change, Content, ContentHash, Detail, Operation, Page, PageDelta, PageIndex,
-    PageStorage, Permission, Place, PlaceClaim, NumberClaim, Revision, Segment, SegmentDelta,
-    SegmentId, SegmentKind, SessionId, Standing, Timestamp, Tokens, Trust, Version, ViewId,
-    Visibility,
+    Actor, Basis, Body, Change, Content, ContentHash, Detail, NumberClaim, Operation, Page,
+    PageDelta, PageIndex, PageStorage, Permission, Place, PlaceClaim, Revision, Segment,
+    SegmentDelta, SegmentId, SegmentKind, SessionId, Standing, Timestamp, Tokens, Trust, Version,
+    ViewId, Visibility,
     storage::{Commit, Committed, NewSession, StorageResult},
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
@@ -145,7 +145,8 @@ pub(crate) fn directory(page: &str, parent: Option<&str>, place: u64) -> Page {
 }
 
 pub(crate) fn leaf(page: &str, parent: &str, place: u64, content: &Content) -> Page {
-    let detail = Detail { content: content.hash(), messages: 1, weight: content.bytes().len() as u64 };
+    let detail =
+        Detail { content: content.hash(), messages: 1, weight: content.bytes().len() as u64 };
     Page { body: Body::Detail(detail), ..directory(page, Some(parent), place) }
 }
 
@@ -156,7 +157,13 @@ pub(crate) fn put(before: Option<Page>, after: Page) -> PageDelta {
 
 pub(crate) fn take(before: Page) -> PageDelta {
     let previous = Some(before.revision);
-    PageDelta { index: before.index.clone(), before: Some(before), after: None, previous, restores: None }
+    PageDelta {
+        index: before.index.clone(),
+        before: Some(before),
+        after: None,
+        previous,
+        restores: None,
+    }
 }
 
 /// Adds a segment with its root, whose place is claimed.

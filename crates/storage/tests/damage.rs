@@ -149,7 +149,8 @@ fn damaged_history_is_noticed() {
         let query = HistoryQuery { limit: 10, ..HistoryQuery::default() };
         block_on(storage.history(&session("s"), &query))
     };
-    for set in [format!("data = {FLIPPED}"), "actor = 'eve'".to_owned(), "undoable = 0".to_owned()] {
+    for set in [format!("data = {FLIPPED}"), "actor = 'eve'".to_owned(), "undoable = 0".to_owned()]
+    {
         let sql = format!("UPDATE history SET {set} WHERE revision = 3");
         noticed(&sql, "revision 3 of session 's'", read);
     }
@@ -174,9 +175,8 @@ fn a_byte_flipped_in_the_file_is_noticed() {
     let sandbox = filled();
     let name = b"{\"index\":\"usr-3\",\"parent\"";
     let mut bytes = fs::read(sandbox.file()).unwrap();
-    let found: Vec<usize> = (0..bytes.len() - name.len())
-        .filter(|&at| bytes[at..].starts_with(name))
-        .collect();
+    let found: Vec<usize> =
+        (0..bytes.len() - name.len()).filter(|&at| bytes[at..].starts_with(name)).collect();
     assert_eq!(found.len(), 1, "the page's data stands in the file once");
     bytes[found[0] + 9] ^= 1;
     fs::write(sandbox.file(), bytes).unwrap();

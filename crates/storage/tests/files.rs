@@ -92,7 +92,9 @@ fn what_is_not_ours_is_left_alone() {
         let sandbox = Sandbox::new();
         let foreign = sandbox.meddle();
         foreign.pragma_update(None, "journal_mode", mode).unwrap();
-        foreign.execute_batch("CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')").unwrap();
+        foreign
+            .execute_batch("CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')")
+            .unwrap();
         foreign.close().unwrap();
         let error = refused(&sandbox);
         assert!(matches!(error, StorageError::Foreign { .. }), "{error}");
@@ -140,7 +142,8 @@ fn what_may_not_be_written_is_read_only() {
     if may_ignore_permissions() {
         return again_without_privileges("files::what_may_not_be_written_is_read_only");
     }
-    let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let allow =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let sandbox = Sandbox::new();
     init(&sandbox.open(), "s");
     allow(&sandbox.file(), 0o444);

@@ -4,11 +4,13 @@ use std::{collections::BTreeSet, thread};
 
 use contexture_core::{
     MemoryStorage, PageStorage,
-    storage::{Order, ChildQuery, ScanQuery, StandingFilter, StorageError},
+    storage::{ChildQuery, Order, ScanQuery, StandingFilter, StorageError},
 };
 use futures::executor::block_on;
 
-use crate::build::{Sandbox, append, assert_sound, commit, content, index, init, segment_id, session};
+use crate::build::{
+    Sandbox, append, assert_sound, commit, content, index, init, segment_id, session,
+};
 
 const WRITERS: u64 = 32;
 const EACH: u64 = 20;
@@ -20,7 +22,10 @@ fn scan(storage: &dyn PageStorage, name: &str) -> Vec<contexture_core::Page> {
 }
 
 /// Appends from many threads, each guessing the first free number; returns what each was told.
-fn write_at_once(storages: &[&dyn PageStorage], name: impl Fn(u64) -> String + Sync) -> BTreeSet<String> {
+fn write_at_once(
+    storages: &[&dyn PageStorage],
+    name: impl Fn(u64) -> String + Sync,
+) -> BTreeSet<String> {
     let told = thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
@@ -33,7 +38,9 @@ fn write_at_once(storages: &[&dyn PageStorage], name: impl Fn(u64) -> String + S
                         let committed = commit(storage, &name(writer), change).unwrap();
                         let page = committed.change.unwrap().subjects[0].clone();
                         // It is there as soon as it is acknowledged.
-                        let read = block_on(storage.pages(&session(&name(writer)), &[page.clone()]));
+                        let read = block_on(
+                            storage.pages(&session(&name(writer)), std::slice::from_ref(&page)),
+                        );
                         assert_eq!(read.unwrap()[0].as_ref().unwrap().index, page);
                         told.push(format!("{} {page}", name(writer)));
                     }
@@ -148,7 +155,8 @@ fn reads_never_see_half_a_commit() {
                 after: None,
                 limit: 1,
             };
-            let Some(page) = block_on(storage.children(&session("s"), &query)).unwrap().pop() else {
+            let Some(page) = block_on(storage.children(&session("s"), &query)).unwrap().pop()
+            else {
                 continue;
             };
             let hash = page.detail().unwrap().content;

@@ -3,11 +3,12 @@
 use std::fmt::{Debug, Write};
 
 use contexture_core::{
-    ChunkKey, CustomDelta, CustomKey, FocusDelta, LevelDelta, LevelEntry, MemoryStorage, NumberClaim,
-    Operation, Page, PageIndex, PageStorage, Place, PlaceClaim, Revision, Segment, SegmentDelta,
-    SessionId, Standing, UndoneMark, Version, ViewId, Visibility, Change, ContentHash,
+    Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, LevelDelta, LevelEntry,
+    MemoryStorage, NumberClaim, Operation, Page, PageIndex, PageStorage, Place, PlaceClaim,
+    Revision, Segment, SegmentDelta, SessionId, Standing, UndoneMark, Version, ViewId, Visibility,
     storage::{
-        ChildQuery, Commit, Committed, HistoryQuery, Order, ScanQuery, StandingFilter, StorageResult,
+        ChildQuery, Commit, Committed, HistoryQuery, Order, ScanQuery, StandingFilter,
+        StorageResult,
     },
 };
 use futures::executor::block_on;
@@ -115,7 +116,8 @@ impl State {
                 build::directory(&page, Some(&under), place + at)
             } else {
                 // Few different texts, so that contents are shared; long ones are compressed.
-                let text = format!("text {} ", dice.roll(12)).repeat(1 + 80 * dice.roll(2) as usize);
+                let text =
+                    format!("text {} ", dice.roll(12)).repeat(1 + 80 * dice.roll(2) as usize);
                 let content = build::content(&text);
                 let leaf = build::leaf(&page, &under, place + at, &content);
                 change.contents.push(content);
@@ -240,7 +242,11 @@ impl State {
             after.version = before.version.next();
             after.next_number = 0;
             change.basis.segments.push((before.id.clone(), Some(before.version)));
-            change.segments.push(SegmentDelta { before: Some(before.clone()), after, restores: None });
+            change.segments.push(SegmentDelta {
+                before: Some(before.clone()),
+                after,
+                restores: None,
+            });
         }
         change
     }
@@ -277,7 +283,8 @@ fn dump(storage: &dyn PageStorage, state: &State) -> String {
         }
         line(&mut text, "session", &storage.session(name).await.unwrap());
         line(&mut text, "segments", &storage.segments(name).await.unwrap());
-        let mut indices: Vec<PageIndex> = state.pages.iter().map(|page| page.index.clone()).collect();
+        let mut indices: Vec<PageIndex> =
+            state.pages.iter().map(|page| page.index.clone()).collect();
         indices.extend([index("usr-18446744073709551615"), index("nowhere-1"), index("usr-0")]);
         line(&mut text, "pages", &storage.pages(name, &indices).await.unwrap());
         for parent in &indices {
@@ -318,7 +325,8 @@ fn dump(storage: &dyn PageStorage, state: &State) -> String {
         });
         let hashes: Vec<ContentHash> = texts.map(|text| build::content(&text).hash()).collect();
         let contents = storage.contents(&hashes).await.unwrap();
-        let contents: Vec<_> = contents.iter().map(|content| content.as_ref().map(|c| c.bytes())).collect();
+        let contents: Vec<_> =
+            contents.iter().map(|content| content.as_ref().map(|c| c.bytes())).collect();
         line(&mut text, "contents", &contents);
         line(&mut text, "views", &storage.views(name).await.unwrap());
         line(&mut text, "custom", &storage.custom(name).await.unwrap());
@@ -362,9 +370,10 @@ fn the_same_commits_give_the_same_answers_and_state() {
             let state = State::of(&memory, name);
             let commit = match dice.roll(40) {
                 0 => Commit { create: Some(build::new_session()), change: None },
-                _ if state.next_place == 1 => {
-                    Commit { create: Some(build::new_session()), change: Some(build::add_segment("usr", 1)) }
-                }
+                _ if state.next_place == 1 => Commit {
+                    create: Some(build::new_session()),
+                    change: Some(build::add_segment("usr", 1)),
+                },
                 _ => Commit { create: None, change: Some(state.next(&mut dice, step)) },
             };
             let expected = answer(block_on(memory.commit(name, commit.clone())));
@@ -413,7 +422,10 @@ fn a_missing_session_reads_as_empty() {
 fn it_says_what_it_is() {
     let sandbox = Sandbox::new();
     let capabilities = sandbox.open().capabilities();
-    assert_eq!((capabilities.name, capabilities.durable, capabilities.shared), ("sqlite", true, true));
+    assert_eq!(
+        (capabilities.name, capabilities.durable, capabilities.shared),
+        ("sqlite", true, true)
+    );
 }
 
 // Numbers that SQLite cannot hold are refused by name, and nothing changes.

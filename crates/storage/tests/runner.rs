@@ -1,5 +1,8 @@
 //! One binary for all of the storage's tests.
 
+// Clippy knows test functions, but not their helpers.
+#![allow(clippy::unwrap_used)]
+
 mod build;
 mod conflicts;
 mod damage;
@@ -7,3 +10,4 @@ mod files;
 mod grouping;
 mod model;
 mod purge;
+mod suite;

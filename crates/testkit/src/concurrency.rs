@@ -54,11 +54,13 @@ async fn mixed_edits(
     let note = agent.create_detail_page(&name, "", &name, "usr-0").await?;
     agent.expand_details(&note).await?;
     agent.pin_page(&note).await?;
-    let draft = agent.create_detail_page(&format!("draft {writer} {round}"), "", "d", "usr-2").await?;
+    let draft =
+        agent.create_detail_page(&format!("draft {writer} {round}"), "", "d", "usr-2").await?;
     agent.move_page(&draft, "usr-3").await?;
     agent.add_turn(vec![user(&format!("turn {writer} {round}"))]).await?;
     agent.extend_turn(vec![assistant("answer")]).await?;
-    let gone = agent.create_detail_page(&format!("gone {writer} {round}"), "", "g", "usr-2").await?;
+    let gone =
+        agent.create_detail_page(&format!("gone {writer} {round}"), "", "g", "usr-2").await?;
     agent.remove_page(&gone).await?;
     // Both lists are enumerated while others add to them.
     let carried = agent.create_detail_page(&name, "", "c", "oth-0").await?;
@@ -92,7 +94,11 @@ pub async fn verify(system: &ContextSystem, writers: u64, rounds: u64) {
     let storage = &**system.storage();
     let session = system.session();
     let counter = system.reader().page(&page("usr-1")).await.expect("the counter stands");
-    assert_eq!(counter.page.description.as_str(), (writers * rounds).to_string(), "updates were lost");
+    assert_eq!(
+        counter.page.description.as_str(),
+        (writers * rounds).to_string(),
+        "updates were lost"
+    );
 
     let pages = scan(storage, session, &segment("usr")).await;
     let numbers: BTreeSet<u64> = pages.iter().map(|page| page.index.number()).collect();
@@ -122,7 +128,10 @@ pub async fn verify(system: &ContextSystem, writers: u64, rounds: u64) {
         pages.iter().filter(here).count() as u64
     };
     let each = writers * rounds;
-    assert_eq!((under("usr-3", true), under("usr-2", true), under("usr-2", false)), (each, 0, each));
+    assert_eq!(
+        (under("usr-3", true), under("usr-2", true), under("usr-2", false)),
+        (each, 0, each)
+    );
     let problems = check_session(storage, session).await.expect("it can be read");
     assert!(problems.is_empty(), "{problems:?}");
     let problems = storage.verify().await.expect("it can be verified");

@@ -34,9 +34,8 @@ const PERMISSIONS: [Permission; 3] =
     [Permission::ReadOnly, Permission::ReadWrite, Permission::SystemManaged];
 /// Segments there are from the beginning, and some that come and go. `pub` and `pub-secure` check
 /// that an owner is never found by prefix (C02).
-const SEGMENTS: [&str; 10] = [
-    "usr", "tool", "free", "pub", "sys", "agent-alpha", "pub-secure", "prm", "tmp", "agent-beta",
-];
+const SEGMENTS: [&str; 10] =
+    ["usr", "tool", "free", "pub", "sys", "agent-alpha", "pub-secure", "prm", "tmp", "agent-beta"];
 
 /// Returns the edits every random session begins with.
 pub fn beginning() -> Vec<Edit> {
@@ -101,13 +100,13 @@ impl Edits {
     fn single(&mut self, model: &Model, caller: &Caller) -> Edit {
         self.count += 1;
         let purge = if self.diet.purge { 2 } else { 0 };
-        let weights = [
-            22, 8, 8, 5, 8, 7, 7, 3, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 2,
-        ];
+        let weights = [22, 8, 8, 5, 8, 7, 7, 3, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 2];
         match self.random.weighted(&weights) {
             0 => self.create_detail(model),
             1 => self.create_contents(model),
             2 => Edit::AddTurn { segment: self.turns_to(caller), messages: self.messages(true) },
+            // What a batch has just moved away may be the turn it would go on with.
+            3 if self.in_batch => Edit::PinPage(self.page(model)),
             3 => {
                 Edit::ExtendTurn { segment: self.turns_to(caller), messages: self.messages(false) }
             }
@@ -269,7 +268,8 @@ impl Edits {
     }
 
     fn set_custom(&mut self) -> Edit {
-        let key = valid(*self.random.pick(&["goal", "mode", "阶段"]));
+        let key: &&str = self.random.pick(&["goal", "mode", "阶段"]);
+        let key = valid(key);
         let value = self.random.chance(80).then(|| format!("value {}", self.random.below(5)));
         Edit::SetCustom { key, value }
     }

@@ -233,7 +233,8 @@ impl Model {
     /// Everything that ever touched a purged page is lost to undo.
     fn forget(&mut self, purge: &Past) {
         for past in &mut self.past {
-            past.lost |= past.touched.pages.keys().any(|page| purge.touched.pages.contains_key(page));
+            past.lost |=
+                past.touched.pages.keys().any(|page| purge.touched.pages.contains_key(page));
         }
     }
 

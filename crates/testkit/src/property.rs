@@ -70,11 +70,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn begin(
-        open: &impl Fn() -> Arc<dyn PageStorage>,
-        seed: u64,
-        diet: Diet,
-    ) -> Self {
+    pub(crate) fn begin(open: &impl Fn() -> Arc<dyn PageStorage>, seed: u64, diet: Diet) -> Self {
         let clock = TickingClock::new();
         let create = ContextSystem::create(open(), session_id(), "property", clock.clone());
         let system = block_on(create).expect("a new session");
@@ -107,7 +103,7 @@ impl Run {
     pub(crate) fn step(&mut self, step: u64) -> bool {
         let (caller, edit) = self.edits.next(&self.model);
         let made = self.make(step, &caller, &edit);
-        if step % WHOLE == 0 {
+        if step.is_multiple_of(WHOLE) {
             self.compare_whole(step);
         }
         made
@@ -169,9 +165,10 @@ impl Run {
                     .collect();
                 assert_eq!(texts, self.model.pages[index].texts, "{at}\n{index}");
             }
-            let seen = block_on(self.system.reader().page(index)).is_ok();
+            let seen = block_on(self.system.reader().page(index));
             let present = self.model.seen(&Caller::SYSTEM, index.segment()).is_some();
-            assert_eq!(seen, present && self.model.stands(index), "{at}\n{index}");
+            let stands = present && self.model.stands(index);
+            assert_eq!(seen.is_ok(), stands, "{at}\n{index} is read as {seen:?}");
         }
     }
 

@@ -68,7 +68,11 @@ pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> State {
 }
 
 /// Reads all pages of a segment.
-pub async fn scan(storage: &dyn PageStorage, session: &SessionId, segment: &SegmentId) -> Vec<Page> {
+pub async fn scan(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    segment: &SegmentId,
+) -> Vec<Page> {
     let mut pages: Vec<Page> = Vec::new();
     loop {
         let query = ScanQuery {

@@ -400,7 +400,8 @@ impl<'a> Draft<'a> {
                 && page.author == *actor
                 && page.standing.is_listed()
         });
-        if let Some(page) = here.filter(|page| page.place.0 >= PROVISIONAL).max_by_key(|page| page.place)
+        if let Some(page) =
+            here.filter(|page| page.place.0 >= PROVISIONAL).max_by_key(|page| page.place)
         {
             return Ok(Some(Arc::new(page.clone())));
         }

@@ -207,8 +207,7 @@ impl Parser {
         let visibility = new.visibility.as_ref().map(Value::read).transpose().map_err(at)?;
         let lifecycle = new.lifecycle.as_ref().map(Value::read).transpose().map_err(at)?;
         let author = new.author.unwrap_or(Actor::System);
-        let messages = messages(&new.messages, new.detail.as_deref(), &author)
-            .map_err(wrong)?;
+        let messages = messages(&new.messages, new.detail.as_deref(), &author).map_err(wrong)?;
         let body = match (new.r#type.as_str(), &new.children) {
             ("ContentsPage", _) if new.detail.is_some() || new.messages.is_some() => {
                 return Err(wrong("a ContentsPage has no detail"));

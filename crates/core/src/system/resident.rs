@@ -205,6 +205,9 @@ impl State {
     }
 
     fn put_page(&mut self, page: Arc<Page>) {
+        // A segment that was removed may have come back as another kind: an older copy may lie on
+        // the other side.
+        self.drop_page(&page.index);
         let kind = self.segments.get(page.index.segment()).map(|segment| segment.kind);
         if page.index.is_root() || kind == Some(SegmentKind::System) {
             self.kept.insert(page.index.clone(), page);

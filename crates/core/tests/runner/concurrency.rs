@@ -26,7 +26,7 @@ fn begin<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 #[test]
 fn sixty_four_threads_lose_nothing() {
     let system = block_on(memory());
-    concurrency::run(|_| system.clone(), 64, 3);
+    concurrency::run(|_| system.clone(), 64, 8);
 }
 
 // C13: segments added side by side are all there, also for those who look through this context system.

@@ -131,9 +131,9 @@ fn every_kind_of_edit_is_undone_and_redone() {
         contexture_core::permission::required_level(*operation)
             == contexture_core::permission::AccessLevel::Read
     };
-    let levels = [Operation::ExpandDetails, Operation::PinPage, Operation::UnpinPage, Operation::FocusPage];
-    let apart =
-        [Operation::CreatePage, Operation::PurgePage, Operation::Undo, Operation::Load];
+    let levels =
+        [Operation::ExpandDetails, Operation::PinPage, Operation::UnpinPage, Operation::FocusPage];
+    let apart = [Operation::CreatePage, Operation::PurgePage, Operation::Undo, Operation::Load];
     for operation in Operation::ALL {
         let edits = levels.contains(operation) || !reads(operation);
         let covered = kinds.contains(operation) || apart.contains(operation);
@@ -192,6 +192,11 @@ fn chains_of_undo_and_redo_hold() {
                 last = apply(&system, undo(last)).await.revision;
                 let expected = if round % 2 == 0 { &before } else { &after };
                 assert_eq!(state(&system).await.differences(expected), [""; 0], "round {round}");
+                if round % 2 == 0 {
+                    let twice = system.apply_internal(undo(made.revision)).await.unwrap_err();
+                    let told = format!("revision {last} undid it already");
+                    assert!(twice.to_string().contains(&told), "round {round}: {twice}");
+                }
             }
             // It is in force again, through an undo of an undo of …: it is the newest to take back.
             let newest = apply(&system, Edit::Undo { revision: None }).await;
@@ -213,7 +218,9 @@ fn built_upon(first: Edit, second: Edit) {
         let between = state(&system).await;
         let refused = system.apply_internal(undo(first.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict, "{told}: {refused}");
-        let Error::BuiltUpon { revision, later, .. } = &refused else { panic!("{told}: {refused}") };
+        let Error::BuiltUpon { revision, later, .. } = &refused else {
+            panic!("{told}: {refused}")
+        };
         assert_eq!((*revision, *later), (first.revision, second.revision), "{told}: {refused}");
         assert!(refused.to_string().contains(&format!("revision {}", second.revision)));
         assert_eq!(state(&system).await, between, "{told}: refused but did something");
@@ -285,10 +292,7 @@ fn purge_is_for_good() {
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert_eq!(
             refused.to_string(),
-            format!(
-                "revision {} cannot be undone: a purge destroys for good",
-                purged.revision
-            )
+            format!("revision {} cannot be undone: a purge destroys for good", purged.revision)
         );
         let refused = system.apply_internal(undo(updated.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
@@ -316,7 +320,10 @@ fn purge_leaves_no_text_behind() {
         let left = format!("{history:?} {:?}", state(&system).await);
         assert!(!left.contains("secret"), "{left}");
         assert!(storage.verify().await.unwrap().is_empty());
-        assert_eq!(system.reader().page(&page("usr-1")).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(
+            system.reader().page(&page("usr-1")).await.unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
     });
 }
 

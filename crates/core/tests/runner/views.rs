@@ -304,8 +304,7 @@ fn a_removed_segments_name_stays_taken_for_those_who_did_not_see_it() {
         let intruder = confined(&system, "intruder", &["usr", "lab"]);
         let remove = Edit::RemoveSegment { segment: segment("hid"), cascade: true, force: false };
         apply(&system, remove).await;
-        let new =
-            || contexture_core::NewSegment::new(segment("hid"), SegmentKind::Custom);
+        let new = || contexture_core::NewSegment::new(segment("hid"), SegmentKind::Custom);
         let refused = intruder.add_segment(new()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         let gone = intruder.reader().page_or_archived(&page("hid-2")).await.unwrap_err();

@@ -2,7 +2,7 @@
 //!
 //! Rows are made ready beforehand and not timed, so the comparison is with SQLite alone.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use contexture_core::*;
 use contexture_storage::sqlite::SqliteStorage;
@@ -17,6 +17,8 @@ pub(crate) struct Hand {
 
 /// The rows of one append.
 pub(crate) struct Rows {
+    session: i64,
+    segment: Vec<u8>,
     page: Vec<u8>,
     hash: [u8; 32],
     raw: i64,
@@ -26,12 +28,14 @@ pub(crate) struct Rows {
 }
 
 impl Hand {
-    /// Makes the tables, a session and a segment as ours are made, then takes the file over.
-    pub(crate) fn new(path: &Path) -> Self {
-        drop(Session::on(
-            std::sync::Arc::new(SqliteStorage::open(path, Default::default()).unwrap()),
-            "hand",
-        ));
+    /// Makes the tables, sessions and segments as ours are made, then takes the file over.
+    pub(crate) fn new(path: &Path, sessions: usize) -> Self {
+        let storage: Arc<dyn PageStorage> =
+            Arc::new(SqliteStorage::open(path, Default::default()).unwrap());
+        for at in 0..sessions {
+            drop(Session::on(storage.clone(), &format!("h{at}")));
+        }
+        drop(storage);
         let db = Connection::open(path).unwrap();
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.pragma_update(None, "synchronous", "FULL").unwrap();
@@ -42,21 +46,21 @@ impl Hand {
         Self { db, next: 1 }
     }
 
-    /// Makes rows ready.
-    pub(crate) fn rows(seed: usize, count: usize) -> Vec<Rows> {
-        (seed..seed + count).map(Rows::new).collect()
+    /// Makes rows ready, each for the next of some sessions.
+    pub(crate) fn rows(seed: usize, count: usize, sessions: usize) -> Vec<Rows> {
+        (0..count).map(|at| Rows::new(seed + at, (at % sessions) as i64 + 1)).collect()
     }
 
-    /// Writes them in one transaction.
+    /// Writes them in one transaction; the heads of the sessions once each.
     pub(crate) fn commit(&mut self, rows: &[Rows]) {
         let db = &self.db;
         db.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
         for row in rows {
             let number = self.next;
             self.next += 1;
-            db.prepare_cached("INSERT INTO pages VALUES (1, ?1, 0, ?1, 0, 1, NULL, ?2, ?3)")
+            db.prepare_cached("INSERT INTO pages VALUES (?1, ?2, 0, ?2, 0, 1, NULL, ?3, ?4)")
                 .unwrap()
-                .execute(params![number, row.page, row.checksum])
+                .execute(params![row.session, number, row.page, row.checksum])
                 .unwrap();
             db.prepare_cached("INSERT INTO blobs (data) VALUES (?1)")
                 .unwrap()
@@ -67,31 +71,41 @@ impl Hand {
                 .unwrap()
                 .execute(params![row.hash, row.raw, blob])
                 .unwrap();
-            db.prepare_cached("INSERT INTO history VALUES (1, ?1, 'system', 1, NULL, ?2, ?3)")
+            db.prepare_cached("INSERT INTO history VALUES (?1, ?2, 'system', 1, NULL, ?3, ?4)")
                 .unwrap()
-                .execute(params![number + 1, row.history, row.checksum])
+                .execute(params![row.session, number + 1, row.history, row.checksum])
                 .unwrap();
         }
-        let last = rows.last().unwrap();
-        db.prepare_cached("UPDATE sessions SET revision = ?1, next_place = ?1, updated_at = ?1, checksum = ?2 WHERE id = 1")
-            .unwrap()
-            .execute(params![self.next, last.checksum])
-            .unwrap();
-        db.prepare_cached("UPDATE segments SET data = ?1, checksum = ?2 WHERE id = 1")
-            .unwrap()
-            .execute(params![last.page, last.checksum])
-            .unwrap();
-        db.prepare_cached("INSERT INTO directories VALUES (1, 0, ?1) ON CONFLICT DO UPDATE SET listed = ?1")
-            .unwrap()
-            .execute([self.next])
-            .unwrap();
+        let mut heads: Vec<&Rows> = rows.iter().collect();
+        heads.sort_by_key(|row| row.session);
+        heads.dedup_by_key(|row| row.session);
+        for head in heads {
+            self.write_head(head);
+        }
         db.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
+    }
+
+    fn write_head(&self, row: &Rows) {
+        let sql =
+            "UPDATE sessions SET revision = ?2, next_place = ?2, updated_at = ?2, checksum = ?3
+                   WHERE id = ?1";
+        let values = params![row.session, self.next, row.checksum];
+        self.db.prepare_cached(sql).unwrap().execute(values).unwrap();
+        let sql = "UPDATE segments SET data = ?2, checksum = ?3 WHERE id = ?1";
+        let values = params![row.session, row.segment, row.checksum];
+        self.db.prepare_cached(sql).unwrap().execute(values).unwrap();
+        let sql = "INSERT INTO directories VALUES (?1, 0, ?2)
+                   ON CONFLICT DO UPDATE SET listed = excluded.listed";
+        self.db.prepare_cached(sql).unwrap().execute([row.session, self.next]).unwrap();
     }
 }
 
 impl Rows {
-    fn new(seed: usize) -> Self {
-        let message = Message { at: Some(Timestamp::from_millis(0)), ..Message::text(Role::System, text(seed)) };
+    fn new(seed: usize, session: i64) -> Self {
+        let message = Message {
+            at: Some(Timestamp::from_millis(0)),
+            ..Message::text(Role::System, text(seed))
+        };
         let content = Content::encode(&[message]);
         let page = Page {
             index: format!("usr-{seed}").parse().unwrap(),
@@ -135,6 +149,8 @@ impl Rows {
         };
         let page_bytes = page.encode();
         Self {
+            session,
+            segment: page_bytes[..300.min(page_bytes.len())].to_vec(),
             checksum: Checksum::of(&page_bytes).0,
             page: page_bytes,
             hash: *content.hash().as_bytes(),

@@ -37,7 +37,8 @@ pub(crate) fn child(path: &str) {
     let storage = SqliteStorage::open(Path::new(path), Default::default()).unwrap();
     let session = "million".parse().unwrap();
     block_on(async {
-        let system = ContextSystem::open(Arc::new(storage), session, Arc::new(SystemClock)).await.unwrap();
+        let system =
+            ContextSystem::open(Arc::new(storage), session, Arc::new(SystemClock)).await.unwrap();
         let reader = system.reader();
         let page: PageIndex = "usr-500000".parse().unwrap();
         let page = reader.page(&page).await.unwrap().page;
@@ -53,5 +54,9 @@ pub(crate) fn child(path: &str) {
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: 0 kB");
-    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kilobytes| kilobytes.parse::<f64>().ok())
+        .unwrap_or(0.0)
+        / 1e3
 }

@@ -43,7 +43,8 @@ impl Session {
     }
 }
 
-fn page(seed: usize) -> NewDetailPage {
+/// A page of about a kilobyte.
+pub(crate) fn page(seed: usize) -> NewDetailPage {
     let root: PageIndex = "usr-0".parse().unwrap();
     NewDetailPage::new(root, format!("Page {seed}").parse().unwrap(), text(seed))
 }
@@ -51,14 +52,44 @@ fn page(seed: usize) -> NewDetailPage {
 /// About a kilobyte of text that is different for each seed and compresses as prose does.
 pub(crate) fn text(seed: usize) -> String {
     const WORDS: [&str; 32] = [
-        "the", "parser", "returns", "an", "error", "when", "input", "ends", "before", "brace", "so",
-        "test", "fails", "with", "unexpected", "end", "of", "file", "in", "src/lib.rs", "at", "line",
-        "and", "fix", "is", "to", "check", "length", "first", "then", "read", "token",
+        "the",
+        "parser",
+        "returns",
+        "an",
+        "error",
+        "when",
+        "input",
+        "ends",
+        "before",
+        "brace",
+        "so",
+        "test",
+        "fails",
+        "with",
+        "unexpected",
+        "end",
+        "of",
+        "file",
+        "in",
+        "src/lib.rs",
+        "at",
+        "line",
+        "and",
+        "fix",
+        "is",
+        "to",
+        "check",
+        "length",
+        "first",
+        "then",
+        "read",
+        "token",
     ];
     let mut state = seed as u64 + 0x9e37_79b9_7f4a_7c15;
     let mut text = format!("{seed}:");
     while text.len() < 1_000 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         text.push(' ');
         text.push_str(WORDS[(state >> 59) as usize]);
     }

@@ -2,10 +2,16 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use contexture_core::PageStorage;
+use contexture_core::{Edit, PageStorage};
 use contexture_storage::sqlite::SqliteStorage;
 
-use crate::{hand::Hand, median, session::Session};
+use futures::{executor::block_on, future::join_all};
+
+use crate::{
+    hand::Hand,
+    median,
+    session::{Session, page},
+};
 
 const ROUNDS: usize = 9;
 const WRITERS: usize = 32;
@@ -18,7 +24,7 @@ pub(crate) fn run(dir: &Path) {
         Arc::new(SqliteStorage::open(&dir.join("ours.db"), Default::default()).unwrap());
     let sessions: Vec<Session> =
         (0..WRITERS).map(|at| Session::on(storage.clone(), &format!("s{at}"))).collect();
-    let mut hand = Hand::new(&dir.join("hand.db"));
+    let mut hand = Hand::new(&dir.join("hand.db"), WRITERS);
     let mut seed = 0;
     let mut next = |count: usize| {
         seed += count;
@@ -28,36 +34,68 @@ pub(crate) fn run(dir: &Path) {
     let mut figures = Vec::new();
     for _ in 0..ROUNDS {
         let first = next(ALONE);
-        let rows = Hand::rows(first, ALONE);
+        let rows = Hand::rows(first, ALONE, 1);
         let by_hand = seconds(|| rows.chunks(1).for_each(|rows| hand.commit(rows)));
         let first = next(ALONE);
-        let ours = seconds(|| (0..ALONE).for_each(|at| sessions[0].append(first + at)));
+        let pages = pages(first, ALONE);
+        let ours =
+            seconds(|| pages.into_iter().for_each(|page| block_on(append(&sessions[0], page))));
         figures.push((by_hand / ALONE as f64 * 1e6, ours / ALONE as f64 * 1e6));
     }
     report("one writer, µs a commit", &figures, |hand, ours| ours / hand);
 
     let total = WRITERS * EACH;
-    for (how, spread) in [("32 writers on 32 sessions", true), ("32 writers on one session", false)] {
+    for (how, spread, run) in [
+        ("32 tasks on 32 sessions", true, tasks as fn(Work<'_>)),
+        ("32 tasks on one session", false, tasks),
+        ("32 threads on 32 sessions", true, threads),
+        ("32 threads on one session", false, threads),
+    ] {
+        let writers: Vec<&Session> =
+            (0..WRITERS).map(|at| &sessions[if spread { at } else { 0 }]).collect();
         let mut figures = Vec::new();
         for _ in 0..ROUNDS {
             let first = next(total);
-            let rows = Hand::rows(first, total);
+            let rows = Hand::rows(first, total, if spread { WRITERS } else { 1 });
             let by_hand = seconds(|| rows.chunks(WRITERS).for_each(|rows| hand.commit(rows)));
             let first = next(total);
-            let ours = seconds(|| {
-                std::thread::scope(|scope| {
-                    for writer in 0..WRITERS {
-                        let session = &sessions[if spread { writer } else { 0 }];
-                        scope.spawn(move || {
-                            (0..EACH).for_each(|at| session.append(first + writer * EACH + at));
-                        });
-                    }
-                });
-            });
+            let work =
+                (0..WRITERS).map(|at| (writers[at], pages(first + at * EACH, EACH))).collect();
+            let ours = seconds(|| run(work));
             figures.push((total as f64 / by_hand, total as f64 / ours));
         }
         report(&format!("{how}, commits/s"), &figures, |hand, ours| ours / hand);
     }
+}
+
+/// Each writer's session and what it appends.
+type Work<'a> = Vec<(&'a Session, Vec<Edit>)>;
+
+/// Each writer is a task of one executor, as agents of a host are.
+fn tasks(work: Work<'_>) {
+    let write = |(session, pages): (_, Vec<Edit>)| async move {
+        for page in pages {
+            append(session, page).await;
+        }
+    };
+    block_on(join_all(work.into_iter().map(write)));
+}
+
+/// Each writer is a thread of its own.
+fn threads(work: Work<'_>) {
+    std::thread::scope(|scope| {
+        for (session, pages) in work {
+            scope.spawn(move || pages.into_iter().for_each(|page| block_on(append(session, page))));
+        }
+    });
+}
+
+fn pages(first: usize, count: usize) -> Vec<Edit> {
+    (first..first + count).map(|seed| Edit::CreateDetailPage(page(seed))).collect()
+}
+
+async fn append(session: &Session, page: Edit) {
+    session.system.apply_internal(page).await.unwrap();
 }
 
 fn seconds(run: impl FnOnce()) -> f64 {

@@ -126,7 +126,9 @@ impl Present<'_> {
     }
 
     fn chunk(&mut self, key: &ChunkKey) -> Outcome<LevelChunk> {
-        let Some(segment) = self.segment_key(&key.segment)? else { return Ok(LevelChunk::default()) };
+        let Some(segment) = self.segment_key(&key.segment)? else {
+            return Ok(LevelChunk::default());
+        };
         let Some(head) = &self.head else { return Ok(LevelChunk::default()) };
         lookup::chunk(self.db, head.key, segment, key)
     }

@@ -225,7 +225,14 @@ fn write_levels(db: &Connection, head: &mut Head, change: &Change) -> Outcome<()
              ON CONFLICT (session, view, segment, chunk) DO UPDATE SET
                  data = excluded.data, checksum = excluded.checksum",
         )?
-        .execute(params![row.session, view, row.segment, row.chunk, data, row.checksum(&data)])?;
+        .execute(params![
+            row.session,
+            view,
+            row.segment,
+            row.chunk,
+            data,
+            row.checksum(&data)
+        ])?;
     }
     Ok(())
 }
@@ -245,7 +252,12 @@ fn write_texts(db: &Connection, session: i64, change: &Change) -> Outcome<()> {
              ON CONFLICT (session, view) DO UPDATE SET
                  page = excluded.page, checksum = excluded.checksum",
         )?
-        .execute(params![session, view, page, rows::text_checksum(session, &view, &page)])?;
+        .execute(params![
+            session,
+            view,
+            page,
+            rows::text_checksum(session, &view, &page)
+        ])?;
     }
     for delta in &change.custom {
         let name = delta.key.as_str();
@@ -259,7 +271,12 @@ fn write_texts(db: &Connection, session: i64, change: &Change) -> Outcome<()> {
              ON CONFLICT (session, name) DO UPDATE SET
                  content = excluded.content, checksum = excluded.checksum",
         )?
-        .execute(params![session, name, content, rows::text_checksum(session, name, content)])?;
+        .execute(params![
+            session,
+            name,
+            content,
+            rows::text_checksum(session, name, content)
+        ])?;
     }
     Ok(())
 }

@@ -18,15 +18,20 @@ pub(crate) fn refer(
     let blob = db
         .prepare_cached("INSERT INTO blobs (data) VALUES (?1)")?
         .insert([new.packed.stored(new.content.bytes())])?;
-    db.prepare_cached("INSERT INTO contents VALUES (?1, 1, ?2, ?3)")?
-        .execute(params![hash.as_bytes(), new.packed.raw, blob])?;
+    db.prepare_cached("INSERT INTO contents VALUES (?1, 1, ?2, ?3)")?.execute(params![
+        hash.as_bytes(),
+        new.packed.raw,
+        blob
+    ])?;
     Ok(())
 }
 
 /// Gives references to a content back. With the last it goes.
 pub(crate) fn release(db: &Connection, hash: ContentHash, references: i64) -> Outcome<()> {
     let left: Option<(i64, i64)> = db
-        .prepare_cached("UPDATE contents SET refs = refs - ?2 WHERE hash = ?1 RETURNING refs, blob")?
+        .prepare_cached(
+            "UPDATE contents SET refs = refs - ?2 WHERE hash = ?1 RETURNING refs, blob",
+        )?
         .query_row(params![hash.as_bytes(), references], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((..=0, blob)) = left {

@@ -76,7 +76,11 @@ impl Heads {
     }
 
     /// Returns a session's head, loading it if need be.
-    pub(crate) fn session(&mut self, db: &Connection, id: &SessionId) -> Outcome<Option<&mut Head>> {
+    pub(crate) fn session(
+        &mut self,
+        db: &Connection,
+        id: &SessionId,
+    ) -> Outcome<Option<&mut Head>> {
         if !self.sessions.contains_key(id) {
             let Some(row) = lookup::session(db, id)? else { return Ok(None) };
             self.sessions.insert(id.clone(), Head::new(row.key, row.info));
@@ -85,7 +89,12 @@ impl Heads {
     }
 
     /// Makes a session's row and head.
-    pub(crate) fn create(&mut self, db: &Connection, id: &SessionId, new: &NewSession) -> Outcome<()> {
+    pub(crate) fn create(
+        &mut self,
+        db: &Connection,
+        id: &SessionId,
+        new: &NewSession,
+    ) -> Outcome<()> {
         let info = SessionInfo {
             id: id.clone(),
             app: new.app.clone(),
@@ -97,8 +106,8 @@ impl Heads {
         let key = db
             .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM sessions")?
             .query_row([], |row| row.get(0))?;
-        db.prepare_cached("INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?.execute(
-            params![
+        db.prepare_cached("INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+            .execute(params![
                 key,
                 id.as_str(),
                 info.app,
@@ -107,8 +116,7 @@ impl Heads {
                 info.created_at.as_millis(),
                 info.updated_at.as_millis(),
                 SessionRow::checksum(key, &info),
-            ],
-        )?;
+            ])?;
         self.sessions.insert(id.clone(), Head::new(key, info));
         Ok(())
     }
@@ -139,7 +147,11 @@ impl Head {
     }
 
     /// Returns a segment's head, loading it if need be.
-    pub(crate) fn segment(&mut self, db: &Connection, id: &SegmentId) -> Outcome<Option<&mut SegmentHead>> {
+    pub(crate) fn segment(
+        &mut self,
+        db: &Connection,
+        id: &SegmentId,
+    ) -> Outcome<Option<&mut SegmentHead>> {
         match self.segments.entry(id.clone()) {
             Entry::Occupied(entry) => Ok(Some(entry.into_mut())),
             Entry::Vacant(entry) => {
@@ -153,7 +165,11 @@ impl Head {
     }
 
     /// Returns a segment's head, giving its name a key if it has none.
-    pub(crate) fn segment_or_name(&mut self, db: &Connection, id: &SegmentId) -> Outcome<&mut SegmentHead> {
+    pub(crate) fn segment_or_name(
+        &mut self,
+        db: &Connection,
+        id: &SegmentId,
+    ) -> Outcome<&mut SegmentHead> {
         if self.segment(db, id)?.is_none() {
             let key = db
                 .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM segments")?

@@ -18,15 +18,17 @@ use super::{
 /// Appends an entry.
 pub(crate) fn append(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
     let row = HistoryRow::of(entry);
-    db.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(params![
-        session,
-        integer(entry.revision.0, "revision")?,
-        row.actor,
-        row.undoable,
-        row.packed.raw,
-        row.stored(),
-        row.checksum(session),
-    ])?;
+    db.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(
+        params![
+            session,
+            integer(entry.revision.0, "revision")?,
+            row.actor,
+            row.undoable,
+            row.packed.raw,
+            row.stored(),
+            row.checksum(session),
+        ],
+    )?;
     Ok(())
 }
 

@@ -1,8 +1,6 @@
 //! Looking up single rows, for those who read and for the writer alike.
 
-use contexture_core::{
-    ChunkKey, HistoryEntry, LevelChunk, Revision, SegmentId, SessionId,
-};
+use contexture_core::{ChunkKey, HistoryEntry, LevelChunk, Revision, SegmentId, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{

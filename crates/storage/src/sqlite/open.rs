@@ -121,8 +121,9 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
         }
         Durability::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
     }
-    // The index of content hashes is written at random places and should stay in memory.
-    db.pragma_update(None, "cache_size", -65_536)?;
+    // More costs more than it saves: ending a transaction that split a page walks the whole cache,
+    // and what is not in it is in the system's.
+    db.pragma_update(None, "cache_size", -8_192)?;
     db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
     Ok(db)
@@ -150,7 +151,8 @@ fn log_ahead(db: &Connection, patience: Duration) -> Outcome<()> {
     let began = Instant::now();
     loop {
         // SQLite does not wait here by itself when another process is opening the file too.
-        match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+        match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+        {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
             Ok(mode) => {
                 let what = db.path().unwrap_or_default().to_owned();
@@ -166,10 +168,7 @@ fn log_ahead(db: &Connection, patience: Duration) -> Outcome<()> {
 }
 
 fn is_busy(error: &Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn refused(path: &Path, error: &io::Error) -> StorageError {

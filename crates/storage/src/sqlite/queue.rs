@@ -2,13 +2,18 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 /// Jobs that wait. Once closed it takes no more, and drops what nobody will do.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
+    /// How many jobs wait; more than any number once closed.
+    waiting: AtomicUsize,
     enough: Condvar,
 }
 
@@ -28,7 +33,7 @@ impl<T> std::fmt::Debug for Queue<T> {
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         let state = State { jobs: VecDeque::new(), wanted: 1, closed: false };
-        Self { state: Mutex::new(state), enough: Condvar::new() }
+        Self { state: Mutex::new(state), waiting: AtomicUsize::new(0), enough: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -41,6 +46,7 @@ impl<T> Queue<T> {
         let mut state = self.lock();
         if !state.closed {
             state.jobs.push_back(job);
+            self.waiting.store(state.jobs.len(), Ordering::Relaxed);
         }
         if state.jobs.len() >= state.wanted {
             self.enough.notify_one();
@@ -55,6 +61,7 @@ impl<T> Queue<T> {
     /// Lets no more jobs in; those that wait are still done.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
+        self.waiting.store(usize::MAX, Ordering::Relaxed);
         self.enough.notify_one();
     }
 
@@ -74,6 +81,7 @@ impl<T> Queue<T> {
 
     /// Takes all there are once there are `wanted`, or at the deadline; perhaps none.
     pub(crate) fn take_when(&self, wanted: usize, deadline: Option<Instant>) -> VecDeque<T> {
+        self.watch(wanted, deadline);
         let mut state = self.lock();
         state.wanted = wanted;
         while state.jobs.len() < wanted && !state.closed {
@@ -90,8 +98,23 @@ impl<T> Queue<T> {
         }
         // While the writer is busy nobody need wake it.
         state.wanted = usize::MAX;
+        if !state.closed {
+            self.waiting.store(0, Ordering::Relaxed);
+        }
         std::mem::take(&mut state.jobs)
     }
+
+    /// Looks out for jobs for a moment before sleeping: who writes once mostly writes again, and
+    /// waking up takes as long as a small commit.
+    fn watch(&self, wanted: usize, deadline: Option<Instant>) {
+        let end = Instant::now() + Self::WATCH;
+        let end = deadline.map_or(end, |deadline| deadline.min(end));
+        while self.waiting.load(Ordering::Relaxed) < wanted && Instant::now() < end {
+            std::thread::yield_now();
+        }
+    }
+
+    const WATCH: Duration = Duration::from_micros(100);
 }
 
 #[cfg(test)]

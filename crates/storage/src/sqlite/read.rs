@@ -73,7 +73,9 @@ pub(crate) fn children(
     session: &SessionId,
     query: &ChildQuery,
 ) -> Outcome<Vec<Page>> {
-    let Some((home, number)) = directory(db, session, &query.parent)? else { return Ok(Vec::new()) };
+    let Some((home, number)) = directory(db, session, &query.parent)? else {
+        return Ok(Vec::new());
+    };
     let (beyond, order) = match query.order {
         Order::Forward => ("place > ?3", "ASC"),
         Order::Backward => ("place < ?3", "DESC"),
@@ -107,7 +109,11 @@ pub(crate) fn children(
     collect(db, &sql, params, |row| rows::read_page(row, home))
 }
 
-pub(crate) fn child_count(db: &Connection, session: &SessionId, parent: &PageIndex) -> Outcome<u64> {
+pub(crate) fn child_count(
+    db: &Connection,
+    session: &SessionId,
+    parent: &PageIndex,
+) -> Outcome<u64> {
     let Some((home, number)) = directory(db, session, parent)? else { return Ok(0) };
     let count = db
         .prepare_cached("SELECT listed FROM directories WHERE segment = ?1 AND number = ?2")?
@@ -228,7 +234,9 @@ pub(crate) fn custom(db: &Connection, session: &SessionId) -> Outcome<Vec<(Custo
     let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1 ORDER BY name";
     collect(db, sql, [key], |row| {
         let (name, content) = rows::read_text(row, key, "custom state")?;
-        let name = name.parse().map_err(|error| Fault::corrupt(format!("custom state '{name}'"), error))?;
+        let name = name
+            .parse()
+            .map_err(|error| Fault::corrupt(format!("custom state '{name}'"), error))?;
         Ok((name, content))
     })
 }

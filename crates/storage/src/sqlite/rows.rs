@@ -107,7 +107,8 @@ impl SegmentRow {
         if !fits(row, 3, Self::checksum(session, key, name, data))? {
             return Err(Fault::corrupt(what(), "its checksum does not fit"));
         }
-        let decode = |data| serde_json::from_slice(data).map_err(|error| Fault::corrupt(what(), error));
+        let decode =
+            |data| serde_json::from_slice(data).map_err(|error| Fault::corrupt(what(), error));
         let segment: Option<Segment> = data.map(decode).transpose()?;
         if segment.as_ref().is_some_and(|segment| segment.id.as_str() != name) {
             return Err(Fault::corrupt(what(), "it is stored under another name"));
@@ -147,7 +148,10 @@ impl PageColumns {
     pub(crate) fn of(page: &Page) -> Outcome<Self> {
         let parent = page.parent.as_ref().map(|parent| {
             if parent.segment() != page.index.segment() {
-                return Err(Fault::corrupt(&page.index, format!("{parent} lies in another segment")));
+                return Err(Fault::corrupt(
+                    &page.index,
+                    format!("{parent} lies in another segment"),
+                ));
             }
             Ok(integer(parent.number(), "page number")?)
         });
@@ -181,7 +185,8 @@ pub(crate) fn page_checksum(segment: i64, data: &[u8]) -> [u8; 16] {
 
 pub(crate) fn read_page(row: &Row<'_>, home: PageHome<'_>) -> Outcome<Page> {
     let number: i64 = row.get(0)?;
-    let corrupt = |reason: &str| Fault::corrupt(page_name(home.session, home.segment, number), reason);
+    let corrupt =
+        |reason: &str| Fault::corrupt(page_name(home.session, home.segment, number), reason);
     let data = row.get_ref(6)?.as_blob().map_err(|_| corrupt("its data is missing"))?;
     if !fits(row, 7, page_checksum(home.key, data))? {
         return Err(corrupt("its checksum does not fit"));
@@ -236,7 +241,11 @@ impl HistoryRow {
         checksum(&[&session.to_le_bytes(), self.stored()])
     }
 
-    pub(crate) fn read(row: &Row<'_>, session: i64, session_id: &SessionId) -> Outcome<HistoryEntry> {
+    pub(crate) fn read(
+        row: &Row<'_>,
+        session: i64,
+        session_id: &SessionId,
+    ) -> Outcome<HistoryEntry> {
         let revision: i64 = row.get(0)?;
         let corrupt = |reason: &str| {
             Fault::corrupt(format!("revision {revision} of {}", session_name(session_id)), reason)

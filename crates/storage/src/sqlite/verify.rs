@@ -155,7 +155,8 @@ impl Survey<'_> {
             unpack_content(hash, row.get(2)?, row.get_ref(3)?).map(|_| ())
         });
         for (hash, count) in std::mem::take(&mut self.references) {
-            self.problems.push(format!("content {hash} is missing; history refers to it {count} times"));
+            self.problems
+                .push(format!("content {hash} is missing; history refers to it {count} times"));
         }
     }
 
@@ -175,7 +176,10 @@ impl Survey<'_> {
         ] {
             self.rows(what, sql, [], |survey, row| {
                 let name = row.get_ref(0)?;
-                let name = name.as_str().map(str::to_owned).or_else(|_| name.as_i64().map(|n| n.to_string()));
+                let name = name
+                    .as_str()
+                    .map(str::to_owned)
+                    .or_else(|_| name.as_i64().map(|n| n.to_string()));
                 let name = name.map_err(rusqlite::Error::from)?;
                 survey.problems.push(format!("{what} {name} belongs to nothing"));
                 Ok(())

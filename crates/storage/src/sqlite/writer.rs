@@ -172,7 +172,7 @@ impl Worker {
     fn answer(&self, group: Vec<Waiting>, results: Vec<StorageResult<Revision>>) {
         let mut answers = group.iter().zip(&results);
         if answers.any(|((request, _), result)| result.is_ok() && request.purges()) {
-            self.empty_log();
+            self.wipe();
         }
         for ((request, reply), result) in group.into_iter().zip(results) {
             let committed = result.map(|revision| Committed { revision, change: request.change });
@@ -239,8 +239,8 @@ impl Worker {
             Ok(removed)
         });
         self.undo();
-        if removed.is_ok() {
-            self.empty_log();
+        if let Ok(true) = removed {
+            self.wipe();
         }
         removed
     }
@@ -265,16 +265,36 @@ impl Worker {
         }
     }
 
-    /// Empties the write-ahead log, so that it keeps nothing of what was taken away.
-    fn empty_log(&self) {
-        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        match self.db.query_row(sql, [], |row| row.get::<_, bool>(0)) {
-            Ok(false) => {}
-            Ok(true) => tracing::warn!(path = self.what, "the log is in use and was not emptied"),
-            Err(error) => tracing::warn!(path = self.what, %error, "the log was not emptied"),
+    /// Leaves nothing in the files of what was taken away.
+    ///
+    /// SQLite overwrites what is deleted, but not copies of rows that it once moved from page to
+    /// page; only writing the whole file anew does. In a large one that would stop everybody for
+    /// long, and there it is left to the overwriting.
+    fn wipe(&self) {
+        if let Err(error) = self.rewrite().and_then(|()| self.empty_log()) {
+            tracing::warn!(path = self.what, %error, "traces of what was removed may be left");
         }
     }
+
+    fn rewrite(&self) -> rusqlite::Result<()> {
+        let number = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        if number("page_count")? * number("page_size")? <= REWRITTEN_UP_TO {
+            self.db.execute_batch("VACUUM")?;
+        }
+        Ok(())
+    }
+
+    fn empty_log(&self) -> rusqlite::Result<()> {
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        if self.db.query_row(sql, [], |row| row.get::<_, bool>(0))? {
+            tracing::warn!(path = self.what, "the log is in use and was not emptied");
+        }
+        Ok(())
+    }
 }
+
+/// The size of a file, in bytes, that is written anew after a purge.
+const REWRITTEN_UP_TO: i64 = 256 << 20;
 
 /// Takes the job at the front, if it is a commit.
 fn next_commit(jobs: &mut VecDeque<Job>) -> Option<Waiting> {

@@ -3,7 +3,10 @@
 //! This program starts itself as the child processes; without arguments it is the test.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![allow(clippy::print_stdout, reason = "children tell what was acknowledged; the test how it went")]
+#![allow(
+    clippy::print_stdout,
+    reason = "children tell what was acknowledged; the test how it went"
+)]
 
 mod kill;
 mod share;

@@ -27,7 +27,8 @@ pub(crate) fn child(path: &Path, name: &str) {
                     let back = Edit::MovePage { page: passing.clone(), to };
                     block_on(system.apply_internal(back)).unwrap();
                     block_on(system.apply_internal(Edit::RemovePage(passing))).unwrap();
-                    let note = block_on(agent.create_detail_page("note", "", "x", "usr-0")).unwrap();
+                    let note =
+                        block_on(agent.create_detail_page("note", "", "x", "usr-0")).unwrap();
                     block_on(agent.undo(None)).unwrap();
                     assert!(block_on(agent.get_page(&note)).is_err());
                 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Change, CustomKey, Edit, FocusDelta, LevelDelta, LevelEntry, NewSegment, NumberClaim, Page, PageDelta,
-    PageIndex, PageStorage, Place, PlaceClaim, Revision, SegmentKind, Standing, UndoneMark,
-    Version, ViewId, Visibility, storage::StorageError,
+    Change, CustomKey, Edit, FocusDelta, LevelDelta, LevelEntry, NewSegment, NumberClaim, Page,
+    PageDelta, PageIndex, PageStorage, Place, PlaceClaim, Revision, SegmentKind, Standing,
+    UndoneMark, Version, ViewId, Visibility, storage::StorageError,
 };
 
 use super::{PROVISIONAL, change, commit, dump, renaming, stored};
@@ -100,13 +100,13 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
         (
             "custom",
             vec![on_custom("goal", Some("win")), on_custom("nil", None)],
-            vec![on_custom("goal", Some("lose")), on_custom("goal", None), on_custom("nil", Some("x"))],
+            vec![
+                on_custom("goal", Some("lose")),
+                on_custom("goal", None),
+                on_custom("nil", Some("x")),
+            ],
         ),
-        (
-            "marks",
-            vec![],
-            vec![on_mark(newest, Some(Revision(1)))],
-        ),
+        ("marks", vec![], vec![on_mark(newest, Some(Revision(1)))]),
     ];
     for (what, holding, moved) in cases {
         for (at, put) in moved.iter().enumerate() {
@@ -116,7 +116,11 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
             put(&mut based);
             let refused = commit(&*storage, &id, based).await.expect_err(what);
             assert!(matches!(refused, StorageError::Conflict { .. }), "{what} {at}: {refused}");
-            assert_eq!(dump(&*storage, &id).await, before, "{what} {at}: refused but did something");
+            assert_eq!(
+                dump(&*storage, &id).await,
+                before,
+                "{what} {at}: refused but did something"
+            );
         }
         for (at, put) in holding.iter().enumerate() {
             let mut based = renaming(&stored(&*storage, &id, "usr-1").await, "based well");
@@ -187,7 +191,8 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
         before: LevelEntry::default(),
         after: LevelEntry { shown: None, pinned: Some(true) },
     }];
-    all.focus = vec![FocusDelta { view: valid("helper"), before: None, after: Some(page("usr-2")) }];
+    all.focus =
+        vec![FocusDelta { view: valid("helper"), before: None, after: Some(page("usr-2")) }];
     all.floors = vec![(segment("usr"), 500)];
     all.basis.custom = vec![(valid("goal"), None)];
     let refused = commit(&*storage, &id, all).await.expect_err("the basis does not hold");
@@ -200,8 +205,7 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
 /// A change that appends copies of a leaf under `usr-0`.
 fn appending(leaf: &Page, count: u64) -> Change {
     let mut appending = change();
-    appending.numbers =
-        vec![NumberClaim { segment: segment("usr"), first: PROVISIONAL, count }];
+    appending.numbers = vec![NumberClaim { segment: segment("usr"), first: PROVISIONAL, count }];
     appending.places = PlaceClaim { first: Place(PROVISIONAL), count };
     for at in 0..count {
         let index = PageIndex::new(segment("usr"), PROVISIONAL + at);
@@ -273,7 +277,8 @@ pub(super) async fn a_segment_added_in_the_same_change_can_be_claimed_on(
 ) {
     let system = session(storage.clone()).await;
     let new = Edit::AddSegment(NewSegment::new(segment("new"), SegmentKind::Tool));
-    let both = vec![new, crate::fixture::new_leaf("new-0", "a"), crate::fixture::new_leaf("new-0", "b")];
+    let both =
+        vec![new, crate::fixture::new_leaf("new-0", "a"), crate::fixture::new_leaf("new-0", "b")];
     let made = apply(&system, Edit::Batch(both)).await;
     assert_eq!(made.pages, ["new-0", "new-1", "new-2"].map(page));
     let segments = storage.segments(&session_id()).await.expect("they can be read");

@@ -7,9 +7,7 @@ use contexture_core::{
 };
 
 use super::{dump, stored};
-use crate::fixture::{
-    TickingClock, apply, directory, page, session, session_id, user, valid,
-};
+use crate::fixture::{TickingClock, apply, directory, page, session, session_id, user, valid};
 
 /// Adds a turn of one message with a fixed time, so that equal texts are equal contents.
 async fn say(system: &ContextSystem, text: &str) -> PageIndex {

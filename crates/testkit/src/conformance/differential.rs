@@ -20,8 +20,7 @@ pub(super) async fn random_edits_read_the_same_as_in_memory(storage: Arc<dyn Pag
     let expected = open(memory.clone()).await;
     let mut model = Model::new();
     let mut edits = Edits::new(SEED, Diet { purge: true });
-    let mut script: Vec<_> =
-        beginning().into_iter().map(|edit| (Caller::SYSTEM, edit)).collect();
+    let mut script: Vec<_> = beginning().into_iter().map(|edit| (Caller::SYSTEM, edit)).collect();
     script.reverse();
     for step in 0..400 {
         let (caller, edit) = script.pop().unwrap_or_else(|| edits.next(&model));

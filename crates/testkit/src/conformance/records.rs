@@ -23,13 +23,10 @@ pub(super) async fn levels_focus_and_views(storage: Arc<dyn PageStorage>) {
     let focused = agent(&system, "focused").focus_page(&far).await.expect("it may");
     apply(&system, Edit::HideDetails(first.clone())).await;
     let views = storage.views(&session_id()).await.expect("reads");
-    let expected: Vec<(ViewId, Option<PageIndex>)> = [
-        ("focused", Some(far.clone())),
-        ("helper", None),
-        ("system", None),
-    ]
-    .map(|(view, focus)| (valid(view), focus))
-    .to_vec();
+    let expected: Vec<(ViewId, Option<PageIndex>)> =
+        [("focused", Some(far.clone())), ("helper", None), ("system", None)]
+            .map(|(view, focus)| (valid(view), focus))
+            .to_vec();
     let mut sorted = views.clone();
     sorted.sort();
     assert_eq!(views, sorted, "views come by name");
@@ -67,8 +64,7 @@ pub(super) async fn custom_state(storage: Arc<dyn PageStorage>) {
     }
     apply(&system, set("a", None)).await;
     let custom = storage.custom(&session_id()).await.expect("reads");
-    let custom: Vec<_> =
-        custom.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let custom: Vec<_> = custom.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     assert_eq!(custom, [("b", ""), ("阶段", "三")]);
 }
 

@@ -94,7 +94,8 @@ impl Model {
         let mut real = 0;
         for (key, chunk) in &state.levels {
             let last = self.numbers.get(&key.segment).copied().unwrap_or(1);
-            real += (0..last).filter(|number| chunk.entry(*number) != LevelEntry::default()).count();
+            real +=
+                (0..last).filter(|number| chunk.entry(*number) != LevelEntry::default()).count();
         }
         if real != said {
             found.push(format!("views say something of {real} pages, not of {said}"));

@@ -193,12 +193,7 @@ impl Doing<'_> {
         self.model.pages[page].texts.iter().map(|(_, text)| text.len()).sum()
     }
 
-    fn turn_page(
-        &mut self,
-        segment: &SegmentId,
-        name: &str,
-        turn: Option<PageIndex>,
-    ) -> PageIndex {
+    fn turn_page(&mut self, segment: &SegmentId, name: &str, turn: Option<PageIndex>) -> PageIndex {
         let mut page = self.new_page(&segment.root(), name, Some(Visibility::Expanded));
         let index = self.next_index(segment);
         page.turn = Some(turn.unwrap_or_else(|| index.clone()));

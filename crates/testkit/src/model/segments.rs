@@ -81,8 +81,8 @@ impl Doing<'_> {
     /// Finds a segment that the caller may change.
     fn managed(&self, id: &SegmentId) -> Answer<ModelSegment> {
         let segment = self.model.seen(self.caller, id).ok_or(ErrorKind::NotFound)?;
-        let allowed = segment.permission == Permission::SystemManaged
-            && segment.kind != SegmentKind::System;
+        let allowed =
+            segment.permission == Permission::SystemManaged && segment.kind != SegmentKind::System;
         if self.is_agent() && !allowed {
             return Err(ErrorKind::PermissionDenied);
         }

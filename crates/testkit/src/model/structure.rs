@@ -58,7 +58,10 @@ impl Doing<'_> {
                 ..original.clone()
             };
             self.put_page(&new, Some(copy));
-            self.put_page(old, Some(ModelPage { standing: Standing::Moved(new.clone()), ..original }));
+            self.put_page(
+                old,
+                Some(ModelPage { standing: Standing::Moved(new.clone()), ..original }),
+            );
             self.carry_levels(old, &new);
             self.moved.push((old.clone(), new));
         }

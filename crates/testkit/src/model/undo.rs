@@ -1,8 +1,6 @@
 //! Undo: everything an edit touched as it was before, if nobody has touched it since.
 
-use contexture_core::{
-    Actor, ErrorKind, PageIndex, Permission, SegmentKind, Standing, Visibility,
-};
+use contexture_core::{Actor, ErrorKind, PageIndex, Permission, SegmentKind, Standing, Visibility};
 
 use super::{Answer, Doing, Model, Past, is_listed, put};
 
@@ -52,7 +50,7 @@ impl Doing<'_> {
         self.put_back(&force);
         self.can_stand(source, &force)?;
         self.undoes = Some(revision);
-        self.view = past.view.clone();
+        self.view = past.view;
         self.named = force.named.into_iter().collect();
         Ok(())
     }
@@ -100,14 +98,17 @@ impl Doing<'_> {
             let now = self.model.segments.get(id);
             now.map(|segment| segment.stamp) == after.as_ref().map(|segment| segment.stamp)
         });
-        let levels = touched
-            .levels
+        let levels = touched.levels.iter().all(|((view, page), (_, after))| {
+            self.model.entry(view, page) == after.unwrap_or_default()
+        });
+        let focus = touched
+            .focus
             .iter()
-            .all(|((view, page), (_, after))| self.model.entry(view, page) == after.unwrap_or_default());
-        let focus =
-            touched.focus.iter().all(|(view, (_, after))| self.model.focus.get(view) == after.as_ref());
-        let custom =
-            touched.custom.iter().all(|(key, (_, after))| self.model.custom.get(key) == after.as_ref());
+            .all(|(view, (_, after))| self.model.focus.get(view) == after.as_ref());
+        let custom = touched
+            .custom
+            .iter()
+            .all(|(key, (_, after))| self.model.custom.get(key) == after.as_ref());
         let untouched = pages && segments && levels && focus && custom;
         if untouched { Ok(()) } else { Err(ErrorKind::Conflict) }
     }
