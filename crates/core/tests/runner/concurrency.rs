@@ -21,7 +21,8 @@ fn begin<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-// C13, A-41, B-55: 64 threads on one session, mixed edits: no lost update, numbers dense and unique,
+// C13, A-41, B-55: 64 threads on one session, mixed edits: no lost update, numbers dense and
+// unique,
 // the check clean.
 #[test]
 fn sixty_four_threads_lose_nothing() {
@@ -29,7 +30,8 @@ fn sixty_four_threads_lose_nothing() {
     concurrency::run(|_| system.clone(), 64, 8);
 }
 
-// C13: segments added side by side are all there, also for those who look through this context system.
+// C13: segments added side by side are all there, also for those who look through this context
+// system.
 #[test]
 fn segments_added_at_once_are_all_seen() {
     for _ in 0..20 {

@@ -57,8 +57,10 @@ const PERMISSIONS: [Permission; 3] =
     [Permission::ReadOnly, Permission::ReadWrite, Permission::SystemManaged];
 const OTHERS: [SegmentKind; 3] = [SegmentKind::User, SegmentKind::Tool, SegmentKind::Custom];
 
-// ..A-20, A-23..A-28, A-30..A-35, A-40, C01, C03, C04: every
-// operation × permission × kind × root and child, on fresh sessions; what is refused changes nothing.
+//
+// C01, C03, C04: every
+// operation × permission × kind × root and child, on fresh sessions; what is refused changes
+// nothing.
 #[test]
 fn the_permission_matrix_is_the_seeds() {
     println!("{:28} System RO  RW  SM   other RO  RW  SM   (root, child)", "");

@@ -12,7 +12,8 @@ fn memory() -> impl Fn() -> Arc<dyn PageStorage> {
 }
 
 // B-54, A-42, A-34, C08, C11, C17: 10,000 random edits do what the naive model says; after each no
-// orphan, no cycle, children in order, no number reused, system roots Active and Expanded in every view.
+// orphan, no cycle, children in order, no number reused, system roots Active and Expanded in
+// every view.
 #[test]
 fn random_edits_do_what_the_model_says() {
     let summary = property::run(memory(), 1, 10_000, 0);

@@ -11,7 +11,8 @@ use contexture_testkit::fixture::{
 };
 use futures::executor::block_on;
 
-// B-58, B-14, B-16, B-18, B-19, B-25, A-03, C07: segment, root, child, proxy, end to end; the root is
+// B-58, B-14, B-16, B-18, B-19, B-25, A-03, P-07, P-14, C07: segment, root, child,
+// proxy, end to end; the root is
 // made with its segment and stands expanded.
 #[test]
 fn the_documented_set_up_works() {
@@ -49,7 +50,7 @@ fn the_documented_set_up_works() {
     });
 }
 
-// B-21, C16: what is read is a copy; changing it changes nothing.
+// B-21, P-19, C16: what is read is a copy; changing it changes nothing.
 #[test]
 fn reads_are_copies() {
     block_on(async {
@@ -124,7 +125,8 @@ fn find_matches_name_and_description() {
     });
 }
 
-// B-56: one check for every operation, by name, and it lets nothing unknown through.
+// B-56: one check for every operation, by name, and it lets nothing unknown
+// through.
 #[test]
 fn one_check_for_all() {
     block_on(async {

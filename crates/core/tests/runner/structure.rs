@@ -52,7 +52,8 @@ async fn prepared() -> ContextSystem {
     system
 }
 
-// B-44, B-45, C09, P-17..P-20: to the end of a directory; to its own parent too; order of the rest kept.
+// B-44, B-45, C09, P-17, P-18, P-19, P-20: to the end of a directory; to its own parent too;
+// order of the rest kept.
 #[test]
 fn moves_go_to_the_end() {
     block_on(async {
@@ -103,7 +104,8 @@ fn moves_that_make_no_sense_are_refused() {
     });
 }
 
-// C09: across segments the subtree gets new indices, the originals are retired and say where they went.
+// C09: across segments the subtree gets new indices, the originals are retired and say where they
+// went.
 #[test]
 fn moves_across_segments_give_new_indices() {
     block_on(async {
@@ -200,7 +202,8 @@ fn remove_archives_and_restore_brings_back() {
     });
 }
 
-// C10: restored to the root where the parent is gone or archived; to a named place; refused where it
+// C10: restored to the root where the parent is gone or archived; to a named place; refused where
+// it
 // is not archived.
 #[test]
 fn restore_finds_a_place() {
@@ -243,7 +246,8 @@ fn archived_hot_stays_in_the_tree() {
     });
 }
 
-// C10: purge takes the subtree for good, archived or not; roots are refused; what was archived on its
+// C10: purge takes the subtree for good, archived or not; roots are refused; what was archived on
+// its
 // own before its directory moved away is not below the moved one.
 #[test]
 fn purge_takes_what_is_below_and_no_more() {
@@ -271,7 +275,8 @@ fn purge_takes_what_is_below_and_no_more() {
     });
 }
 
-// B-20, C24: a segment with pages goes only when told to cascade; a System-kind one only with force.
+// B-20, C24: a segment with pages goes only when told to cascade; a System-kind one only with
+// force.
 #[test]
 fn segments_are_removed_with_care() {
     block_on(async {
@@ -306,7 +311,8 @@ fn segments_are_removed_with_care() {
     });
 }
 
-// C08, C17, B-17, B-29, B-30: numbers begin at 1 in each segment and are never used again, also when
+// C08, C17, B-17, B-29, B-30: numbers begin at 1 in each segment and are never used again, also
+// when
 // the segment itself comes back; a segment that exists is not added.
 #[test]
 fn numbers_are_never_used_again() {
@@ -365,7 +371,8 @@ fn a_segment_that_becomes_a_system_segment_is_shown() {
     });
 }
 
-// C25: a page that was kept as a system prompt is read anew when its segment comes back as another kind.
+// C25: a page that was kept as a system prompt is read anew when its segment comes back as
+// another kind.
 #[test]
 fn a_segment_that_comes_back_as_another_kind_is_read_anew() {
     block_on(async {
@@ -382,7 +389,8 @@ fn a_segment_that_comes_back_as_another_kind_is_read_anew() {
     });
 }
 
-// A-20..A-23, B-24..B-27, B-47, C05, C06, P-16, P-23: creation, and what it refuses.
+// B-24, B-25, B-26, B-27, B-47, C05, C06, P-01, P-11, P-16, P-21, P-23,
+// P-27: creation, and what it refuses.
 #[test]
 fn pages_are_created_once_under_a_directory() {
     block_on(async {
@@ -422,7 +430,8 @@ fn pages_are_created_once_under_a_directory() {
     });
 }
 
-// C44: hidden unless asked otherwise; roots, turns and System-kind pages are expanded.
+// C44, P-03, P-04, A-34: hidden unless asked otherwise; roots, turns and System-kind pages are
+// expanded.
 #[test]
 fn new_pages_stand_as_they_should() {
     block_on(async {
@@ -518,7 +527,8 @@ fn trust_never_rises() {
     });
 }
 
-// P-24, P-15, B-31: reading a directory does not load its children; what is resident is not read again.
+// P-24, P-15, B-31: reading a directory does not load its children; what is resident is not read
+// again.
 #[test]
 fn reading_is_lazy() {
     block_on(async {

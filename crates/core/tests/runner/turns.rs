@@ -97,7 +97,8 @@ fn the_cut_does_not_depend_on_how_messages_arrive() {
     });
 }
 
-// `turn extend`: the caller's own latest turn; none is not-found; in line goes into the open page, else
+// `turn extend`: the caller's own latest turn; none is not-found; in line goes into the open
+// page, else
 // a new page begins at the end.
 #[test]
 fn extend_continues_the_callers_own_turn() {

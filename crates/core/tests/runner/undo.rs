@@ -100,7 +100,8 @@ fn every_kind() -> Vec<Edit> {
     ]
 }
 
-// C11: after every kind of edit, undo leaves pages, segments and level states as they were, redo does it
+// C11: after every kind of edit, undo leaves pages, segments and level states as they were, redo
+// does it
 // again, and undo once more takes it back again.
 #[test]
 fn every_kind_of_edit_is_undone_and_redone() {
@@ -177,7 +178,8 @@ fn undo_takes_the_callers_own_newest() {
     });
 }
 
-// An undone redo can be undone and redone again, however long the chain; the newest own edit is found
+// An undone redo can be undone and redone again, however long the chain; the newest own edit is
+// found
 // through all of it.
 #[test]
 fn chains_of_undo_and_redo_hold() {
@@ -265,7 +267,8 @@ fn what_was_built_upon_is_not_undone() {
     );
 }
 
-// C09: undo never ties a knot: what stood in a directory that now stands in itself stays where it is.
+// C09: undo never ties a knot: what stood in a directory that now stands in itself stays where it
+// is.
 #[test]
 fn undo_never_makes_a_page_its_own_ancestor() {
     block_on(async {
@@ -327,7 +330,8 @@ fn purge_leaves_no_text_behind() {
     });
 }
 
-// An agent takes back its own edits only, as far as it may still write; others' do not exist for it.
+// An agent takes back its own edits only, as far as it may still write; others' do not exist for
+// it.
 #[test]
 fn agents_undo_their_own_edits_only() {
     block_on(async {

@@ -29,7 +29,8 @@ async fn prepared() -> ContextSystem {
     system
 }
 
-// C01, A-16, A-17: what one agent expands, hides, pins or focuses leaves the other's listing, levels
+// C01, A-16, A-17: what one agent expands, hides, pins or focuses leaves the other's listing,
+// levels
 // and focus untouched.
 #[test]
 fn agents_do_not_change_each_others_levels() {
@@ -57,7 +58,8 @@ fn agents_do_not_change_each_others_levels() {
     });
 }
 
-// C01: the system side's expand, hide and pin are everybody's default until they say otherwise; its
+// C01, B-43: the system side's expand, hide and pin are everybody's default until they say
+// otherwise; its
 // focus is its own.
 #[test]
 fn the_system_sides_levels_are_defaults() {

@@ -12,7 +12,7 @@ const READS: usize = 200_000;
 pub(crate) fn run(dir: &Path) {
     let session = Session::new(&dir.join("read.db"), "read");
     session.append_batch(0, 1_000);
-    let agent = AgentContext::new(session.system.clone(), View::common("reader".parse().unwrap()));
+    let agent = AgentContext::new(session.system, View::common("reader".parse().unwrap()));
     let pages: Vec<PageIndex> =
         (1..=1_000).map(|number| format!("usr-{number}").parse().unwrap()).collect();
     let rounds = (0..7).map(|_| {

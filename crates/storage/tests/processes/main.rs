@@ -21,6 +21,9 @@ use contexture_core::{check::check_session, *};
 use contexture_storage::{SystemClock, sqlite::SqliteStorage};
 use futures::executor::block_on;
 
+/// Runs on a file that is not there yet.
+type Test = fn(&Path);
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -28,7 +31,7 @@ fn main() {
         ["share-child", path, name] => return share::child(Path::new(path), name),
         _ => {}
     }
-    let tests: [(&str, fn(&Path)); 2] = [
+    let tests: [(&str, Test); 2] = [
         ("what_was_acknowledged_survives_a_kill", kill::what_was_acknowledged_survives_a_kill),
         ("four_processes_lose_no_update", share::four_processes_lose_no_update),
     ];
