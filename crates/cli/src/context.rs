@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, SegmentId, View,
+    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, PageStorage, SegmentId,
+    View,
     system::{Outcome, PageView, Reader},
 };
 use contexture_storage::SystemClock;
@@ -26,6 +27,17 @@ impl Caller {
     /// Opens the session the settings name; it must exist.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
         let storage = settings.store.open(Access::Existing)?;
+        Self::open_on(storage, settings).await
+    }
+
+    /// Opens the session to read much of it as of one moment, whatever others write meanwhile.
+    pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Self> {
+        let storage = settings.store.open(Access::Existing)?;
+        let snapshot = storage.snapshot().await.map_err(Error::from)?;
+        Self::open_on(snapshot, settings).await
+    }
+
+    async fn open_on(storage: Arc<dyn PageStorage>, settings: &Settings) -> Result<Self> {
         let session = settings.session.clone();
         let opened = ContextSystem::open(storage, session, Arc::new(SystemClock)).await;
         let system = opened.map_err(|error| not_opened(error, settings))?;

@@ -58,6 +58,10 @@ impl From<io::Error> for Stop {
             return Self::Closed;
         }
         let message = format!("the output cannot be written: {error}");
-        Self::failed(ErrorKind::Unavailable, message, "look at where the output goes, then retry")
+        Self::failed(
+            ErrorKind::Unavailable,
+            message,
+            "what was asked for is done; look at where the output goes before repeating it",
+        )
     }
 }

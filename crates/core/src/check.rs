@@ -59,9 +59,10 @@ pub async fn check_session(
             _ => {}
         }
         check_root_visibility(storage, session, &segment, &mut problems).await?;
+        let mut sound = HashSet::new();
         for number in pages.keys() {
             let index = PageIndex::new(segment.id.clone(), *number);
-            problems.extend(lineage_problem(&pages, &index, segment.removed));
+            problems.extend(lineage_problem(&pages, &index, segment.removed, &mut sound));
         }
         check_places(&segment.id, &pages, &mut problems);
     }
@@ -138,13 +139,20 @@ async fn check_root_visibility(
 }
 
 /// Walks up from a page; everything in the tree must reach the root through directories.
-fn lineage_problem(pages: &HashMap<u64, Seen>, index: &PageIndex, removed: bool) -> Option<String> {
+///
+/// `sound` holds what was walked without a problem: what hangs below needs no longer walk.
+fn lineage_problem(
+    pages: &HashMap<u64, Seen>,
+    index: &PageIndex,
+    removed: bool,
+    sound: &mut HashSet<u64>,
+) -> Option<String> {
     let in_tree = |seen: &Seen| seen.standing.is_listed();
     let mut seen = pages.get(&index.number())?;
-    let mut visited = HashSet::from([index.number()]);
+    let mut walked = HashSet::from([index.number()]);
     let mut listed = in_tree(seen) && !removed;
     while let Some(parent) = seen.parent {
-        if !visited.insert(parent) {
+        if !walked.insert(parent) {
             return Some(format!("page {index} is its own ancestor"));
         }
         match pages.get(&parent) {
@@ -154,15 +162,17 @@ fn lineage_problem(pages: &HashMap<u64, Seen>, index: &PageIndex, removed: bool)
             Some(above) if !above.is_contents => {
                 return Some(format!("page {index} stands below a DetailPage"));
             }
+            Some(above) if matches!(above.standing, Standing::Moved(_)) && listed => {
+                return Some(format!("page {index} stands below a retired page"));
+            }
+            Some(_) if sound.contains(&parent) => break,
             Some(above) => {
-                if matches!(above.standing, Standing::Moved(_)) && listed {
-                    return Some(format!("page {index} stands below a retired page"));
-                }
                 listed &= in_tree(above);
                 seen = above;
             }
         }
     }
+    sound.extend(walked);
     None
 }
 

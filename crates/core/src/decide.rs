@@ -18,7 +18,7 @@ mod undo;
 use crate::{Actor, Change, Edit, Error, Timestamp, View, ViewId};
 
 pub use draft::Draft;
-pub(crate) use draft::PROVISIONAL;
+pub(crate) use draft::{MOST_MOVES, PROVISIONAL};
 pub use known::{ChildList, Known, Need, Segments, Subject};
 
 /// Who asks, when, and within which limits.

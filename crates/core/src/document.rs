@@ -74,8 +74,7 @@ struct PageOut<'a> {
     messages: Option<Vec<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_count: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    archived: Option<&'static str>,
+    archived: ArchivedOut,
     #[serde(skip_serializing_if = "Option::is_none")]
     moved_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +84,14 @@ struct PageOut<'a> {
     sources: Vec<String>,
     created_at: String,
     updated_at: String,
+}
+
+/// Whether a page was archived itself; what lies below an archived page was not.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum ArchivedOut {
+    No(bool),
+    Kind(&'static str),
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ macro_rules! number_type {
         impl $type {
             /// Returns the number after this one.
             pub fn next(self) -> Self {
-                Self(self.0 + 1)
+                Self(self.0.saturating_add(1))
             }
         }
         impl fmt::Display for $type {

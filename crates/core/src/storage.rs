@@ -7,6 +7,8 @@
 mod memory;
 mod page_store;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::{
@@ -84,6 +86,16 @@ pub trait PageStorage: Send + Sync {
         author: &Actor,
     ) -> StorageResult<Option<Page>>;
 
+    /// Returns the listed page with the smallest place beyond `after` that belongs to a turn of this
+    /// author.
+    async fn next_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+        after: Place,
+    ) -> StorageResult<Option<Page>>;
+
     /// Reads contents in the order asked for; none where there is none.
     async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>>;
 
@@ -109,6 +121,10 @@ pub trait PageStorage: Send + Sync {
 
     /// Commits a change, making the session first where `create` says so.
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed>;
+
+    /// Returns everything as it stands now, to be read for as long as it is held. What is committed
+    /// meanwhile does not show in it; it takes no commits itself.
+    async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>>;
 
     /// Verifies what only the storage itself can see: its files, checksums, reference counts.
     async fn verify(&self) -> StorageResult<Vec<String>>;
@@ -310,6 +326,12 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// Returns the refusal of a snapshot that is asked to change.
+    pub fn snapshot(name: &str) -> Self {
+        let reason = "a snapshot is only for reading".to_owned();
+        StorageError::ReadOnly { what: format!("a snapshot of {name}"), reason }
+    }
+
     /// Returns what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {

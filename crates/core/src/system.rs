@@ -156,6 +156,13 @@ impl ContextSystem {
         Self::open(storage, session, clock).await
     }
 
+    /// Returns the session as it stands now, to be read in many steps that all see one state.
+    pub async fn snapshot(&self) -> Result<Self> {
+        let storage = self.inner.storage.snapshot().await?;
+        let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
+        Self::open_with(storage, session, clock, self.inner.settings).await
+    }
+
     /// Returns the session's name.
     pub fn session(&self) -> &SessionId {
         &self.inner.session
@@ -286,7 +293,7 @@ impl ContextSystem {
             moved: change.map(|change| change.moved.clone()).unwrap_or_default(),
             undone: change.and_then(|change| change.undoes),
         };
-        self.publish(committed, flight).await?;
+        self.publish(committed, flight).await;
         Ok(outcome)
     }
 }

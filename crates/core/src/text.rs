@@ -126,7 +126,19 @@ fn bounded_line<'a>(
     if text.chars().any(char::is_control) {
         return Err("it has control characters");
     }
+    if text.chars().all(is_invisible) {
+        return Err("it has no character that can be seen");
+    }
     if text.chars().count() > most { Err(too_long) } else { Ok(text) }
+}
+
+/// Tells whether a character takes no ink: such a name could not be told from none.
+fn is_invisible(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}'
+            | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn description_text(text: &str) -> Result<&str, &'static str> {
@@ -183,7 +195,7 @@ mod tests {
     fn names_are_validated_once() {
         assert_eq!(" goroutine原理 ".parse::<PageName>().unwrap().as_str(), "goroutine原理");
         assert!("界".repeat(200).parse::<PageName>().is_ok());
-        for bad in ["", "  ", "a\nb", "a\u{7}b", &"x".repeat(201)] {
+        for bad in ["", "  ", "a\nb", "a\u{7}b", "\u{200b}\u{feff}", &"x".repeat(201)] {
             assert!(bad.parse::<PageName>().is_err(), "{bad:?}");
         }
         assert!("line one\nline two".parse::<Description>().is_ok());

@@ -27,7 +27,7 @@ mod schema;
 mod verify;
 mod writer;
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use contexture_core::{
@@ -35,7 +35,7 @@ use contexture_core::{
     PageStorage, Place, Segment, SegmentId, SessionId, ViewId,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ScanQuery, SessionInfo,
-        StorageResult,
+        StorageError, StorageResult,
     },
 };
 
@@ -49,7 +49,8 @@ use writer::Writer;
 pub struct SqliteStorage {
     // Closed before the writer: the last connection to go empties the log, which a reader may not.
     readers: Readers,
-    writer: Writer,
+    /// None for a snapshot, which is only read.
+    writer: Option<Writer>,
 }
 
 /// How a file is opened.
@@ -99,8 +100,13 @@ impl SqliteStorage {
     /// What is not a Contexture database is left as it is; so is one that a later program wrote.
     pub fn open(path: &Path, options: SqliteOptions) -> StorageResult<Self> {
         let path = open::absolute(path)?;
-        let writer = Writer::start(open::writer(&path, &options)?, &path)?;
+        let writer = Some(Writer::start(open::writer(&path, &options)?, &path)?);
         Ok(Self { writer, readers: Readers::new(path, options.busy_timeout) })
+    }
+
+    fn writer(&self) -> StorageResult<&Writer> {
+        let name = || StorageError::snapshot(&self.path().display().to_string());
+        self.writer.as_ref().ok_or_else(name)
     }
 
     /// Returns the file's path.
@@ -128,7 +134,7 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
-        self.writer.remove(session.clone()).await
+        self.writer()?.remove(session.clone()).await
     }
 
     async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
@@ -172,6 +178,16 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| read::last_turn_page(db, session, segment, author))
     }
 
+    async fn next_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+        after: Place,
+    ) -> StorageResult<Option<Page>> {
+        self.readers.read(|db| read::next_turn_page(db, session, segment, author, after))
+    }
+
     async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
         self.readers.read(|db| read::contents(db, hashes))
     }
@@ -204,7 +220,11 @@ impl PageStorage for SqliteStorage {
         let new = commit.change.iter().flat_map(|change| &change.contents);
         let contents = new.map(PackedContent::new).collect();
         let Commit { create, change } = commit;
-        self.writer.commit(Request { session: session.clone(), create, change, contents }).await
+        self.writer()?.commit(Request { session: session.clone(), create, change, contents }).await
+    }
+
+    async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        Ok(Arc::new(Self { writer: None, readers: self.readers.snapshot()? }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

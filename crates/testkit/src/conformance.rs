@@ -39,6 +39,7 @@ tests! {
     sessions::sessions_are_made_listed_and_removed,
     sessions::a_missing_session_reads_as_empty,
     sessions::sessions_share_nothing_but_contents,
+    sessions::a_snapshot_stands_still,
     basis::every_basis_is_checked,
     basis::a_refused_commit_changes_nothing,
     basis::appends_do_not_conflict,

@@ -143,6 +143,17 @@ impl PageStorage for WatchedStorage {
         self.inner.last_turn_page(session, segment, author).await
     }
 
+    async fn next_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+        after: Place,
+    ) -> StorageResult<Option<Page>> {
+        self.tally("next_turn_page", 1);
+        self.inner.next_turn_page(session, segment, author, after).await
+    }
+
     async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
         self.tally("contents", hashes.len());
         self.inner.contents(hashes).await
@@ -189,6 +200,10 @@ impl PageStorage for WatchedStorage {
             held.await.ok();
         }
         committed
+    }
+
+    async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        self.inner.snapshot().await
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

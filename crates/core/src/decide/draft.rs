@@ -17,6 +17,9 @@ use crate::{
 /// has such a number.
 pub(crate) const PROVISIONAL: u64 = 1 << 63;
 
+/// How often a page is followed that moved from segment to segment.
+pub(crate) const MOST_MOVES: usize = 1_000;
+
 /// A change in the making.
 #[derive(Debug)]
 pub struct Draft<'a> {
@@ -170,7 +173,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn session_is_empty(&self) -> bool {
-        self.known.segments.present().next().is_none() && self.segments.is_empty()
+        self.known.segments.all().next().is_none() && self.segments.is_empty()
     }
 
     /// Returns a segment the caller sees, or the error that says there is none.
@@ -203,11 +206,12 @@ impl<'a> Draft<'a> {
     /// Returns the ancestors that exist, nearest first.
     pub(super) fn ancestors(&mut self, page: &Page) -> Decision<Vec<Arc<Page>>> {
         let mut ancestors: Vec<Arc<Page>> = Vec::new();
+        let mut walked = HashSet::new();
         let mut next = page.parent.clone();
         while let Some(index) = next {
             let Some(ancestor) = self.standing_page(&index)? else { break };
             // Undo may have tied a knot that is yet to be noticed.
-            if ancestors.iter().any(|above| above.index == ancestor.index) {
+            if !walked.insert(index) {
                 break;
             }
             next = ancestor.parent.clone();
@@ -220,8 +224,8 @@ impl<'a> Draft<'a> {
     fn moved_away(&mut self, index: &PageIndex) -> Decision<Option<Halt>> {
         let mut target: Option<PageIndex> = None;
         let mut next = self.page(index)?;
-        while let Some(page) = next {
-            let Standing::Moved(to) = &page.standing else { break };
+        for _ in 0..MOST_MOVES {
+            let Some(Standing::Moved(to)) = next.as_ref().map(|page| &page.standing) else { break };
             target = Some(to.clone());
             next = self.page(to)?;
         }
@@ -410,6 +414,20 @@ impl<'a> Draft<'a> {
             Some(page) => Ok(page.clone()),
             None => Err(Halt::Need(Need::LastTurn(key.0, key.1))),
         }
+    }
+
+    /// Returns the next page of its author's turns after a page, as stored.
+    pub(super) fn next_turn_page(&self, page: &Page) -> Decision<Option<Arc<Page>>> {
+        let key = (page.index.segment().clone(), page.author.clone(), page.place);
+        match self.known.next_turns.get(&key) {
+            Some(next) => Ok(next.clone()),
+            None => Err(Halt::Need(Need::NextTurn(key.0, key.1, key.2))),
+        }
+    }
+
+    /// Returns a page this draft changes as it was before.
+    pub(super) fn before(&self, index: &PageIndex) -> Option<&Page> {
+        self.page_at.get(index).and_then(|&at| self.pages[at].before.as_ref())
     }
 
     pub(super) fn content(&self, page: &Page) -> Decision<Content> {

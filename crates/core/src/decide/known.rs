@@ -29,6 +29,8 @@ pub enum Need {
     Custom,
     /// The last page of an author's turns in a segment.
     LastTurn(SegmentId, Actor),
+    /// The first page of an author's turns in a segment after a place.
+    NextTurn(SegmentId, Actor, Place),
     /// A page's content.
     Content(ContentHash),
     /// A history entry.
@@ -134,6 +136,8 @@ pub struct Known {
     pub custom: Option<HashMap<CustomKey, String>>,
     /// Last pages of turns.
     pub last_turns: HashMap<(SegmentId, Actor), Option<Arc<Page>>>,
+    /// Next pages of turns.
+    pub next_turns: HashMap<(SegmentId, Actor, Place), Option<Arc<Page>>>,
     /// Contents by hash.
     pub contents: HashMap<ContentHash, Content>,
     /// History entries.

@@ -121,10 +121,14 @@ pub(super) fn body(
     messages: &[Message],
 ) -> Decision<Detail> {
     let (content, detail) = Content::with_detail(messages);
-    let (size, limit) = (content.bytes().len() as u64, draft.request.limits.detail_bytes);
-    if size > limit {
-        let what = format!("the content of page '{name}'");
-        return Err(Error::TooLarge { what, size, limit }.into());
+    // The limit is on what is said; how it is written down takes more, opaque parts most of all.
+    let limit = draft.request.limits.detail_bytes;
+    let (written, most) = (content.bytes().len() as u64, limit.saturating_mul(8));
+    for (size, limit) in [(detail.weight, limit), (written, most)] {
+        if size > limit {
+            let what = format!("the content of page '{name}'");
+            return Err(Error::TooLarge { what, size, limit }.into());
+        }
     }
     draft.contents.push(content);
     Ok(detail)

@@ -15,8 +15,11 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     if old.as_ref().is_some_and(|old| !old.removed) {
         return Err(taken().into());
     }
-    // The archive of a removed segment would come into view with its name.
-    if old.is_some() && draft.seen_segment(&new.id).is_none() {
+    // The archive of a removed segment comes back with its name: an agent gets only its own.
+    let owner = old.as_ref().and_then(|old| old.owner.clone());
+    if let (Some(_), Some(view)) = (&old, draft.guard())
+        && owner != Some(Owner::Agent(view.agent.clone()))
+    {
         return Err(taken().into());
     }
     let at = draft.request.at;
@@ -70,8 +73,11 @@ fn may_add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     let refused = Error::Refused { operation: Operation::AddSegment, subject: new.id.to_string() };
     let own = draft.segment(&view.writes_to)?;
     let managed = own.is_some_and(|own| own.permission == Permission::SystemManaged);
-    // System prompts come from the system side: an agent that could add them could forge them.
-    if !managed || new.kind == SegmentKind::System {
+    let implied = Owner::implied_by(&new.id);
+    let own_name = implied.is_none_or(|owner| owner == Owner::Agent(view.agent.clone()));
+    // System prompts come from the system side: an agent that could add them could forge them. Nor
+    // may it take a name that stands for another agent or a group.
+    if !managed || new.kind == SegmentKind::System || !own_name {
         return Err(refused.into());
     }
     Ok(())

@@ -176,7 +176,10 @@ impl Reverse {
             match before {
                 Some(page) if page.standing.is_listed() => self.can_stand(draft, page)?,
                 Some(_) => {}
-                None => self.can_go(draft, index)?,
+                None => {
+                    self.can_go(draft, index)?;
+                    self.ends_its_turn(draft, index, inverse)?;
+                }
             }
         }
         Ok(())
@@ -255,9 +258,27 @@ impl Reverse {
         Ok(())
     }
 
+    /// Checks that a page that goes leaves no page of its turn behind that a later edit added.
+    fn ends_its_turn(&self, draft: &Draft<'_>, index: &PageIndex, inverse: &Inverse) -> Decision {
+        let Some(page) = draft.before(index).filter(|page| page.turn.is_some()) else {
+            return Ok(());
+        };
+        let next = draft.next_turn_page(page)?.filter(|next| next.turn == page.turn);
+        match next {
+            Some(next) if !inverse.pages.iter().any(|before| before.index == next.index) => {
+                Err(self.built_upon(next.revision, format!("the turn of page {index}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn rest(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
         for delta in &inverse.levels {
             if draft.entry(&delta.view, &delta.page)? != delta.after {
+                // What another view has said since is its own, and nobody else's business.
+                if delta.view != draft.view {
+                    continue;
+                }
                 return Err(
                     self.later(draft, Subject::Level(delta.view.clone(), delta.page.clone()))?
                 );
@@ -270,6 +291,9 @@ impl Reverse {
         }
         for delta in &inverse.focus {
             if draft.focus(&delta.view)? != delta.after {
+                if delta.view != draft.view {
+                    continue;
+                }
                 return Err(self.later(draft, Subject::Focus(delta.view.clone()))?);
             }
             draft.set_focus(&delta.view, delta.before.clone())?;

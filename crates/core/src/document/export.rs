@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{PageOut, SCHEMA_VERSION, SegmentOut};
+use super::{ArchivedOut, PageOut, SCHEMA_VERSION, SegmentOut};
 use crate::{
     ContextSystem, Page, PageIndex, Result, Segment, Standing,
     message::detail_text,
@@ -16,6 +16,7 @@ const BATCH: usize = 1_000;
 
 /// Returns the whole session as the seed's JSON, resident or not, archived or not.
 pub async fn export(system: &ContextSystem) -> Result<String> {
+    let system = &system.snapshot().await?;
     let info = system.info().await?;
     let segments: Vec<Segment> =
         system.segments().all().map(|segment| system.with_counter(segment)).collect();
@@ -154,9 +155,9 @@ fn page_out(exported: &Exported) -> PageOut<'_> {
         messages: detail.map(|_| exported.messages.clone()),
         message_count: detail.map(|detail| detail.messages),
         archived: match page.standing {
-            Standing::InTree | Standing::Moved(_) => None,
-            Standing::HotArchived => Some("hot"),
-            Standing::ColdArchived => Some("cold"),
+            Standing::InTree | Standing::Moved(_) => ArchivedOut::No(false),
+            Standing::HotArchived => ArchivedOut::Kind("hot"),
+            Standing::ColdArchived => ArchivedOut::Kind("cold"),
         },
         moved_to: match &page.standing {
             Standing::Moved(to) => Some(to.to_string()),

@@ -12,6 +12,9 @@ use crate::{
     message::{Fields, detail_text},
 };
 
+/// The largest number a loaded page may have: far from where provisional numbers begin.
+const LARGEST_NUMBER: u64 = 1 << 62;
+
 /// A document that was read.
 #[derive(Debug, Clone)]
 pub struct Parsed {
@@ -75,7 +78,7 @@ struct SegmentIn {
     permission: Option<Value>,
     root_index: Option<String>,
     #[serde(default)]
-    max_capacity: i64,
+    max_capacity: i128,
     next_index: Option<u64>,
     owner: Option<Owner>,
     #[serde(default)]
@@ -165,8 +168,9 @@ impl Parser {
             Permission::ReadOnly => SegmentKind::System,
             Permission::ReadWrite | Permission::SystemManaged => SegmentKind::User,
         });
-        let capacity = u64::try_from(new.max_capacity)
-            .map_err(|_| fault(format!("segment '{}': maxCapacity is negative", new.id)))?;
+        let capacity = u64::try_from(new.max_capacity).map_err(|_| {
+            fault(format!("segment '{}': maxCapacity is negative or too large", new.id))
+        })?;
         let name = new.name.as_deref().unwrap_or(new.id.as_str()).parse().map_err(at)?;
         let description = new.description.parse().map_err(at)?;
         self.segments.push(Segment {
@@ -193,6 +197,9 @@ impl Parser {
         let at = |error: Error| fault(format!("page '{key}': {error}"));
         let wrong = |reason: &str| fault(format!("page '{key}': {reason}"));
         let index: PageIndex = key.parse().map_err(at)?;
+        if index.number() > LARGEST_NUMBER {
+            return Err(wrong("its number is too large"));
+        }
         if new.index.as_ref().is_some_and(|inside| inside != key) {
             return Err(wrong("the index inside differs from its key"));
         }
@@ -264,6 +271,11 @@ impl Parser {
         self.repair_roots()?;
         self.adopt_listed()?;
         self.check_parents()?;
+        let counters = self.segments.iter().map(|segment| segment.next_number).chain(next_index);
+        if let Some(counter) = counters.into_iter().find(|counter| *counter > LARGEST_NUMBER) {
+            return Err(fault(format!("nextIndex {counter} is too large")));
+        }
+        self.check_moved()?;
         self.settle_counters(next_index);
         let pages = self.in_order();
         let plan = LoadPlan { segments: self.segments, pages };
@@ -326,8 +338,8 @@ impl Parser {
                     return Err(fault(format!("page '{child}' is listed twice")));
                 }
                 if page.parent.as_ref() != Some(directory) {
-                    let at_root = page.parent.as_ref().is_some_and(PageIndex::is_root);
-                    if !at_root || page.parent.is_none() {
+                    let at_root = page.parent == Some(child.segment().root());
+                    if !at_root {
                         return Err(fault(format!(
                             "page '{child}' names another parent than '{directory}', which lists it"
                         )));
@@ -340,27 +352,46 @@ impl Parser {
     }
 
     fn check_parents(&self) -> Result<()> {
+        // What was walked once need not be walked again, however deep the tree.
+        let mut sound: HashSet<&PageIndex> = HashSet::new();
         for (index, LoadPage { page, .. }) in &self.pages {
-            let mut visited = HashSet::from([index]);
-            let mut next = page.parent.as_ref();
-            while let Some(parent) = next {
-                let wrong = |reason: &str| Err(fault(format!("page '{index}': {reason}")));
+            let mut walked = HashSet::from([index]);
+            let mut below = page;
+            while let Some(parent) = below.parent.as_ref().filter(|_| !sound.contains(&below.index))
+            {
+                let wrong = |reason: &str| Err(fault(format!("page '{}': {reason}", below.index)));
                 if parent.segment() != index.segment() {
                     return wrong("its parent lies in another segment");
                 }
                 let above = match self.pages.get(parent) {
                     Some(above) => &above.page,
                     // What is archived may have lost its parent.
-                    None if page.standing == Standing::ColdArchived => break,
+                    None if below.standing == Standing::ColdArchived => break,
                     None => return wrong(&format!("its parent {parent} is missing")),
                 };
                 if !above.is_contents() {
                     return wrong(&format!("its parent {parent} is not a ContentsPage"));
                 }
-                if !visited.insert(parent) {
+                if !walked.insert(parent) {
                     return wrong("it is its own ancestor");
                 }
-                next = above.parent.as_ref();
+                below = above;
+            }
+            sound.extend(walked);
+        }
+        Ok(())
+    }
+
+    /// A retired page leads somewhere in the end.
+    fn check_moved(&self) -> Result<()> {
+        for index in self.pages.keys() {
+            let mut walked = HashSet::from([index]);
+            let mut next = self.pages.get(index);
+            while let Some(Standing::Moved(to)) = next.map(|page| &page.page.standing) {
+                if !walked.insert(to) {
+                    return Err(fault(format!("page '{index}': movedTo leads back to {to}")));
+                }
+                next = self.pages.get(to);
             }
         }
         Ok(())

@@ -156,3 +156,61 @@ fn documents_that_cannot_stand_are_refused() {
     assert!(refused("{").contains("EOF"));
     assert!(parse(b"\xff{}", now()).is_err());
 }
+
+// C08, C10: a session whose segments were all removed still holds their archive, and takes no document.
+#[test]
+fn an_archive_is_not_loaded_over() {
+    let system = load(SEED_SAMPLE).unwrap();
+    for id in ["sys", "usr"] {
+        let segment = id.parse().unwrap();
+        let gone = Edit::RemoveSegment { segment, cascade: true, force: true };
+        block_on(system.apply_internal(gone)).unwrap();
+    }
+    let plan = parse(SEED_SAMPLE.as_bytes(), now()).unwrap().plan;
+    let refused = block_on(system.apply_internal(Edit::Load(Box::new(plan)))).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+}
+
+// C21, P-25: what lies below an archived directory comes back with it, also after a round trip.
+#[test]
+fn an_archived_directory_comes_back_whole() {
+    let system = load(SEED_SAMPLE).unwrap();
+    let mut folder = NewContentsPage::new("usr-0".parse().unwrap(), "folder".parse().unwrap());
+    folder.children = vec!["usr-1".parse().unwrap()];
+    let made = block_on(system.apply_internal(Edit::CreateContentsPage(folder))).unwrap();
+    let folder = made.pages[0].clone();
+    block_on(system.apply_internal(Edit::RemovePage(folder.clone()))).unwrap();
+    let copy = load(&block_on(export(&system)).unwrap()).unwrap();
+    let restore = Edit::RestorePage { page: folder, to: None };
+    block_on(copy.apply_internal(restore)).unwrap();
+    assert!(block_on(copy.reader().page(&"usr-1".parse().unwrap())).is_ok());
+}
+
+// Retired pages that lead in a circle, and numbers that leave no room, are refused.
+#[test]
+fn documents_that_would_hang_or_block_are_refused() {
+    let circle = SEED_SAMPLE.replace(
+        r#""name": "Chat 1" }"#,
+        r#""name": "Chat 1", "movedTo": "usr-2" }, "usr-2": { "type": "DetailPage", "name": "x", "movedTo": "usr-1" }"#,
+    );
+    assert!(refused(&circle).contains("leads back"));
+    let large = SEED_SAMPLE.replace("\"nextIndex\": 5", "\"nextIndex\": 18446744073709551615");
+    assert!(refused(&large).contains("too large"));
+    let far = SEED_SAMPLE.replace("\"usr-1\"", "\"usr-9223372036854775806\"");
+    assert!(refused(&far).contains("too large"));
+}
+
+// A deep document is read in time that grows with its size.
+#[test]
+fn a_deep_document_is_read_once() {
+    let mut pages = String::from(r#""usr-0": {"type": "ContentsPage", "name": "User"}"#);
+    for number in 1..20_000 {
+        pages += &format!(
+            r#", "usr-{number}": {{"type": "ContentsPage", "name": "n", "parent": "usr-{}"}}"#,
+            if number == 1 { 0 } else { number - 1 }
+        );
+    }
+    let text =
+        format!(r#"{{"segments": [{{"id": "usr", "permission": 1}}], "pages": {{{pages}}}}}"#);
+    assert_eq!(parse(text.as_bytes(), now()).unwrap().plan.pages.len(), 20_000);
+}

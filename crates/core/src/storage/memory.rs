@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -22,9 +22,10 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
     state: Mutex<State>,
+    is_snapshot: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Contents with how many assignments refer to them.
@@ -48,6 +49,10 @@ impl MemoryStorage {
     /// Makes an empty storage.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    fn writable(&self) -> StorageResult<()> {
+        if self.is_snapshot { Err(StorageError::snapshot("memory")) } else { Ok(()) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,6 +96,16 @@ impl Session {
         let from = (parent.clone(), Place(0), nowhere.clone());
         let to = (parent.clone(), Place(u64::MAX), nowhere);
         self.children.range(from..to).filter_map(|(_, _, index)| self.pages.get(index))
+    }
+
+    /// Returns the listed pages that belong to turns of an author.
+    fn turn_pages(&self, segment: &SegmentId, author: &Actor) -> impl Iterator<Item = &Page> {
+        self.pages.values().filter(move |page| {
+            page.turn.is_some()
+                && page.standing.is_listed()
+                && page.index.segment() == segment
+                && page.author == *author
+        })
     }
 
     fn check(&self, change: &Change) -> StorageResult<()> {
@@ -304,6 +319,7 @@ impl PageStorage for MemoryStorage {
     }
 
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
+        self.writable()?;
         let mut state = self.lock();
         let Some(removed) = state.sessions.remove(session) else { return Ok(false) };
         let pages = removed.history.values().flat_map(|entry| &entry.inverse.pages);
@@ -386,13 +402,20 @@ impl PageStorage for MemoryStorage {
         author: &Actor,
     ) -> StorageResult<Option<Page>> {
         self.read(session, |session| {
-            let pages = session.pages.values().filter(|page| {
-                page.turn.is_some()
-                    && page.standing.is_listed()
-                    && page.index.segment() == segment
-                    && page.author == *author
-            });
-            pages.max_by_key(|page| page.place).cloned()
+            session.turn_pages(segment, author).max_by_key(|page| page.place).cloned()
+        })
+    }
+
+    async fn next_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+        after: Place,
+    ) -> StorageResult<Option<Page>> {
+        self.read(session, |session| {
+            let later = session.turn_pages(segment, author).filter(|page| page.place > after);
+            later.min_by_key(|page| page.place).cloned()
         })
     }
 
@@ -445,7 +468,13 @@ impl PageStorage for MemoryStorage {
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
+        self.writable()?;
         self.lock().commit(session, commit)
+    }
+
+    async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        let state = Mutex::new(self.lock().clone());
+        Ok(Arc::new(Self { state, is_snapshot: true }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Commit, PageStorage, ScanQuery, StandingFilter};
 use crate::{
     Actor, Basis, Change, Clock, Error, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim,
-    Result, SessionId, ViewId, decide::PROVISIONAL,
+    Result, Segment, SegmentKind, SessionId, Standing, ViewId, Visibility, decide::PROVISIONAL,
 };
 
 /// Saves, loads, deletes and lists single pages of a session (B-01).
@@ -38,6 +38,7 @@ impl PageStore {
             .ok_or_else(|| Error::SegmentNotFound { segment: index.segment().clone() })?;
         let mut change = self.change(Operation::UpdatePage, index);
         change.basis.segments.push((segment.id.clone(), Some(segment.version)));
+        check_shape(page, before.as_ref(), segment)?;
         self.check_parent(page, &mut change.basis).await?;
         if let Some(detail) = page.detail()
             && self.storage.contents(&[detail.content]).await?.first().is_none_or(Option::is_none)
@@ -187,6 +188,29 @@ impl PageStore {
     }
 }
 
+/// Refuses what no edit would make of a page.
+fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<()> {
+    let index = &page.index;
+    let foreign = page.parent.as_ref().is_some_and(|parent| parent.segment() != index.segment());
+    let stands = page.parent.is_none()
+        && page.is_contents()
+        && page.standing == Standing::InTree
+        && (segment.kind != SegmentKind::System || page.visibility == Visibility::Expanded);
+    let wrong = if index.is_root() && !stands {
+        "is a root and must stand in the tree as one"
+    } else if foreign {
+        "names a parent in another segment"
+    } else if before.is_some_and(|before| before.is_contents() != page.is_contents()) {
+        "cannot change its type"
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidRequest {
+        reason: format!("page {index} {wrong}"),
+        hint: "make an edit of it: those keep the tree whole",
+    })
+}
+
 impl std::fmt::Debug for PageStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PageStore").field("session", &self.session).finish_non_exhaustive()
@@ -237,6 +261,12 @@ mod tests {
         page.parent = Some(index("usr-1"));
         let refused = block_on(store.save(&page)).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Invalid);
+        let mut root = block_on(store.load(&index("usr-0"))).unwrap();
+        root.standing = Standing::ColdArchived;
+        assert_eq!(block_on(store.save(&root)).unwrap_err().kind(), crate::ErrorKind::Invalid);
+        let mut leaf = block_on(store.load(&index("usr-1"))).unwrap();
+        leaf.body = crate::Body::Contents;
+        assert_eq!(block_on(store.save(&leaf)).unwrap_err().kind(), crate::ErrorKind::Invalid);
 
         block_on(store.delete(&index("usr-7"))).unwrap();
         block_on(store.delete(&index("usr-7"))).unwrap();

@@ -56,6 +56,10 @@ impl ContextSystem {
                 let page = storage.last_turn_page(session, &segment, &actor).await?;
                 known.last_turns.insert((segment, actor), page.map(Arc::new));
             }
+            Need::NextTurn(segment, actor, after) => {
+                let page = storage.next_turn_page(session, &segment, &actor, after).await?;
+                known.next_turns.insert((segment, actor, after), page.map(Arc::new));
+            }
             Need::Content(hash) => {
                 let content = self.content(hash).await?;
                 known.contents.insert(hash, content);
@@ -243,6 +247,9 @@ pub(super) fn assume_empty(known: &mut Known, need: Need) {
         Need::Views => known.views = Some(Vec::new()),
         Need::Custom => known.custom = Some(Default::default()),
         Need::LastTurn(segment, actor) => drop(known.last_turns.insert((segment, actor), None)),
+        Need::NextTurn(segment, actor, after) => {
+            drop(known.next_turns.insert((segment, actor, after), None));
+        }
         Need::Content(hash) => drop(known.contents.insert(hash, Content::encode(&[]))),
         Need::History(revision) => drop(known.history.insert(revision, None)),
         Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),

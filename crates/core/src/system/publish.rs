@@ -74,11 +74,18 @@ impl ContextSystem {
     }
 
     /// Makes a committed change visible to readers of this context system.
-    pub(super) async fn publish(
-        &self,
-        committed: Committed,
-        flight: Flight<'_>,
-    ) -> StorageResult<()> {
+    ///
+    /// The change is committed whatever happens here: where taking it in fails, everything resident
+    /// is dropped and read again.
+    pub(super) async fn publish(&self, committed: Committed, flight: Flight<'_>) {
+        let revision = committed.revision;
+        if let Err(error) = self.take_in(committed, flight).await {
+            tracing::warn!(session = %self.inner.session, %revision, "not taken in: {error}");
+            self.inner.resident.clear();
+        }
+    }
+
+    async fn take_in(&self, committed: Committed, flight: Flight<'_>) -> StorageResult<()> {
         if let Some(change) = committed.change {
             if !change.segments.is_empty() {
                 self.reload_segments().await?;
@@ -138,6 +145,11 @@ impl ContextSystem {
         let Some(info) = inner.storage.session(&inner.session).await? else {
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         };
+        if info.created_at != inner.created_at {
+            // Removed and made again: nothing that is resident is true of it.
+            inner.resident.clear();
+            return Err(StorageError::SessionMissing { session: inner.session.clone() });
+        }
         let upto = self.seen().upto;
         if info.revision <= upto {
             return Ok(false);

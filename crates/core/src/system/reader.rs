@@ -6,6 +6,7 @@ use super::ContextSystem;
 use crate::{
     Actor, ChunkKey, Error, HistoryEntry, Level, LevelEntry, Lifecycle, Message, Page, PageIndex,
     Place, Result, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
+    decide::MOST_MOVES,
     storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
 };
 
@@ -116,7 +117,10 @@ impl<'a> Reader<'a> {
     async fn missing(&self, index: &PageIndex) -> Result<Error> {
         let mut target = None;
         let mut next = self.system.page(index).await?;
-        while let Some(Standing::Moved(to)) = next.as_ref().map(|page| page.standing.clone()) {
+        for _ in 0..MOST_MOVES {
+            let Some(Standing::Moved(to)) = next.as_ref().map(|page| page.standing.clone()) else {
+                break;
+            };
             next = self.system.page(&to).await?;
             target = Some(to);
         }
@@ -129,11 +133,24 @@ impl<'a> Reader<'a> {
 
     /// Works out how a page stands in this view.
     async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<PageView> {
+        let page = self.without_foreign_links(page);
         let entry = self.entries(segment, &page).await?;
         let visibility = self.visibility(segment, &page, entry);
         let lifecycle = self.lifecycle(segment, &page).await?;
         let pinned = entry.0.pinned.or(entry.1.pinned).unwrap_or(false);
         Ok(PageView { page, visibility, level: visibility.into(), lifecycle, pinned })
+    }
+
+    /// Takes out what a page says of pages that are out of view.
+    fn without_foreign_links(&self, page: Arc<Page>) -> Arc<Page> {
+        let seen = |index: &PageIndex| self.segment(index.segment()).is_ok();
+        if self.guard.is_none() || page.sources.iter().chain(&page.turn).all(seen) {
+            return page;
+        }
+        let mut page = Arc::unwrap_or_clone(page);
+        page.sources.retain(seen);
+        page.turn = page.turn.filter(seen);
+        Arc::new(page)
     }
 
     /// Returns what this view and the system side's say of a page.
@@ -320,7 +337,12 @@ impl<'a> Reader<'a> {
         loop {
             let query = HistoryQuery {
                 before,
-                limit: BATCH.min(limit.saturating_add(1)),
+                // What an agent may not see is passed over, and there may be much of it.
+                limit: if self.guard.is_some() {
+                    BATCH
+                } else {
+                    BATCH.min(limit.saturating_add(1))
+                },
                 ..HistoryQuery::default()
             };
             let storage = self.system.storage();

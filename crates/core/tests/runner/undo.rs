@@ -380,3 +380,37 @@ fn undo_hides_no_system_prompt() {
         assert_eq!(seen.visibility, contexture_core::Visibility::Expanded);
     });
 }
+
+// C11: undoing a turn that a later edit went on with is a conflict that names it, also when the later
+// edit opened a page of its own.
+#[test]
+fn a_turn_that_went_on_is_not_undone() {
+    block_on(async {
+        let system = memory().await;
+        let bot = agent(&system, "bot");
+        bot.add_turn(vec![user(&"x".repeat(5_000))]).await.expect("it may");
+        let begun = system.info().await.expect("it is there").revision;
+        bot.extend_turn(vec![assistant("more")]).await.expect("it may");
+        let refused = bot.undo(Some(begun)).await.expect_err("it went on");
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert!(refused.to_string().contains(&format!("revision {}", begun.next())), "{refused}");
+        bot.undo(None).await.expect("the newest goes first");
+        bot.undo(None).await.expect("then the turn");
+    });
+}
+
+// C01: what another view has said since neither blocks an undo nor is told of.
+#[test]
+fn another_views_levels_do_not_block_undo() {
+    block_on(async {
+        let system = memory().await;
+        add_segment(&system, "w1", SegmentKind::Custom, Permission::ReadWrite).await;
+        let (alice, bob) = (agent(&system, "alice"), agent(&system, "bob"));
+        let note = alice.create_detail_page("note", "", "x", "usr-0").await.expect("it may");
+        bob.pin_page(&note).await.expect("it may");
+        let moved = alice.move_page(&note, "w1-0").await.expect("it may").moved[0].1.clone();
+        bob.hide_details(&moved).await.expect("it may");
+        alice.undo(None).await.expect("bob's levels are his own");
+        assert!(bob.get_page(&note).await.expect("it is back").pinned);
+    });
+}

@@ -1,8 +1,8 @@
 //! Views: two agents on one session, and what an agent can know of what it does not see.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, ErrorKind, Level, Lifecycle, Operation, PageIndex,
-    Permission, Revision, SegmentKind, Visibility,
+    AgentContext, ContextSystem, Edit, Error, ErrorKind, Level, Lifecycle, NewSegment, Operation,
+    PageIndex, Permission, Revision, SegmentKind, Visibility,
     system::{ListQuery, PageView},
 };
 use contexture_testkit::fixture::{
@@ -365,5 +365,44 @@ fn history_is_read_in_pieces() {
         let before: Option<Revision> = first.items.last().map(|entry| entry.revision);
         let rest = agent.history(before, 100).await.unwrap();
         assert_eq!([first.items, rest.items].concat(), all.items);
+    });
+}
+
+// C12, C49: what a page was made from, and the turn it was part of, are not named where they are out of view.
+#[test]
+fn links_to_what_is_out_of_view_are_left_out() {
+    block_on(async {
+        let system = memory().await;
+        add_segment(&system, "agent-bob", SegmentKind::User, Permission::ReadWrite).await;
+        let origin = leaf(&system, "agent-bob-0", "secret").await;
+        let moved = Edit::MovePage { page: origin.clone(), to: page("usr-0") };
+        let at = apply(&system, moved).await.pages[0].clone();
+        let alice = agent(&system, "alice").get_page(&at).await.expect("it is in view");
+        assert_eq!(alice.page.sources, []);
+        let bob = agent(&system, "bob").get_page(&at).await.expect("it is in view");
+        assert_eq!(bob.page.sources, [origin]);
+    });
+}
+
+// C03, C49: an agent takes neither a name that stands for another nor one whose archive is not its own.
+#[test]
+fn names_of_others_are_not_taken() {
+    block_on(async {
+        let system = memory().await;
+        let usr = segment("usr");
+        apply(&system, Edit::SetPermission { segment: usr, permission: Permission::SystemManaged })
+            .await;
+        add_segment(&system, "policy", SegmentKind::Custom, Permission::ReadOnly).await;
+        let gone = Edit::RemoveSegment { segment: segment("policy"), cascade: true, force: true };
+        apply(&system, gone).await;
+        let alice = agent(&system, "alice");
+        let add = |id: &str| alice.add_segment(NewSegment::new(segment(id), SegmentKind::Custom));
+        for id in ["agent-bob", "prompt-bob", "group-team"] {
+            let refused = add(id).await.expect_err("it is not hers");
+            assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{id}");
+        }
+        assert_eq!(add("policy").await.expect_err("it is not hers").kind(), ErrorKind::Conflict);
+        add("agent-alice").await.expect("it is hers");
+        add("scratch").await.expect("it is free");
     });
 }

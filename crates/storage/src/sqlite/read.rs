@@ -166,6 +166,25 @@ pub(crate) fn last_turn_page(
     Ok(pages.into_iter().next())
 }
 
+pub(crate) fn next_turn_page(
+    db: &Connection,
+    session: &SessionId,
+    segment: &SegmentId,
+    author: &Actor,
+    after: Place,
+) -> Outcome<Option<Page>> {
+    let Some(home) = home(db, session, segment)? else { return Ok(None) };
+    let Ok(after) = i64::try_from(after.0) else { return Ok(None) };
+    let sql = format!(
+        "SELECT {PAGE_COLUMNS} FROM pages
+         WHERE segment = ?1 AND turn_author = ?2 AND standing = 0 AND place > ?3
+         ORDER BY place LIMIT 1"
+    );
+    let values = params![home.key, author.to_string(), after];
+    let pages = collect(db, &sql, values, |row| rows::read_page(row, home))?;
+    Ok(pages.into_iter().next())
+}
+
 pub(crate) fn contents(db: &Connection, hashes: &[ContentHash]) -> Outcome<Vec<Option<Content>>> {
     let mut query = db.prepare_cached(
         "SELECT raw, data FROM contents LEFT JOIN blobs ON blobs.id = contents.blob

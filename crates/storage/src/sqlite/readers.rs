@@ -21,6 +21,8 @@ pub(crate) struct Readers {
     busy_timeout: Duration,
     stock: Mutex<Stock>,
     returned: Condvar,
+    /// A connection whose transaction never ends: every read sees the state it began with.
+    pinned: Option<Mutex<Connection>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +36,22 @@ impl Readers {
     const MOST: usize = 8;
 
     pub(crate) fn new(path: PathBuf, busy_timeout: Duration) -> Self {
-        Self { path, busy_timeout, stock: Mutex::default(), returned: Condvar::new() }
+        let (stock, returned) = (Mutex::default(), Condvar::new());
+        Self { path, busy_timeout, stock, returned, pinned: None }
+    }
+
+    /// Returns readers that see the present state for as long as they live.
+    pub(crate) fn snapshot(&self) -> StorageResult<Self> {
+        let pin = || -> Outcome<Connection> {
+            let db = open::reader(&self.path, self.busy_timeout)?;
+            db.execute_batch("BEGIN")?;
+            // The transaction sees what stands at its first read.
+            db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            Ok(db)
+        };
+        let db = pin().map_err(|fault| fault.at(&self.path))?;
+        let readers = Self::new(self.path.clone(), self.busy_timeout);
+        Ok(Self { pinned: Some(Mutex::new(db)), ..readers })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -47,6 +64,9 @@ impl Readers {
     }
 
     fn run<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+        if let Some(pinned) = &self.pinned {
+            return read(&pinned.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         let loan = self.lend()?;
         loan.prepare_cached("BEGIN")?.execute([])?;
         let result = read(&loan);

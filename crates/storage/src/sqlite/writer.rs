@@ -211,6 +211,10 @@ impl Worker {
                 group.push((request, reply));
                 results.push(match result {
                     Ok(revision) => Ok(revision),
+                    // Some failures of a read end the transaction; what follows would stand alone.
+                    Err(Refusal::Before(fault)) if self.db.is_autocommit() => {
+                        return Err(Spoilt::Whole(fault));
+                    }
                     Err(Refusal::Before(fault)) => Err(fault.at(&self.path)),
                     Err(Refusal::Midway(fault)) => return Err(Spoilt::Midway(fault)),
                 });

@@ -127,6 +127,12 @@ pub(super) async fn the_last_page_of_a_turn(storage: Arc<dyn PageStorage>) {
     assert_eq!(last("left").await.as_deref(), Some("usr-3"));
     assert_eq!(last("right").await.as_deref(), Some("usr-2"));
     assert_eq!(last("system").await, None);
+    let first = storage.pages(&session_id(), &[page("usr-1")]).await.expect("it can be read");
+    let place = first[0].as_ref().expect("it was made").place;
+    let next = storage.next_turn_page(&session_id(), &segment("usr"), &valid("left"), place).await;
+    assert_eq!(next.expect("it can be read").map(|page| page.index), Some(page("usr-3")));
+    let next = storage.next_turn_page(&session_id(), &segment("usr"), &valid("right"), place).await;
+    assert_eq!(next.expect("it can be read").map(|page| page.index), Some(page("usr-2")));
     left.remove_page("usr-3").await.expect("it may");
     assert_eq!(last("left").await.as_deref(), Some("usr-1"));
     left.restore_page("usr-3").await.expect("it may");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, HistoryEntry, LevelChunk, PageStorage, SessionId, Timestamp, ViewId,
+    ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, PageStorage, SessionId, Timestamp, ViewId,
     storage::{
         ChildQuery, Commit, HistoryQuery, NewSession, Order, ScanQuery, StandingFilter,
         StorageError,
@@ -11,7 +11,7 @@ use contexture_core::{
 };
 
 use super::{change, commit, dump};
-use crate::fixture::{BEGIN, leaf, page, segment, session, session_id, valid};
+use crate::fixture::{BEGIN, apply, leaf, page, reopen, segment, session, session_id, valid};
 
 fn new(app: &str) -> Commit {
     let at = Timestamp::from_millis(BEGIN);
@@ -105,4 +105,20 @@ pub(super) async fn sessions_share_nothing_but_contents(storage: Arc<dyn PageSto
     assert_eq!(dump(&*storage, &session_id()).await, before);
     storage.remove_session(&other).await.expect("it can be removed");
     assert_eq!(dump(&*storage, &session_id()).await, before);
+}
+
+pub(super) async fn a_snapshot_stands_still(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    leaf(&system, "usr-0", "before").await;
+    let snapshot = storage.snapshot().await.expect("it can be taken");
+    let then = dump(&*snapshot, &session_id()).await;
+    leaf(&system, "usr-0", "after").await;
+    apply(&system, Edit::RemovePage(page("usr-1"))).await;
+    assert_eq!(dump(&*snapshot, &session_id()).await, then);
+    assert_ne!(dump(&*storage, &session_id()).await, then);
+    assert_eq!(snapshot.verify().await.expect("it can be verified"), [""; 0]);
+    let frozen = reopen(snapshot.clone()).await;
+    let refused = frozen.apply_internal(Edit::RemovePage(page("usr-1"))).await;
+    assert_eq!(refused.expect_err("it is only for reading").kind(), ErrorKind::Unavailable);
+    assert!(snapshot.remove_session(&session_id()).await.is_err());
 }

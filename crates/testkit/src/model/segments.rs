@@ -12,13 +12,16 @@ impl Doing<'_> {
         if let Some(view) = &self.caller.view {
             let own = self.model.seen(self.caller, &view.writes_to);
             let managed = own.is_some_and(|own| own.permission == Permission::SystemManaged);
-            if !managed || new.kind == SegmentKind::System {
+            let own = Owner::Agent(view.agent.clone());
+            let others = implied_owner(&new.id).is_some_and(|owner| owner != own);
+            if !managed || new.kind == SegmentKind::System || others {
                 return Err(ErrorKind::PermissionDenied);
             }
         }
         if let Some(old) = self.model.segments.get(&new.id) {
-            // A name that stood for something the caller may not see stays taken.
-            if !old.removed || self.model.would_see(self.caller, &new.id).is_none() {
+            // A name whose archive is not the caller's own stays taken.
+            let own = self.caller.view.as_ref().map(|view| Owner::Agent(view.agent.clone()));
+            if !old.removed || (own.is_some() && old.owner != own) {
                 return Err(ErrorKind::Conflict);
             }
         }

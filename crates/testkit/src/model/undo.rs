@@ -98,19 +98,35 @@ impl Doing<'_> {
             let now = self.model.segments.get(id);
             now.map(|segment| segment.stamp) == after.as_ref().map(|segment| segment.stamp)
         });
+        // What other views have said since is theirs.
         let levels = touched.levels.iter().all(|((view, page), (_, after))| {
-            self.model.entry(view, page) == after.unwrap_or_default()
+            *view != force.view || self.model.entry(view, page) == after.unwrap_or_default()
         });
-        let focus = touched
-            .focus
-            .iter()
-            .all(|(view, (_, after))| self.model.focus.get(view) == after.as_ref());
+        let focus = touched.focus.iter().all(|(view, (_, after))| {
+            *view != force.view || self.model.focus.get(view) == after.as_ref()
+        });
         let custom = touched
             .custom
             .iter()
             .all(|(key, (_, after))| self.model.custom.get(key) == after.as_ref());
         let untouched = pages && segments && levels && focus && custom;
         if untouched { Ok(()) } else { Err(ErrorKind::Conflict) }
+    }
+
+    /// Tells whether no later edit went on with the turn of a page that went.
+    fn ends_its_turn(&self, index: &PageIndex, force: &Past) -> bool {
+        let Some(page) = force.touched.pages[index].1.as_ref().filter(|page| page.turn.is_some())
+        else {
+            return true;
+        };
+        let later = self.model.pages.iter().filter(|(other, later)| {
+            later.turn.is_some()
+                && is_listed(&later.standing)
+                && later.author == page.author
+                && other.segment() == index.segment()
+                && later.rank > page.rank
+        });
+        later.min_by_key(|(_, later)| later.rank).is_none_or(|(_, next)| next.turn != page.turn)
     }
 
     fn put_back(&mut self, force: &Past) {
@@ -123,11 +139,15 @@ impl Doing<'_> {
             (segment.removed, segment.stamp) = (true, 0);
             self.put_segment(id, before.clone().unwrap_or(segment));
         }
-        for ((view, page), (before, _)) in &force.touched.levels {
-            self.put_entry(view, page, before.unwrap_or_default());
+        for ((view, page), (before, after)) in &force.touched.levels {
+            if self.model.entry(view, page) == after.unwrap_or_default() {
+                self.put_entry(view, page, before.unwrap_or_default());
+            }
         }
-        for (view, (before, _)) in &force.touched.focus {
-            self.put_focus(view, before.clone());
+        for (view, (before, after)) in &force.touched.focus {
+            if self.model.focus.get(view) == after.as_ref() {
+                self.put_focus(view, before.clone());
+            }
         }
         for (key, (before, _)) in &force.touched.custom {
             put(&mut self.model.custom, &mut self.touched.custom, key, before.clone());
@@ -152,7 +172,7 @@ impl Doing<'_> {
                     complete && !above.contains(index) && as_before
                 }
                 Some(_) => true,
-                None => self.model.under(index).is_empty(),
+                None => self.model.under(index).is_empty() && self.ends_its_turn(index, force),
             };
             if !stands {
                 return Err(ErrorKind::Conflict);

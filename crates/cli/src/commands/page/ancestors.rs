@@ -27,7 +27,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let index = caller.index(&args.index)?;
     let all = caller.reader().ancestors(&index).await?;
     let begin = match &args.list.cursor {

@@ -35,7 +35,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let after = args.list.cursor.as_deref().map(place).transpose()?;
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let index = caller.index(&args.index)?;
     let reader = caller.reader();
     if let Some(last) = args.last {

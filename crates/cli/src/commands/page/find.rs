@@ -27,7 +27,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let listing = list::query(&caller, &args.list, args.archived, Some(args.query)).await?;
     let next = list::next(&listing);
     super::print_list(&caller, &listing.items, next, printer).await

@@ -26,7 +26,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let listing = query(&caller, &args.list, args.archived, None).await?;
     let next = next(&listing);
     super::print_list(&caller, &listing.items, next, printer).await

@@ -32,7 +32,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let index = caller.index(&args.index)?;
     let seen = if args.archived {
         caller.reader().page_or_archived(&index).await?

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
+    let caller = Caller::open_snapshot(settings).await?;
     let mut bounds = Bounds { children: args.limit.into(), depth: args.depth.into(), pages: PAGES };
     let tops = match &args.index {
         Some(index) => vec![caller.index(index)?],

@@ -1,6 +1,6 @@
 //! `contexture store check`
 
-use contexture_core::{ErrorKind, PageStorage, check::check_session, storage::StorageError};
+use contexture_core::{Error, ErrorKind, PageStorage, check::check_session, storage::StorageError};
 use serde::Serialize;
 
 use crate::{
@@ -30,7 +30,8 @@ struct Checked {
 
 pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     let problems = match settings.store.open(Access::Existing) {
-        Ok(storage) => check(&*storage).await?,
+        // On a snapshot: what others write meanwhile is no damage.
+        Ok(storage) => check(&*storage.snapshot().await.map_err(Error::from)?).await?,
         // Damage is what is looked for here, so it is an answer and no failure.
         Err(Stop::Failed { kind: ErrorKind::Corrupt, message, .. }) => vec![message],
         Err(stop) => return Err(stop),
