@@ -1,6 +1,7 @@
 //! What somebody would write by hand: the same rows in the same tables, in one transaction.
 //!
-//! Rows are made ready beforehand and not timed, so the comparison is with SQLite alone.
+//! Rows can be made ready beforehand and not timed, so that the comparison is with SQLite alone, or
+//! timed too: whoever writes them by hand has to encode, hash and compress as well.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,11 +9,12 @@ use contexture_core::*;
 use contexture_storage::sqlite::SqliteStorage;
 use rusqlite::{Connection, params};
 
-use crate::session::{Session, text};
+use crate::session::Session;
 
 pub(crate) struct Hand {
     db: Connection,
     next: i64,
+    compressor: zstd::bulk::Compressor<'static>,
 }
 
 /// The rows of one append.
@@ -40,15 +42,19 @@ impl Hand {
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.pragma_update(None, "synchronous", "FULL").unwrap();
         db.pragma_update(None, "secure_delete", true).unwrap();
-        db.pragma_update(None, "cache_size", -65_536).unwrap();
+        db.pragma_update(None, "cache_size", -8_192).unwrap();
         db.pragma_update(None, "wal_autocheckpoint", 4_000).unwrap();
         db.set_prepared_statement_cache_capacity(32);
-        Self { db, next: 1 }
+        Self { db, next: 1, compressor: zstd::bulk::Compressor::new(3).unwrap() }
     }
 
     /// Makes rows ready, each for the next of some sessions.
-    pub(crate) fn rows(seed: usize, count: usize, sessions: usize) -> Vec<Rows> {
-        (0..count).map(|at| Rows::new(seed + at, (at % sessions) as i64 + 1)).collect()
+    pub(crate) fn rows(&mut self, texts: &[String], seed: usize, sessions: usize) -> Vec<Rows> {
+        let compressor = &mut self.compressor;
+        let row = |(at, text): (usize, &String)| {
+            Rows::new(compressor, text, seed + at, (at % sessions) as i64 + 1)
+        };
+        texts.iter().enumerate().map(row).collect()
     }
 
     /// Writes them in one transaction; the heads of the sessions once each.
@@ -101,10 +107,15 @@ impl Hand {
 }
 
 impl Rows {
-    fn new(seed: usize, session: i64) -> Self {
+    fn new(
+        compressor: &mut zstd::bulk::Compressor<'_>,
+        text: &str,
+        seed: usize,
+        session: i64,
+    ) -> Self {
         let message = Message {
             at: Some(Timestamp::from_millis(0)),
-            ..Message::text(Role::System, text(seed))
+            ..Message::text(Role::System, text)
         };
         let content = Content::encode(&[message]);
         let page = Page {
@@ -155,7 +166,7 @@ impl Rows {
             page: page_bytes,
             hash: *content.hash().as_bytes(),
             raw: content.bytes().len() as i64,
-            blob: zstd::bulk::compress(content.bytes(), 3).unwrap(),
+            blob: compressor.compress(content.bytes()).unwrap(),
             history: serde_json::to_vec(&entry).unwrap(),
         }
     }

@@ -10,7 +10,7 @@ use futures::{executor::block_on, future::join_all};
 use crate::{
     hand::Hand,
     median,
-    session::{Session, page},
+    session::{Session, page, text},
 };
 
 const ROUNDS: usize = 9;
@@ -34,15 +34,15 @@ pub(crate) fn run(dir: &Path) {
     let mut figures = Vec::new();
     for _ in 0..ROUNDS {
         let first = next(ALONE);
-        let rows = Hand::rows(first, ALONE, 1);
-        let by_hand = seconds(|| rows.chunks(1).for_each(|rows| hand.commit(rows)));
+        let hand = by_hand(&mut hand, first, ALONE, 1, 1);
         let first = next(ALONE);
         let pages = pages(first, ALONE);
         let ours =
             seconds(|| pages.into_iter().for_each(|page| block_on(append(&sessions[0], page))));
-        figures.push((by_hand / ALONE as f64 * 1e6, ours / ALONE as f64 * 1e6));
+        figures.push((hand, ours));
     }
-    report("one writer, µs a commit", &figures, |hand, ours| ours / hand);
+    let micros = |seconds: f64| seconds / ALONE as f64 * 1e6;
+    report("one writer, µs a commit", &figures, micros, |hand, ours| ours / hand);
 
     let total = WRITERS * EACH;
     for (how, spread, run) in [
@@ -56,15 +56,15 @@ pub(crate) fn run(dir: &Path) {
         let mut figures = Vec::new();
         for _ in 0..ROUNDS {
             let first = next(total);
-            let rows = Hand::rows(first, total, if spread { WRITERS } else { 1 });
-            let by_hand = seconds(|| rows.chunks(WRITERS).for_each(|rows| hand.commit(rows)));
+            let hand = by_hand(&mut hand, first, total, if spread { WRITERS } else { 1 }, WRITERS);
             let first = next(total);
             let work =
                 (0..WRITERS).map(|at| (writers[at], pages(first + at * EACH, EACH))).collect();
             let ours = seconds(|| run(work));
-            figures.push((total as f64 / by_hand, total as f64 / ours));
+            figures.push((hand, ours));
         }
-        report(&format!("{how}, commits/s"), &figures, |hand, ours| ours / hand);
+        let rate = |seconds: f64| total as f64 / seconds;
+        report(&format!("{how}, commits/s"), &figures, rate, |hand, ours| hand / ours);
     }
 }
 
@@ -104,9 +104,34 @@ fn seconds(run: impl FnOnce()) -> f64 {
     began.elapsed().as_secs_f64()
 }
 
-fn report(what: &str, figures: &[(f64, f64)], ratio: impl Fn(f64, f64) -> f64) {
-    let hand = median(figures.iter().map(|figure| figure.0).collect());
-    let ours = median(figures.iter().map(|figure| figure.1).collect());
-    let ratio = median(figures.iter().map(|(hand, ours)| ratio(*hand, *ours)).collect());
-    println!("writers: {what}: by hand {hand:.0}, ours {ours:.0}, ratio {ratio:.2}");
+/// Seconds by hand: in SQLite alone, and with making the rows.
+type ByHand = (f64, f64);
+
+fn by_hand(hand: &mut Hand, first: usize, count: usize, sessions: usize, group: usize) -> ByHand {
+    let texts: Vec<String> = (first..first + count).map(text).collect();
+    let (mut making, mut writing) = (0.0, 0.0);
+    for (at, texts) in texts.chunks(group).enumerate() {
+        let began = Instant::now();
+        let rows = hand.rows(texts, first + at * group, sessions);
+        making += began.elapsed().as_secs_f64();
+        writing += seconds(|| hand.commit(&rows));
+    }
+    (writing, writing + making)
+}
+
+fn report(
+    what: &str,
+    figures: &[(ByHand, f64)],
+    unit: impl Fn(f64) -> f64,
+    ratio: impl Fn(f64, f64) -> f64,
+) {
+    let middle = |figure: &dyn Fn(&(ByHand, f64)) -> f64| median(figures.iter().map(figure).collect());
+    println!(
+        "writers: {what}: by hand {:.0} with rows ready, {:.0} with making them, ours {:.0}; ratio {:.2} and {:.2}",
+        unit(middle(&|figure| figure.0.0)),
+        unit(middle(&|figure| figure.0.1)),
+        unit(middle(&|figure| figure.1)),
+        middle(&|figure| ratio(figure.0.0, figure.1)),
+        middle(&|figure| ratio(figure.0.1, figure.1)),
+    );
 }
