@@ -113,10 +113,8 @@ impl Rows {
         seed: usize,
         session: i64,
     ) -> Self {
-        let message = Message {
-            at: Some(Timestamp::from_millis(0)),
-            ..Message::text(Role::System, text)
-        };
+        let message =
+            Message { at: Some(Timestamp::from_millis(0)), ..Message::text(Role::System, text) };
         let content = Content::encode(&[message]);
         let page = Page {
             index: format!("usr-{seed}").parse().unwrap(),

@@ -125,7 +125,8 @@ fn report(
     unit: impl Fn(f64) -> f64,
     ratio: impl Fn(f64, f64) -> f64,
 ) {
-    let middle = |figure: &dyn Fn(&(ByHand, f64)) -> f64| median(figures.iter().map(figure).collect());
+    let middle =
+        |figure: &dyn Fn(&(ByHand, f64)) -> f64| median(figures.iter().map(figure).collect());
     println!(
         "writers: {what}: by hand {:.0} with rows ready, {:.0} with making them, ours {:.0}; ratio {:.2} and {:.2}",
         unit(middle(&|figure| figure.0.0)),
