@@ -1,7 +1,7 @@
 //! The context system: load → decide → commit → publish, for one session.
 //!
-//! It keeps recently used pages resident ([`resident`]), loads what a decision needs ([`gather`]),
-//! and answers questions for a view ([`reader`]). It checks no permissions: that is what
+//! It keeps recently used pages resident (`resident`), loads what a decision needs (`gather`),
+//! and answers questions for a view (`reader`). It checks no permissions: that is what
 //! [`crate::AgentContext`] is for, and why the one unchecked write is called
 //! [`apply_internal`](ContextSystem::apply_internal).
 
