@@ -20,7 +20,7 @@ fn filled() -> Sandbox {
     let storage = sandbox.open();
     init(&storage, "s");
     for number in 1..=5 {
-        let text = format!("text {number} ").repeat(50);
+        let text = format!("text {number} ").repeat(500);
         commit(&storage, "s", append("usr", &text)).unwrap();
     }
     let shown = LevelEntry { shown: Some(Visibility::Expanded), pinned: None };
@@ -97,7 +97,7 @@ fn a_damaged_page_is_noticed() {
 
 #[test]
 fn a_damaged_content_is_noticed() {
-    let hash = content(&"text 3 ".repeat(50)).hash();
+    let hash = content(&"text 3 ".repeat(500)).hash();
     let name = format!("content {hash}");
     let read = |storage: &SqliteStorage| block_on(storage.contents(&[hash]));
     let of = format!("(SELECT blob FROM contents WHERE hash = x'{hash}')");
@@ -111,7 +111,7 @@ fn a_damaged_content_is_noticed() {
 #[test]
 fn wrong_reference_counts_are_found() {
     let sandbox = filled();
-    let hash = content(&"text 3 ".repeat(50)).hash();
+    let hash = content(&"text 3 ".repeat(500)).hash();
     let change = format!("UPDATE contents SET refs = 7 WHERE hash = x'{hash}'");
     sandbox.meddle().execute(&change, []).unwrap();
     sandbox.meddle().execute("UPDATE directories SET listed = 4", []).unwrap();

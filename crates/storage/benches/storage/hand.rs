@@ -11,6 +11,9 @@ use rusqlite::{Connection, params};
 
 use crate::session::Session;
 
+/// From how many bytes contents are compressed, as ours are.
+const PACKED_FROM: usize = 2_048;
+
 pub(crate) struct Hand {
     db: Connection,
     next: i64,
@@ -23,7 +26,7 @@ pub(crate) struct Rows {
     segment: Vec<u8>,
     page: Vec<u8>,
     hash: [u8; 32],
-    raw: i64,
+    raw: Option<i64>,
     blob: Vec<u8>,
     history: Vec<u8>,
     checksum: [u8; 16],
@@ -157,14 +160,16 @@ impl Rows {
             inverse: Inverse { pages: vec![before], ..Inverse::default() },
         };
         let page_bytes = page.encode();
+        let compressed = (content.bytes().len() >= PACKED_FROM)
+            .then(|| compressor.compress(content.bytes()).unwrap());
         Self {
             session,
             segment: page_bytes[..300.min(page_bytes.len())].to_vec(),
             checksum: Checksum::of(&page_bytes).0,
             page: page_bytes,
             hash: *content.hash().as_bytes(),
-            raw: content.bytes().len() as i64,
-            blob: compressor.compress(content.bytes()).unwrap(),
+            raw: compressed.as_ref().map(|_| content.bytes().len() as i64),
+            blob: compressed.unwrap_or_else(|| content.bytes().to_vec()),
             history: serde_json::to_vec(&entry).unwrap(),
         }
     }

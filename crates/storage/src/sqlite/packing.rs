@@ -37,8 +37,8 @@ pub(crate) struct PackedContent {
 }
 
 impl PackedContent {
-    /// Below this, compression gains little.
-    const LEAST: usize = 256;
+    /// Below this, compression costs more time than it saves room.
+    const LEAST: usize = 2_048;
 
     pub(crate) fn new(content: &Content) -> Self {
         Self { packed: Packed::new(content.bytes(), Self::LEAST), content: content.clone() }
