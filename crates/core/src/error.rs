@@ -3,9 +3,7 @@
 //! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and a
 //! [`hint`](Error::hint) that says what to do next. Library code never ends the process.
 
-use crate::{
-    Operation, PageIndex, Revision, SegmentId, SessionId, Tokens, Version, storage::StorageError,
-};
+use crate::{Operation, PageIndex, Revision, SegmentId, SessionId, Version, storage::StorageError};
 
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -267,16 +265,6 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
-    /// A budget that cannot be met.
-    #[error("{what} needs {needed} tokens, the budget is {budget}")]
-    OverBudget {
-        /// What is too large.
-        what: String,
-        /// What it needs.
-        needed: Tokens,
-        /// What there is.
-        budget: Tokens,
-    },
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -314,7 +302,7 @@ impl Error {
             | Error::BuiltUpon { .. }
             | Error::CannotUndo { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
-            Error::TooLarge { .. } | Error::OverBudget { .. } => ErrorKind::TooLarge,
+            Error::TooLarge { .. } => ErrorKind::TooLarge,
             Error::Storage(error) => error.kind(),
         }
     }
@@ -363,7 +351,6 @@ impl Error {
             Error::CannotUndo { .. } => "`history` shows what happened since",
             Error::TooManyRaces { .. } => "try again",
             Error::TooLarge { .. } => "split it into several pages",
-            Error::OverBudget { .. } => "raise the budget, or unpin pages",
             Error::Storage(error) => return error.hint(),
         };
         hint.to_owned()

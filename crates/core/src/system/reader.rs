@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     /// Works out how a page stands in this view.
     async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<PageView> {
         let page = self.without_foreign_links(page);
-        let entry = self.entries(segment, &page).await?;
+        let entry = self.entries(&page).await?;
         let visibility = self.visibility(segment, &page, entry);
         let lifecycle = self.lifecycle(segment, &page).await?;
         let pinned = entry.0.pinned.or(entry.1.pinned).unwrap_or(false);
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what this view and the system side's say of a page.
-    async fn entries(&self, _: &Segment, page: &Page) -> Result<(LevelEntry, LevelEntry)> {
+    async fn entries(&self, page: &Page) -> Result<(LevelEntry, LevelEntry)> {
         let number = page.index.number();
         let own = self.system.chunk(&ChunkKey::of(&self.view, &page.index)).await?.entry(number);
         if self.view == ViewId::SYSTEM {
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
                 return Ok(Lifecycle::ColdArchived);
             }
             if !hot {
-                let entries = self.entries(segment, &ancestor).await?;
+                let entries = self.entries(&ancestor).await?;
                 hot = ancestor.standing == Standing::HotArchived
                     || self.visibility(segment, &ancestor, entries) == Visibility::Hidden;
             }
