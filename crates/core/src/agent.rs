@@ -4,6 +4,8 @@
 //! writes carry the view into the decision, where they are checked against the very state
 //! they are committed on, so no race slips past a permission.
 
+mod windows;
+
 use std::sync::Arc;
 
 use crate::{
@@ -62,6 +64,11 @@ impl AgentContext {
     /// Returns the agent.
     pub fn agent(&self) -> &AgentName {
         &self.view.agent
+    }
+
+    /// Returns the time from the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.system.now()
     }
 
     /// Returns the view.

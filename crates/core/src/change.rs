@@ -4,12 +4,14 @@
 //! same thing read backwards. Numbers and places of new pages are provisional until the commit settles
 //! them ([`Change::settle`]); that is why appends never conflict with each other.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Content, ContentHash, CustomKey, HistoryEntry, Inverse, LevelEntry, Operation, Page,
-    PageBefore, PageIndex, Place, Revision, Segment, SegmentBefore, SegmentId, Standing, Timestamp,
-    Version, ViewId,
+    Actor, Content, ContentHash, CustomKey, FoldReport, HistoryEntry, Inverse, LevelEntry,
+    Operation, Page, PageBefore, PageIndex, Place, Revision, Segment, SegmentBefore, SegmentId,
+    Standing, Timestamp, Version, ViewId,
 };
 
 /// What an edit does to the storage.
@@ -37,6 +39,8 @@ pub struct Change {
     pub focus: Vec<FocusDelta>,
     /// Custom state changed.
     pub custom: Vec<CustomDelta>,
+    /// What it saves and costs, when it is a fold.
+    pub fold: Option<FoldReport>,
     /// Content that pages of this change refer to; stored already when it was known before.
     pub contents: Vec<Content>,
     /// Runs of new numbers, one per segment at most.
@@ -238,6 +242,7 @@ impl Change {
             undoes: self.undoes,
             undone_by: None,
             redone_by: None,
+            fold: self.fold,
             inverse: self.inverse(),
         }
     }
@@ -265,6 +270,20 @@ impl Change {
             focus: self.focus.clone(),
             custom: self.custom.clone(),
         }
+    }
+}
+
+impl Change {
+    /// Returns the segments whose pages it changes, each once.
+    pub fn touched_segments(&self) -> BTreeSet<&SegmentId> {
+        self.pages.iter().map(|delta| delta.index.segment()).collect()
+    }
+
+    /// Returns the views it changes, each once. Custom state counts as the system side's.
+    pub fn touched_views(&self) -> BTreeSet<&ViewId> {
+        let custom = (!self.custom.is_empty()).then_some(&ViewId::SYSTEM);
+        let levels = self.levels.iter().map(|delta| &delta.view);
+        levels.chain(self.focus.iter().map(|delta| &delta.view)).chain(custom).collect()
     }
 }
 

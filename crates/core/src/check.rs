@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    Page, PageIndex, Place, SegmentKind, SessionId, Standing, Visibility,
+    Page, PageIndex, Place, SegmentKind, SessionId, Standing, ViewHead, Visibility,
     storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
@@ -128,7 +128,7 @@ async fn check_root_visibility(
         return Ok(());
     }
     let root = segment.root();
-    for (view, _) in storage.views(session).await? {
+    for ViewHead { view, .. } in storage.views(session).await? {
         let key = crate::ChunkKey::of(&view, &root);
         let chunk = storage.levels(session, &[key]).await?.pop().unwrap_or_default();
         if chunk.entry(0).shown == Some(Visibility::Hidden) {

@@ -6,6 +6,7 @@
 //! permission of the segment included.
 
 mod draft;
+mod folds;
 mod known;
 mod levels;
 mod load;
@@ -93,12 +94,14 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::PinPage(page) => levels::pin(draft, page, true),
         Edit::UnpinPage(page) => levels::pin(draft, page, false),
         Edit::FocusPage(page) => levels::focus(draft, page),
+        Edit::FoldPages(plan) => folds::fold(draft, plan),
         Edit::MovePage { page, to } => structure::move_page(draft, page, to),
         Edit::ArchivePage(page) => structure::archive(draft, page),
         Edit::RemovePage(page) => structure::remove(draft, page),
         Edit::RestorePage { page, to } => structure::restore(draft, page, to.as_ref()),
         Edit::PurgePage(page) => structure::purge(draft, page),
         Edit::SetCustom { key, value } => levels::set_custom(draft, key, value.as_deref()),
+        Edit::ExpectCustom { key, value } => levels::expect_custom(draft, key, value.as_deref()),
         Edit::Undo { revision } => undo::undo(draft, *revision),
         Edit::Load(plan) => load::load(draft, plan),
         Edit::Batch(edits) => batch(draft, edits),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CustomKey, Description, Error, Message, NewSegment, PageIndex, PageName, Permission, Revision,
-    SegmentId, Tokens, Version, Visibility, document::LoadPlan,
+    CustomKey, Description, Error, FoldReport, LevelEntry, Message, NewSegment, PageIndex,
+    PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility, document::LoadPlan,
 };
 
 /// What is asked for. [`crate::decide`] turns it into a [`crate::Change`].
@@ -61,6 +61,8 @@ pub enum Edit {
     UnpinPage(PageIndex),
     /// Sets the caller's focus.
     FocusPage(PageIndex),
+    /// Lowers levels in the caller's view to meet a budget.
+    FoldPages(FoldPlan),
     /// Moves a page, with all below it, to the end of a directory (C09).
     MovePage {
         /// What.
@@ -86,6 +88,14 @@ pub enum Edit {
         /// Which.
         key: CustomKey,
         /// The value; none clears it.
+        value: Option<String>,
+    },
+    /// Refuses, as a conflict, unless an entry of the custom state is what the caller read: with
+    /// others in a batch it makes them all wait on that.
+    ExpectCustom {
+        /// Which.
+        key: CustomKey,
+        /// What it must be; none when it must not be there.
         value: Option<String>,
     },
     /// Takes an edit back: the one named, or the caller's own newest.
@@ -119,6 +129,26 @@ impl SegmentUpdate {
     pub fn of(segment: SegmentId) -> Self {
         Self { segment, name: None, description: None, permission: None, capacity: None }
     }
+}
+
+/// A fold to be taken: what the window's plan decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoldPlan {
+    /// The pages and directories whose entries change.
+    pub steps: Vec<FoldStep>,
+    /// What it saves and costs.
+    pub report: FoldReport,
+}
+
+/// One entry a fold changes. Only its fold and its runs may differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoldStep {
+    /// The page or directory.
+    pub page: PageIndex,
+    /// What the view said when the fold was planned; otherwise the fold is refused.
+    pub before: LevelEntry,
+    /// What it says after.
+    pub after: LevelEntry,
 }
 
 /// A leaf to be created.
@@ -218,6 +248,7 @@ impl Edit {
             Edit::ExpandDetails(_) => Operation::ExpandDetails,
             Edit::HideDetails(_) => Operation::HideDetails,
             Edit::PinPage(_) => Operation::PinPage,
+            Edit::FoldPages(_) => Operation::FoldPages,
             Edit::UnpinPage(_) => Operation::UnpinPage,
             Edit::FocusPage(_) => Operation::FocusPage,
             Edit::MovePage { .. } => Operation::MovePage,
@@ -225,7 +256,7 @@ impl Edit {
             Edit::RemovePage(_) => Operation::RemovePage,
             Edit::RestorePage { .. } => Operation::RestorePage,
             Edit::PurgePage(_) => Operation::PurgePage,
-            Edit::SetCustom { .. } => Operation::SetCustom,
+            Edit::SetCustom { .. } | Edit::ExpectCustom { .. } => Operation::SetCustom,
             Edit::Undo { .. } => Operation::Undo,
             Edit::Load(_) => Operation::Load,
             Edit::Batch(_) => Operation::Batch,

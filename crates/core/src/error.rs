@@ -3,7 +3,9 @@
 //! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and a
 //! [`hint`](Error::hint) that says what to do next. Library code never ends the process.
 
-use crate::{Operation, PageIndex, Revision, SegmentId, SessionId, Version, storage::StorageError};
+use crate::{
+    CustomKey, Operation, PageIndex, Revision, SegmentId, SessionId, Version, storage::StorageError,
+};
 
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -255,6 +257,56 @@ pub enum Error {
         /// What moved the last time.
         subject: String,
     },
+    /// A fold was planned on levels that have changed since.
+    #[error("the level of {page} has changed since the fold was planned")]
+    FoldOutdated {
+        /// The page.
+        page: PageIndex,
+    },
+    /// Custom state that is no longer what the caller read.
+    #[error("custom state '{key}' has changed since it was read")]
+    CustomMoved {
+        /// Which.
+        key: CustomKey,
+    },
+    /// An anchor that was shown earlier and no longer fits the page.
+    #[error("anchor '{key}' is stale: {reason}")]
+    StaleAnchor {
+        /// The anchor pressed.
+        key: String,
+        /// What happened since.
+        reason: String,
+        /// The anchor to press instead, if there is one.
+        fresh: Option<String>,
+    },
+    /// A window that cannot be made to fit.
+    #[error(
+        "the window takes {tokens} tokens at the lowest levels, the budget is {budget}: {culprit}"
+    )]
+    WindowTooLarge {
+        /// What it takes at least.
+        tokens: u64,
+        /// What it may take.
+        budget: u64,
+        /// What is too big.
+        culprit: String,
+    },
+    /// A window sent that cannot be shown again.
+    #[error("window {number} cannot be shown again: {reason}")]
+    SentLost {
+        /// Which.
+        number: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// What was rendered breaks a provider's rules, which is our fault.
+    #[error("the {format} rendering is not valid: {reason}")]
+    InvalidRendering {
+        /// The format.
+        format: &'static str,
+        /// The rule it breaks, and where.
+        reason: String,
+    },
     /// Content over the limit.
     #[error("{what} has {size} bytes, the limit is {limit}")]
     TooLarge {
@@ -301,8 +353,13 @@ impl Error {
             | Error::VersionMismatch { .. }
             | Error::BuiltUpon { .. }
             | Error::CannotUndo { .. }
+            | Error::FoldOutdated { .. }
+            | Error::CustomMoved { .. }
+            | Error::StaleAnchor { .. }
+            | Error::SentLost { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
-            Error::TooLarge { .. } => ErrorKind::TooLarge,
+            Error::TooLarge { .. } | Error::WindowTooLarge { .. } => ErrorKind::TooLarge,
+            Error::InvalidRendering { .. } => ErrorKind::Corrupt,
             Error::Storage(error) => error.kind(),
         }
     }
@@ -349,7 +406,18 @@ impl Error {
             }
             Error::BuiltUpon { later, .. } => return format!("undo revision {later} first"),
             Error::CannotUndo { .. } => "`history` shows what happened since",
-            Error::TooManyRaces { .. } => "try again",
+            Error::TooManyRaces { .. } | Error::FoldOutdated { .. } | Error::CustomMoved { .. } => {
+                "read again, then decide again"
+            }
+            Error::StaleAnchor { fresh: Some(fresh), .. } => return format!("press {fresh}"),
+            Error::StaleAnchor { fresh: None, .. } => "`window` shows the anchors there are",
+            Error::WindowTooLarge { .. } => {
+                "give a larger budget, unpin or hide pages, or shorten the system prompt"
+            }
+            Error::SentLost { .. } => "`window` shows the present one",
+            Error::InvalidRendering { .. } => {
+                "report it with the session's export; another --format may work"
+            }
             Error::TooLarge { .. } => "split it into several pages",
             Error::Storage(error) => return error.hint(),
         };

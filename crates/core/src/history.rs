@@ -36,8 +36,27 @@ pub struct HistoryEntry {
     /// The edit that last put it into force again, while that stands: its inverse is the one to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redone_by: Option<Revision>,
+    /// What it saved and cost, when it is a fold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<FoldReport>,
     /// How to take it back.
     pub inverse: Inverse,
+}
+
+/// What a fold saves and costs, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoldReport {
+    /// How many pages it lowered.
+    pub folded: u64,
+    /// What the window took before.
+    pub tokens_before: u64,
+    /// What the window takes after.
+    pub tokens_after: u64,
+    /// What the provider must read again because it stands behind the first changed byte.
+    pub reread_tokens: u64,
+    /// What no longer stands in the window.
+    pub saved_tokens: u64,
 }
 
 impl HistoryEntry {

@@ -1,12 +1,21 @@
-//! Level state: which pages a view shows, hides and pins, kept as ranges and not per page.
+//! Level state: which pages a view shows, hides, pins and has folded, kept as ranges and not per page.
 //!
 //! A view's state is cut into chunks of [`LevelChunk::SPAN`] page numbers of one segment, so that
 //! expanding one page of a million reads and writes one small chunk. Numbers are never reused and
 //! do not change when a page moves within its segment, so levels follow the page by themselves.
+//!
+//! Runs belong to the directory whose pages they stand for: a million pages folded into one line are
+//! one [`Run`] in its entry.
+
+mod run;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{PageIndex, SegmentId, ViewId, Visibility};
+
+pub use run::{Cited, Run, RunForm};
 
 /// How much of a page stands in the window (D-20): Gist < Summary < Full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,8 +49,75 @@ impl From<Visibility> for Level {
     }
 }
 
+/// How much of a page stands in a view's window, folds included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WindowLevel {
+    /// Not in it, not even by name: folded out, or under a directory that keeps it to itself.
+    Out,
+    /// Part of a run that stands as one line.
+    Run,
+    /// Index and name.
+    Gist,
+    /// Name and description.
+    Summary,
+    /// Everything.
+    Full,
+}
+
+impl WindowLevel {
+    /// Returns the level as it is spelt in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WindowLevel::Out => "out",
+            WindowLevel::Run => "run",
+            WindowLevel::Gist => "gist",
+            WindowLevel::Summary => "summary",
+            WindowLevel::Full => "full",
+        }
+    }
+}
+
+impl Serialize for WindowLevel {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl From<Level> for WindowLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Gist => WindowLevel::Gist,
+            Level::Summary => WindowLevel::Summary,
+            Level::Full => WindowLevel::Full,
+        }
+    }
+}
+
+/// How far a fold has lowered a page. It caps what the page would stand at without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fold {
+    /// To index and name.
+    Gist,
+    /// To its stub: name, description and what is most telling in it.
+    Summary,
+    /// Large results in it to head and tail.
+    Trimmed,
+}
+
+impl Fold {
+    /// Returns the level it caps a page at.
+    pub fn cap(self) -> Level {
+        match self {
+            Fold::Gist => Level::Gist,
+            Fold::Summary => Level::Summary,
+            Fold::Trimmed => Level::Full,
+        }
+    }
+}
+
 /// What a view says of one page; nothing by default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelEntry {
     /// Expanded or hidden by this view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +125,28 @@ pub struct LevelEntry {
     /// Pinned or unpinned by this view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+    /// Lowered by a fold of this view. Other views do not inherit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Fold>,
+    /// Runs of its pages that stand as one line in this view, in order; only of directories.
+    #[serde(default, skip_serializing_if = "no_runs")]
+    pub runs: Arc<[Run]>,
+}
+
+fn no_runs(runs: &Arc<[Run]>) -> bool {
+    runs.is_empty()
+}
+
+impl LevelEntry {
+    /// Says that a page is expanded or hidden, and nothing else.
+    pub fn shown(visibility: Visibility) -> Self {
+        Self { shown: Some(visibility), ..Self::default() }
+    }
+
+    /// Returns the run that stands for a page at a place under this directory.
+    pub fn run_over(&self, page: &PageIndex, place: crate::Place) -> Option<&Run> {
+        self.runs.iter().find(|run| run.stands_for(page, place))
+    }
 }
 
 /// Names a chunk of level state.
@@ -80,6 +178,11 @@ pub struct LevelChunk {
     shown: Ranges<Visibility>,
     #[serde(default, skip_serializing_if = "Ranges::is_empty")]
     pinned: Ranges<bool>,
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    fold: Ranges<Fold>,
+    /// Runs by the number of their directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    runs: BTreeMap<u64, Arc<[Run]>>,
 }
 
 impl LevelChunk {
@@ -88,18 +191,32 @@ impl LevelChunk {
 
     /// Returns what it says of the page with that number.
     pub fn entry(&self, number: u64) -> LevelEntry {
-        LevelEntry { shown: self.shown.get(number), pinned: self.pinned.get(number) }
+        LevelEntry {
+            shown: self.shown.get(number),
+            pinned: self.pinned.get(number),
+            fold: self.fold.get(number),
+            runs: self.runs.get(&number).cloned().unwrap_or_default(),
+        }
     }
 
     /// Sets what it says of the page with that number.
     pub fn set(&mut self, number: u64, entry: LevelEntry) {
         self.shown.set(number, entry.shown);
         self.pinned.set(number, entry.pinned);
+        self.fold.set(number, entry.fold);
+        if entry.runs.is_empty() {
+            self.runs.remove(&number);
+        } else {
+            self.runs.insert(number, entry.runs);
+        }
     }
 
     /// Tells whether it says nothing.
     pub fn is_empty(&self) -> bool {
-        self.shown.is_empty() && self.pinned.is_empty()
+        self.shown.is_empty()
+            && self.pinned.is_empty()
+            && self.fold.is_empty()
+            && self.runs.is_empty()
     }
 }
 
@@ -198,7 +315,7 @@ mod tests {
     fn a_run_of_equal_entries_is_one_range() {
         let mut chunk = LevelChunk::default();
         for number in 0..1000 {
-            chunk.set(number, LevelEntry { shown: Some(Visibility::Hidden), pinned: None });
+            chunk.set(number, LevelEntry::shown(Visibility::Hidden));
         }
         assert_eq!(serde_json::to_string(&chunk).unwrap(), r#"{"shown":[[0,999,"Hidden"]]}"#);
     }

@@ -55,6 +55,7 @@ mod edit;
 
 mod change;
 mod history;
+mod ledger;
 
 pub mod decide;
 pub mod permission;
@@ -63,8 +64,12 @@ pub mod storage;
 
 pub mod agent;
 pub mod check;
+pub mod context;
+pub mod conversation;
 pub mod document;
 pub mod system;
+pub mod transcript;
+pub mod window;
 
 pub use agent::AgentContext;
 pub use change::{
@@ -72,16 +77,25 @@ pub use change::{
     PlaceClaim, SegmentDelta, UndoneMark,
 };
 pub use content::{Content, ContentHash};
-pub use edit::{Edit, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate};
+pub use conversation::Conversation;
+pub use edit::{
+    Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
+};
 pub use error::{Error, ErrorKind, Result};
-pub use history::{HistoryEntry, Inverse, PageBefore, SegmentBefore};
+pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
-pub use level::{ChunkKey, Level, LevelChunk, LevelEntry};
+pub use ledger::{LedgerKey, SentPiece, SentSource, SentWindow, Usage};
+pub use level::{ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, WindowLevel};
 pub use message::{Message, Role};
 pub use page::{Body, Checksum, Detail, Lifecycle, Page, Standing, Trust, Visibility};
 pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
-pub use storage::{MemoryStorage, PageStorage};
+pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
 pub use system::ContextSystem;
 pub use text::{AgentName, CustomKey, Description, PageName, SessionId};
 pub use view::{Actor, Mounts, View, ViewId};
+pub use window::{
+    format::Format,
+    piece::Mark,
+    request::{Sent, Window, WindowOptions},
+};

@@ -31,6 +31,9 @@ pub struct Segment {
     pub ordinal: u64,
     /// The number the next page gets. Storages advance it; it never goes back.
     pub next_number: u64,
+    /// The edit that last changed any of its pages. Storages advance it, as they do `next_number`.
+    #[serde(default, skip_serializing_if = "is_untouched")]
+    pub touched: Revision,
     /// Whether it was removed; its row stays so that numbers are never reused (C08).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
@@ -42,6 +45,10 @@ pub struct Segment {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+fn is_untouched(revision: &Revision) -> bool {
+    *revision == Revision(0)
 }
 
 impl Segment {

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, ErrorKind, HistoryEntry, LevelChunk,
-    Page, PageIndex, Place, Revision, Segment, SegmentId, SessionId, Timestamp, ViewId,
+    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, ErrorKind, HistoryEntry, LedgerKey,
+    LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId, SentWindow, SessionId,
+    Timestamp, Tokens, Usage, ViewId,
 };
 
 pub use memory::MemoryStorage;
@@ -33,6 +34,8 @@ pub type StorageResult<T> = std::result::Result<T, StorageError>;
 ///   claims and places from the session, settles the change ([`Change::settle`]), writes everything
 ///   and the history entry, and returns the settled change. On any error nothing has changed,
 ///   counters included. Numbers and places in a change that is not settled are provisional.
+/// - Whoever writes pages of a segment sets its `touched`, whoever changes a view its head's.
+/// - A purge also scrubs all records of the session's ledgers ([`SentWindow::scrub`]).
 /// - Limits on lists are honoured; lists are in the order documented.
 #[async_trait]
 pub trait PageStorage: Send + Sync {
@@ -106,8 +109,8 @@ pub trait PageStorage: Send + Sync {
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>>;
 
-    /// Lists the views that have any level state or focus, with their focus, by name.
-    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>>;
+    /// Lists the views that have any level state or focus, or ever had, by name.
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>>;
 
     /// Reads the custom state, by key.
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>>;
@@ -121,6 +124,39 @@ pub trait PageStorage: Send + Sync {
 
     /// Commits a change, making the session first where `create` says so.
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed>;
+
+    /// Reads records of a ledger, newest first.
+    async fn ledger(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        query: &LedgerQuery,
+    ) -> StorageResult<Vec<SentWindow>>;
+
+    /// Appends a record to a ledger. A conflict when its number is not the next one.
+    async fn record(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        sent: &SentWindow,
+    ) -> StorageResult<()>;
+
+    /// Notes what the provider reported for a window sent; tells whether there is such a record.
+    async fn report(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        number: u64,
+        usage: &Usage,
+    ) -> StorageResult<bool>;
+
+    /// Reads token counts in the order asked for; none where there is none.
+    ///
+    /// Counts are derived: a storage may forget them at any time.
+    async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>>;
+
+    /// Keeps token counts. It need not be durable when it returns.
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()>;
 
     /// Returns everything as it stands now, to be read for as long as it is held. What is committed
     /// meanwhile does not show in it; it takes no commits itself.
@@ -141,6 +177,30 @@ pub struct Capabilities {
     pub shared: bool,
 }
 
+/// Names a token count: what was counted, and with which tokenizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CountKey(pub [u8; 16]);
+
+/// What is known of a view beside its levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewHead {
+    /// Which view.
+    pub view: ViewId,
+    /// The page it is focused on.
+    pub focus: Option<PageIndex>,
+    /// The edit that last changed its levels or focus; for the system side also custom state.
+    pub touched: Revision,
+}
+
+/// Asks for records of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerQuery {
+    /// Only records with this number or a smaller one.
+    pub upto: Option<u64>,
+    /// How many at most.
+    pub limit: usize,
+}
+
 /// A session's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
@@ -152,6 +212,8 @@ pub struct SessionInfo {
     pub revision: Revision,
     /// The next place.
     pub next_place: Place,
+    /// The mark of the engine's own lines.
+    pub mark: Mark,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -248,6 +310,9 @@ pub struct NewSession {
     pub app: String,
     /// When.
     pub at: Timestamp,
+    /// The mark of the engine's own lines. Without it the storage makes one that cannot be guessed,
+    /// if it is durable.
+    pub mark: Option<Mark>,
 }
 
 /// A committed change.

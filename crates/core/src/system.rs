@@ -6,9 +6,13 @@
 //! [`apply_internal`](ContextSystem::apply_internal).
 
 mod gather;
+mod lists;
+mod measures;
 mod publish;
 mod reader;
 mod resident;
+mod survey;
+mod window;
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
@@ -19,13 +23,17 @@ use futures::lock::Mutex;
 
 pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::ResidentLimits;
+pub(crate) use window::Wish;
+pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, PageIndex, PageStorage, Result, Revision, Segment,
+    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Result, Revision, Segment,
     SessionId, Timestamp, View, ViewId,
     decide::{Halt, Known, Limits, Request, Segments, decide},
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
+use lists::Lists;
+use measures::Measures;
 use publish::Seen;
 use resident::Resident;
 
@@ -46,9 +54,13 @@ struct Inner {
     session: SessionId,
     app: String,
     created_at: Timestamp,
+    mark: Mark,
     clock: Arc<dyn Clock>,
     settings: Settings,
     resident: Resident,
+    lists: Lists,
+    measures: Measures,
+    frozen: window::FrozenContexts,
     seen: std::sync::Mutex<Seen>,
     /// Edits that read before they write queue here briefly, by what they touch, so that a hot
     /// session does not become a storm of retries. Appends never wait.
@@ -104,9 +116,13 @@ impl ContextSystem {
             session,
             app: info.app,
             created_at: info.created_at,
+            mark: info.mark,
             clock,
             settings,
             resident: Resident::new(settings.resident, segments),
+            lists: Lists::default(),
+            measures: Measures::default(),
+            frozen: window::FrozenContexts::default(),
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
             reloading: Mutex::new(()),
@@ -121,7 +137,7 @@ impl ContextSystem {
         app: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let create = Some(NewSession { app: app.to_owned(), at: clock.now() });
+        let create = Some(NewSession { app: app.to_owned(), at: clock.now(), mark: None });
         storage.commit(&session, Commit { create, change: None }).await?;
         Self::open(storage, session, clock).await
     }
@@ -151,7 +167,7 @@ impl ContextSystem {
                 Err(Halt::Need(need)) => gather::assume_empty(&mut known, need),
             }
         };
-        let create = Some(NewSession { app: app.to_owned(), at });
+        let create = Some(NewSession { app: app.to_owned(), at, mark: None });
         storage.commit(&session, Commit { create, change: Some(change) }).await?;
         Self::open(storage, session, clock).await
     }
@@ -176,6 +192,16 @@ impl ContextSystem {
     /// Returns when the session was made.
     pub fn created_at(&self) -> Timestamp {
         self.inner.created_at
+    }
+
+    /// Returns the mark of the engine's own lines.
+    pub fn mark(&self) -> &Mark {
+        &self.inner.mark
+    }
+
+    /// Returns the edit that last changed a segment's pages.
+    fn touched(&self, segment: &Segment) -> Revision {
+        self.inner.resident.touched(segment)
     }
 
     /// Returns the storage behind it (the seed's GetStorage).
@@ -323,8 +349,8 @@ fn lane(edit: &Edit) -> Option<usize> {
         | Edit::PurgePage(page)
         | Edit::MovePage { page, .. }
         | Edit::RestorePage { page, .. } => Some(hash(page)),
-        Edit::SetCustom { key, .. } => Some(hash(key)),
-        Edit::Undo { .. } | Edit::Load(_) => Some(0),
+        Edit::SetCustom { key, .. } | Edit::ExpectCustom { key, .. } => Some(hash(key)),
+        Edit::FoldPages(_) | Edit::Undo { .. } | Edit::Load(_) => Some(0),
         Edit::Batch(edits) => edits.iter().find_map(lane),
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "runner/apps.rs"]
+mod apps;
 #[path = "runner/concurrency.rs"]
 mod concurrency;
 #[path = "runner/conformance.rs"]
@@ -20,3 +22,19 @@ mod turns;
 mod undo;
 #[path = "runner/views.rs"]
 mod views;
+#[path = "runner/window.rs"]
+mod window;
+#[path = "runner/window_append.rs"]
+mod window_append;
+#[path = "runner/window_context.rs"]
+mod window_context;
+#[path = "runner/window_fold.rs"]
+mod window_fold;
+#[path = "runner/window_injection.rs"]
+mod window_injection;
+#[path = "runner/window_loop.rs"]
+mod window_loop;
+#[path = "runner/window_press.rs"]
+mod window_press;
+#[path = "runner/window_sent.rs"]
+mod window_sent;

@@ -13,7 +13,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("contexture.db");
 //! let storage = SqliteStorage::open(&path, SqliteOptions::default())?;
-//! let new = NewSession { app: "demo-app".to_owned(), at: SystemClock.now() };
+//! let new = NewSession { app: "demo-app".to_owned(), at: SystemClock.now(), mark: None };
 //! storage.commit(&"demo".parse()?, Commit { create: Some(new), change: None }).await?;
 //! drop(storage);
 //!

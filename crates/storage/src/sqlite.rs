@@ -7,14 +7,17 @@
 //!
 //! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
 //! that begins afterwards. Several processes may use one file at once. What is read is verified row
-//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap.
+//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap. Windows sent
+//! are as durable as commits; token counts may be lost in a power cut.
 
 mod basis;
 mod commit;
 mod contents;
+mod counts;
 mod error;
 mod heads;
 mod history;
+mod ledger;
 mod lookup;
 mod open;
 mod packing;
@@ -24,6 +27,8 @@ mod readers;
 mod remove;
 mod rows;
 mod schema;
+mod tables;
+mod tasks;
 mod verify;
 mod writer;
 
@@ -31,15 +36,18 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
-    PageStorage, Place, Segment, SegmentId, SessionId, ViewId,
+    Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
+    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, Segment, SegmentId, SentWindow,
+    SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ScanQuery, SessionInfo,
-        StorageError, StorageResult,
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
+        SessionInfo, StorageError, StorageResult,
     },
 };
 
 use commit::Request;
+use error::Fault;
+use ledger::{Record, Report, SentRow};
 use packing::PackedContent;
 use readers::Readers;
 use writer::Writer;
@@ -100,13 +108,18 @@ impl SqliteStorage {
     /// What is not a Contexture database is left as it is; so is one that a later program wrote.
     pub fn open(path: &Path, options: SqliteOptions) -> StorageResult<Self> {
         let path = open::absolute(path)?;
-        let writer = Some(Writer::start(open::writer(&path, &options)?, &path)?);
+        let writer =
+            Some(Writer::start(open::writer(&path, &options)?, &path, options.durability)?);
         Ok(Self { writer, readers: Readers::new(path, options.busy_timeout) })
     }
 
     fn writer(&self) -> StorageResult<&Writer> {
         let name = || StorageError::snapshot(&self.path().display().to_string());
         self.writer.as_ref().ok_or_else(name)
+    }
+
+    fn fault(&self, fault: Fault) -> StorageError {
+        fault.at(self.path())
     }
 
     /// Returns the file's path.
@@ -200,7 +213,7 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| read::levels(db, session, keys))
     }
 
-    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
         self.readers.read(|db| read::views(db, session))
     }
 
@@ -220,7 +233,48 @@ impl PageStorage for SqliteStorage {
         let new = commit.change.iter().flat_map(|change| &change.contents);
         let contents = new.map(PackedContent::new).collect();
         let Commit { create, change } = commit;
-        self.writer()?.commit(Request { session: session.clone(), create, change, contents }).await
+        let (session, revision) = (session.clone(), Revision(0));
+        self.writer()?.commit(Request { session, create, change, contents, revision }).await
+    }
+
+    async fn ledger(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        query: &LedgerQuery,
+    ) -> StorageResult<Vec<SentWindow>> {
+        self.readers.read(|db| ledger::read(db, session, key, query))
+    }
+
+    async fn record(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        sent: &SentWindow,
+    ) -> StorageResult<()> {
+        let writer = self.writer()?;
+        let row = SentRow::of(key, sent).map_err(|fault| self.fault(fault))?;
+        writer.record(Record { session: session.clone(), key: key.clone(), row }).await
+    }
+
+    async fn report(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        number: u64,
+        usage: &Usage,
+    ) -> StorageResult<bool> {
+        let (session, key, usage) = (session.clone(), key.clone(), usage.clone());
+        self.writer()?.report(Report { session, key, number, usage, found: false }).await
+    }
+
+    async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
+        self.readers.read(|db| counts::read(db, keys))
+    }
+
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
+        let writer = self.writer()?;
+        writer.keep_counts(counts::rows(counts).map_err(|fault| self.fault(fault))?).await
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {

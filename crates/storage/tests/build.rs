@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use contexture_core::{
-    Actor, Basis, Body, Change, Content, ContentHash, Detail, NumberClaim, Operation, Page,
-    PageDelta, PageIndex, PageStorage, Permission, Place, PlaceClaim, Revision, Segment,
-    SegmentDelta, SegmentId, SegmentKind, SessionId, Standing, Timestamp, Tokens, Trust, Version,
-    ViewId, Visibility,
+    Actor, Basis, Body, Change, Content, ContentHash, Detail, LedgerKey, Level, Mark, NumberClaim,
+    Operation, Page, PageDelta, PageIndex, PageStorage, Permission, Place, PlaceClaim, Revision,
+    Segment, SegmentDelta, SegmentId, SegmentKind, SentPiece, SentSource, SentWindow, SessionId,
+    Standing, Timestamp, Tokens, Trust, Version, ViewId, Visibility,
     storage::{Commit, Committed, NewSession, StorageResult},
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
@@ -93,6 +93,7 @@ pub(crate) fn change(operation: Operation) -> Change {
         levels: Vec::new(),
         focus: Vec::new(),
         custom: Vec::new(),
+        fold: None,
         contents: Vec::new(),
         numbers: Vec::new(),
         places: PlaceClaim::default(),
@@ -115,6 +116,7 @@ pub(crate) fn segment(id: &str, ordinal: u64) -> Segment {
         owner: None,
         ordinal,
         next_number: 1,
+        touched: Revision(0),
         removed: false,
         version: Version(1),
         revision: Revision(0),
@@ -195,7 +197,7 @@ pub(crate) fn append(id: &str, text: &str) -> Change {
 }
 
 pub(crate) fn new_session() -> NewSession {
-    NewSession { app: "test".to_owned(), at: at(0) }
+    NewSession { app: "test".to_owned(), at: at(0), mark: Some(Mark::from_seed(b"test")) }
 }
 
 pub(crate) fn commit(
@@ -216,6 +218,39 @@ pub(crate) fn init(storage: &dyn PageStorage, name: &str) {
 pub(crate) fn page(storage: &dyn PageStorage, name: &str, page: &str) -> Page {
     let pages = block_on(storage.pages(&session(name), &[index(page)])).unwrap();
     pages.into_iter().next().flatten().unwrap_or_else(|| panic!("{page} is not there"))
+}
+
+/// The ledger of a view, for one provider.
+pub(crate) fn ledger(view: &str) -> LedgerKey {
+    LedgerKey { view: view.parse().unwrap(), format: "openai".parse().unwrap() }
+}
+
+/// A window sent; it holds one line of the engine.
+pub(crate) fn sent(number: u64, line: &str) -> SentWindow {
+    let source = SentSource::Engine(line.to_owned());
+    let piece = SentPiece { page: index("usr-1"), system: false, tokens: Tokens(3), source };
+    SentWindow {
+        messages: 2,
+        number,
+        at: at(0),
+        revision: Revision(1),
+        level: Level::Full,
+        budget: None,
+        tokenizer: "approx".to_owned(),
+        model: None,
+        renderer: 1,
+        hash: ContentHash::of(line.as_bytes()),
+        tokens: Tokens(3),
+        cached: Tokens(0),
+        reread: Tokens(0),
+        fold: None,
+        kept: 0,
+        pieces: vec![piece],
+        frozen: 0,
+        previous_tail: None,
+        frame: Some(line.to_owned()),
+        usage: None,
+    }
 }
 
 pub(crate) fn assert_sound(storage: &dyn PageStorage) {

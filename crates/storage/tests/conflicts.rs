@@ -21,7 +21,7 @@ fn moved(sandbox: &Sandbox) -> contexture_storage::SqliteStorage {
     let storage = sandbox.open();
     init(&storage, "s");
     commit(&storage, "s", append("usr", "text")).unwrap();
-    let hidden = LevelEntry { shown: Some(Visibility::Hidden), pinned: None };
+    let hidden = LevelEntry::shown(Visibility::Hidden);
     let change = Change {
         levels: vec![LevelDelta {
             view: view(),
@@ -125,7 +125,7 @@ fn marks_conflict_by_what_they_were() {
 fn a_basis_that_stands_does_not_conflict() {
     let sandbox = Sandbox::new();
     let storage = moved(&sandbox);
-    let hidden = LevelEntry { shown: Some(Visibility::Hidden), pinned: None };
+    let hidden = LevelEntry::shown(Visibility::Hidden);
     let basis = Basis {
         pages: vec![(index("usr-1"), Some(Version(1))), (index("usr-2"), None)],
         standing: vec![(index("usr-0"), None), (index("usr-1"), Some(index("usr-0")))],

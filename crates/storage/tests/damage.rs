@@ -3,15 +3,16 @@
 use std::fs;
 
 use contexture_core::{
-    Change, ChunkKey, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation, PageStorage,
-    Visibility,
-    storage::{HistoryQuery, StorageError, StorageResult},
+    Change, ChunkKey, CountKey, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation,
+    PageStorage, Tokens, Visibility,
+    storage::{HistoryQuery, LedgerQuery, StorageError, StorageResult},
 };
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
 
 use crate::build::{
-    Sandbox, append, assert_sound, change, commit, content, index, init, segment_id, session,
+    Sandbox, append, assert_sound, change, commit, content, index, init, ledger, segment_id, sent,
+    session,
 };
 
 /// A storage with one of everything.
@@ -23,7 +24,7 @@ fn filled() -> Sandbox {
         let text = format!("text {number} ").repeat(500);
         commit(&storage, "s", append("usr", &text)).unwrap();
     }
-    let shown = LevelEntry { shown: Some(Visibility::Expanded), pinned: None };
+    let shown = LevelEntry::shown(Visibility::Expanded);
     let change = Change {
         levels: vec![LevelDelta {
             view: "bot".parse().unwrap(),
@@ -44,6 +45,13 @@ fn filled() -> Sandbox {
         ..change(Operation::Batch)
     };
     commit(&storage, "s", change).unwrap();
+    for number in 1..=2 {
+        // The first is small and stored as it is, the second is compressed.
+        let line = "a line ".repeat(if number == 1 { 1 } else { 2_000 });
+        let sent = sent(number, &line);
+        block_on(storage.record(&session("s"), &ledger("bot"), &sent)).unwrap();
+    }
+    block_on(storage.keep_counts(&[(CountKey([7; 16]), Tokens(7))])).unwrap();
     assert_sound(&storage);
     sandbox
 }
@@ -132,7 +140,15 @@ fn a_damaged_segment_is_noticed() {
 
 #[test]
 fn a_damaged_session_is_noticed() {
-    for set in ["revision = 1", "next_place = 1", "app = 'other'", "updated_at = 0"] {
+    for set in [
+        "revision = 1",
+        "next_place = 1",
+        "app = 'other'",
+        "updated_at = 0",
+        "mark = 'bcdfghjk'",
+        "mark = 'no mark'",
+        "mark = NULL",
+    ] {
         noticed(&format!("UPDATE sessions SET {set}"), "session 's'", |storage| {
             block_on(storage.session(&session("s")))
         });
@@ -167,6 +183,55 @@ fn damaged_levels_focus_and_custom_state_are_noticed() {
     });
     noticed("UPDATE custom SET content = 'evil'", "custom state 'key'", |storage| {
         block_on(storage.custom(&session("s")))
+    });
+}
+
+#[test]
+fn damaged_views_are_noticed() {
+    let read = |storage: &SqliteStorage| block_on(storage.views(&session("s")));
+    for set in ["touched = touched + 1", "checksum = zeroblob(16)", "touched = -1"] {
+        let sql = format!("UPDATE views SET {set} WHERE view = 'bot'");
+        noticed(&sql, "view 'bot' of session 's'", read);
+    }
+    noticed("DELETE FROM views WHERE view = 'bot'", "the focus of view", read);
+}
+
+#[test]
+fn damaged_windows_are_noticed() {
+    let read = |storage: &SqliteStorage| {
+        let query = LedgerQuery { upto: None, limit: 10 };
+        block_on(storage.ledger(&session("s"), &ledger("bot"), &query))
+    };
+    let name = |number| format!("window {number} in the openai ledger of view bot of session 's'");
+    for (number, set) in [
+        (1, format!("data = {FLIPPED}")),
+        (2, format!("data = {FLIPPED}")),
+        (1, "checksum = zeroblob(16)".to_owned()),
+        (1, "raw = 10".to_owned()),
+        (2, "raw = NULL".to_owned()),
+        (2, "raw = raw + 1".to_owned()),
+    ] {
+        let sql = format!("UPDATE ledger SET {set} WHERE number = {number}");
+        noticed(&sql, &name(number), read);
+        // Nor does a report or a purge build upon it.
+        noticed(&sql, &name(number), |storage| {
+            let usage = contexture_core::Usage::default();
+            block_on(storage.report(&session("s"), &ledger("bot"), number, &usage))
+        });
+        noticed(&sql, &name(number), |storage| {
+            let purge = Change { purge: true, ..change(Operation::PurgePage) };
+            commit(storage, "s", purge)
+        });
+    }
+    let moved = "UPDATE ledger SET number = 9 WHERE number = 2";
+    noticed(moved, &name(9), read);
+}
+
+#[test]
+fn damaged_token_counts_are_noticed() {
+    let name = format!("token count {}", "07".repeat(16));
+    noticed("UPDATE counts SET tokens = -1", &name, |storage| {
+        block_on(storage.counts(&[CountKey([7; 16])]))
     });
 }
 

@@ -3,17 +3,21 @@
 use std::fmt::{Debug, Write};
 
 use contexture_core::{
-    Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, LevelDelta, LevelEntry,
-    MemoryStorage, NumberClaim, Operation, Page, PageIndex, PageStorage, Place, PlaceClaim,
-    Revision, Segment, SegmentDelta, SessionId, Standing, UndoneMark, Version, ViewId, Visibility,
+    Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, Fold, LevelDelta,
+    LevelEntry, MemoryStorage, NumberClaim, Operation, Page, PageIndex, PageStorage, Place,
+    PlaceClaim, Revision, Run, RunForm, Segment, SegmentDelta, SessionId, Standing, UndoneMark,
+    Version, ViewId, Visibility,
     storage::{
-        ChildQuery, Commit, Committed, HistoryQuery, Order, ScanQuery, StandingFilter,
+        ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter,
         StorageResult,
     },
 };
 use futures::executor::block_on;
 
-use crate::build::{self, PROVISIONAL, Sandbox, bot, index, segment_id, session};
+use crate::{
+    build::{self, PROVISIONAL, Sandbox, bot, index, segment_id, session},
+    windows,
+};
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);
@@ -196,9 +200,12 @@ impl State {
             let view: ViewId = ["bot", "system", "zed"][dice.roll(3) as usize].parse().unwrap();
             let shown = [None, Some(Visibility::Hidden), Some(Visibility::Expanded)];
             let pinned = [None, Some(true)];
+            let fold = [None, Some(Fold::Gist), Some(Fold::Trimmed)];
             let after = LevelEntry {
                 shown: shown[dice.roll(3) as usize],
                 pinned: pinned[dice.roll(2) as usize],
+                fold: fold[dice.roll(3) as usize],
+                runs: (0..dice.roll(3)).map(|_| run(dice, page)).collect(),
             };
             let (page, before) = (page.index.clone(), LevelEntry::default());
             change.levels.push(LevelDelta { view, page, before, after });
@@ -330,6 +337,11 @@ fn dump(storage: &dyn PageStorage, state: &State) -> String {
         line(&mut text, "contents", &contents);
         line(&mut text, "views", &storage.views(name).await.unwrap());
         line(&mut text, "custom", &storage.custom(name).await.unwrap());
+        for (upto, limit) in [(None, usize::MAX), (Some(4), 2)] {
+            let query = LedgerQuery { upto, limit };
+            let records = storage.ledger(name, &build::ledger("bot"), &query).await.unwrap();
+            line(&mut text, "ledger", &records);
+        }
         for actor in [None, Some("bot"), Some("system")] {
             for undoable in [false, true] {
                 for (before, after) in [(None, None), (Some(Revision(9)), Some(Revision(2)))] {
@@ -348,6 +360,20 @@ const FILTERS: [StandingFilter; 3] =
 
 fn line(text: &mut String, what: &str, value: &impl Debug) {
     writeln!(text, "{what}: {value:?}").unwrap();
+}
+
+/// A run that stands for a page and those behind it.
+fn run(dice: &mut Dice, page: &Page) -> Run {
+    Run {
+        first: page.place,
+        last: Place(page.place.0 + dice.roll(5)),
+        from: page.index.clone(),
+        to: page.index.clone(),
+        pages: dice.roll(5),
+        form: [RunForm::Line, RunForm::Gist, RunForm::Out][dice.roll(3) as usize],
+        cited: Vec::new(),
+        apart: (0..dice.roll(2)).map(|_| page.index.clone()).collect(),
+    }
 }
 
 fn answer(result: StorageResult<Committed>) -> String {
@@ -379,6 +405,10 @@ fn the_same_commits_give_the_same_answers_and_state() {
             let expected = answer(block_on(memory.commit(name, commit.clone())));
             conflicts += usize::from(expected.starts_with("Conflict"));
             assert_eq!(answer(block_on(sqlite.commit(name, commit))), expected, "step {step}");
+            if step % 3 == 0 {
+                let expected = windows::send(&memory, name, step);
+                assert_eq!(windows::send(&sqlite, name, step), expected, "step {step}");
+            }
             if step % 150 == 149 {
                 let removed = block_on(memory.remove_session(&names[1])).unwrap();
                 assert_eq!(block_on(sqlite.remove_session(&names[1])).unwrap(), removed);

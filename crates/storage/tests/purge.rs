@@ -9,7 +9,8 @@ use contexture_storage::SqliteStorage;
 use futures::executor::block_on;
 
 use crate::build::{
-    Sandbox, append, assert_sound, change, commit, content, index, init, page, put, session, take,
+    Sandbox, append, assert_sound, change, commit, content, index, init, ledger, page, put, sent,
+    session, take,
 };
 
 fn refs(sandbox: &Sandbox, text: &str) -> Option<i64> {
@@ -40,7 +41,7 @@ fn history(storage: &SqliteStorage) -> Vec<HistoryEntry> {
 fn marks(bytes: &[u8]) -> BTreeSet<(&'static str, u64)> {
     let mut found = BTreeSet::new();
     for at in 0..bytes.len() {
-        for word in ["SECRET-", "PUBLIC-", "Name-", "Title-"] {
+        for word in ["SECRET-", "PUBLIC-", "Name-", "Title-", "Quote-"] {
             let rest = bytes[at..].strip_prefix(word.as_bytes());
             let digits = rest.and_then(|rest| std::str::from_utf8(rest.get(..4)?).ok());
             found
@@ -120,6 +121,12 @@ fn purged_text_is_gone_from_the_files() {
         let more = "x".repeat(usize::try_from(number * 7 % 150).unwrap());
         rename(&storage, "s", &format!("usr-{number}"), &format!("Title-{number:04} {more}"));
     }
+    // Windows sent quote what they showed.
+    for number in 1..=40 {
+        let line = format!("Quote-{number:04} ").repeat(usize::try_from(number * 20).unwrap());
+        block_on(storage.record(&session("s"), &ledger("bot"), &sent(number, &line))).unwrap();
+    }
+    assert!(marks(&sandbox.bytes()).iter().any(|(word, _)| *word == "Quote-"));
     let purged: Vec<u64> = (1..=PAGES).filter(|number| number % 3 == 0).collect();
     for some in purged.chunks(100) {
         let pages = some.iter().map(|number| page(&storage, "s", &format!("usr-{number}")));
@@ -127,6 +134,7 @@ fn purged_text_is_gone_from_the_files() {
     }
     let left = marks(&sandbox.bytes());
     assert!(left.contains(&("Title-", 1)) && left.contains(&("SECRET-", 7)), "what stays is there");
+    assert!(!left.iter().any(|(word, _)| *word == "Quote-"), "windows are scrubbed");
     let left: Vec<_> = left.into_iter().filter(|(_, number)| purged.contains(number)).collect();
     assert_eq!(left, []);
     assert_sound(&storage);
@@ -143,6 +151,8 @@ fn a_removed_session_is_gone_from_the_files() {
         commit(&storage, "gone", append("usr", &text)).unwrap();
         let text = format!("PUBLIC-{number:04}-TEXT");
         commit(&storage, "stays", append("usr", &text)).unwrap();
+        let line = format!("Quote-{number:04}");
+        block_on(storage.record(&session("gone"), &ledger("bot"), &sent(number, &line))).unwrap();
     }
     assert!(block_on(storage.remove_session(&session("gone"))).unwrap());
     let left = marks(&sandbox.bytes());

@@ -11,3 +11,4 @@ mod grouping;
 mod model;
 mod purge;
 mod suite;
+mod windows;

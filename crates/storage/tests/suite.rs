@@ -32,6 +32,7 @@ fn random_edits_with_reopening_do_what_the_model_says() {
         let path = folder.path().join(format!("{seed}.db"));
         let summary = property::run(|| open(&path), seed, 3_400, 20);
         assert!(summary.made > 1_000 && summary.reopened > 10, "{summary:?}");
+        assert!(summary.folded > 50, "{summary:?}");
         let problems = block_on(open(&path).verify()).unwrap();
         assert_eq!(problems, [""; 0]);
     }

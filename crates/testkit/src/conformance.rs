@@ -5,10 +5,14 @@
 
 mod basis;
 mod contents;
+mod counts;
 mod differential;
+mod folds;
+mod ledgers;
 mod lists;
 mod records;
 mod sessions;
+mod touched;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +21,7 @@ use contexture_core::{
     PageStorage, Place, PlaceClaim, Segment, SessionId, Timestamp, ViewId,
     storage::{
         ChildQuery, Commit, Committed, HistoryQuery, Order, SessionInfo, StandingFilter,
-        StorageResult,
+        StorageResult, ViewHead,
     },
 };
 use futures::{executor::block_on, future::BoxFuture};
@@ -40,6 +44,7 @@ tests! {
     sessions::a_missing_session_reads_as_empty,
     sessions::sessions_share_nothing_but_contents,
     sessions::a_snapshot_stands_still,
+    sessions::a_session_has_a_mark,
     basis::every_basis_is_checked,
     basis::a_refused_commit_changes_nothing,
     basis::appends_do_not_conflict,
@@ -58,6 +63,20 @@ tests! {
     contents::equal_contents_are_stored_once,
     contents::purge_scrubs_history_and_frees_contents,
     contents::contents_go_with_their_last_session,
+    touched::a_view_knows_the_edit_that_changed_it,
+    touched::custom_state_is_the_system_sides,
+    touched::a_segment_knows_the_edit_that_changed_its_pages,
+    folds::folds_and_runs_round_trip,
+    folds::a_fold_is_reported_in_history,
+    ledgers::records_are_appended_in_order,
+    ledgers::records_are_read_newest_first,
+    ledgers::ledgers_are_apart,
+    ledgers::what_a_provider_reports_is_noted,
+    ledgers::a_purge_scrubs_every_record,
+    ledgers::ledgers_go_with_their_session,
+    ledgers::large_records_are_kept,
+    counts::counts_are_kept,
+    counts::a_snapshot_reads_but_does_not_write,
     differential::random_edits_read_the_same_as_in_memory,
 }
 
@@ -79,7 +98,7 @@ pub struct Dump {
     children: BTreeMap<PageIndex, Vec<PageIndex>>,
     counts: BTreeMap<PageIndex, (u64, Option<Place>)>,
     levels: BTreeMap<String, LevelChunk>,
-    views: Vec<(ViewId, Option<PageIndex>)>,
+    views: Vec<ViewHead>,
     custom: Vec<(contexture_core::CustomKey, String)>,
     history: Vec<HistoryEntry>,
     turns: BTreeMap<String, Option<PageIndex>>,
@@ -111,7 +130,7 @@ async fn read_all(storage: &dyn PageStorage, session: &SessionId) -> StorageResu
             let key = format!("{} {author}", segment.id);
             dump.turns.insert(key, last.map(|page| page.index));
         }
-        for (view, _) in &dump.views {
+        for ViewHead { view, .. } in &dump.views.clone() {
             for chunk in 0..=segment.next_number / LevelChunk::SPAN {
                 let id = segment.id.clone();
                 let key = contexture_core::ChunkKey { view: view.clone(), segment: id, chunk };
@@ -187,6 +206,7 @@ fn change() -> Change {
         levels: Vec::new(),
         focus: Vec::new(),
         custom: Vec::new(),
+        fold: None,
         contents: Vec::new(),
         numbers: Vec::new(),
         places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },

@@ -1,6 +1,8 @@
 //! Random edits: a cast of callers on a handful of segments, making every kind of edit, most of
 //! them sensible, some refused.
 
+mod folds;
+
 use contexture_core::{
     Edit, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageUpdate,
     Permission, Revision, SegmentId, SegmentKind, SegmentUpdate, Tokens, View, Visibility,
@@ -100,7 +102,7 @@ impl Edits {
     fn single(&mut self, model: &Model, caller: &Caller) -> Edit {
         self.count += 1;
         let purge = if self.diet.purge { 2 } else { 0 };
-        let weights = [22, 8, 8, 5, 8, 7, 7, 3, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 2];
+        let weights = [22, 8, 8, 5, 8, 9, 7, 4, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 8, 2];
         match self.random.weighted(&weights) {
             0 => self.create_detail(model),
             1 => self.create_contents(model),
@@ -129,6 +131,7 @@ impl Edits {
                 segment: self.segment(),
                 permission: *self.random.pick(&PERMISSIONS),
             },
+            20 => self.fold(model, caller),
             _ => self.update_segment(),
         }
     }

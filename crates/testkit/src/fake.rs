@@ -10,11 +10,12 @@ use std::{
 
 use async_trait::async_trait;
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
-    PageStorage, Place, Segment, SegmentId, SessionId, ViewId,
+    Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
+    LevelChunk, Page, PageIndex, PageStorage, Place, Segment, SegmentId, SentWindow, SessionId,
+    Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ScanQuery, SessionInfo,
-        StorageError, StorageResult,
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
+        SessionInfo, StorageError, StorageResult,
     },
 };
 use futures::channel::oneshot;
@@ -39,8 +40,8 @@ impl WatchedStorage {
         })
     }
 
-    /// Returns how often a method was called since the last reset; for `pages` and `contents`, how
-    /// many were asked for.
+    /// Returns how often a method was called since the last reset; for `pages`, `contents`, `levels`,
+    /// `counts` and `keep_counts`, how many were asked for.
     pub fn count(&self, method: &str) -> u64 {
         lock(&self.counts).get(method).copied().unwrap_or(0)
     }
@@ -168,7 +169,7 @@ impl PageStorage for WatchedStorage {
         self.inner.levels(session, keys).await
     }
 
-    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
         self.tally("views", 1);
         self.inner.views(session).await
     }
@@ -200,6 +201,47 @@ impl PageStorage for WatchedStorage {
             held.await.ok();
         }
         committed
+    }
+
+    async fn ledger(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        query: &LedgerQuery,
+    ) -> StorageResult<Vec<SentWindow>> {
+        self.tally("ledger", 1);
+        self.inner.ledger(session, key, query).await
+    }
+
+    async fn record(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        sent: &SentWindow,
+    ) -> StorageResult<()> {
+        self.tally("record", 1);
+        self.inner.record(session, key, sent).await
+    }
+
+    async fn report(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        number: u64,
+        usage: &Usage,
+    ) -> StorageResult<bool> {
+        self.tally("report", 1);
+        self.inner.report(session, key, number, usage).await
+    }
+
+    async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
+        self.tally("counts", keys.len());
+        self.inner.counts(keys).await
+    }
+
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
+        self.tally("keep_counts", counts.len());
+        self.inner.keep_counts(counts).await
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {

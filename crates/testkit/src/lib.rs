@@ -5,6 +5,7 @@
 //! - [`model`]: a naive model that says what an edit must do.
 //! - [`edits`], [`random`]: random edits; a seed names a whole run.
 //! - [`property`], [`undoing`], [`concurrency`]: drivers that any storage can be put through.
+//! - [`window`]: random sessions for tests of windows.
 //! - [`conformance`]: the suite every storage must pass, with the memory storage as the model.
 //! - [`fake`]: storages that count, or hold back what they were told.
 
@@ -18,3 +19,4 @@ pub mod property;
 pub mod random;
 pub mod state;
 pub mod undoing;
+pub mod window;

@@ -6,6 +6,7 @@
 //! heed to speed.
 
 mod compare;
+mod folds;
 mod levels;
 mod pages;
 mod segments;
@@ -297,8 +298,8 @@ impl Model {
         pages.into_iter().map(|(_, index)| index).collect()
     }
 
-    fn entry(&self, view: &Actor, page: &PageIndex) -> LevelEntry {
-        self.levels.get(&(view.clone(), page.clone())).copied().unwrap_or_default()
+    pub(crate) fn entry(&self, view: &Actor, page: &PageIndex) -> LevelEntry {
+        self.levels.get(&(view.clone(), page.clone())).cloned().unwrap_or_default()
     }
 
     /// Returns how a page stands in a view.
@@ -347,7 +348,9 @@ impl Doing<'_> {
             Edit::PinPage(page) => self.pin(page, true),
             Edit::UnpinPage(page) => self.pin(page, false),
             Edit::FocusPage(page) => self.focus(page),
+            Edit::FoldPages(plan) => self.fold(plan),
             Edit::SetCustom { key, value } => self.set_custom(key, value.as_deref()),
+            Edit::ExpectCustom { .. } => unreachable!("random edits expect nothing"),
             Edit::MovePage { page, to } => self.move_page(page, to),
             Edit::ArchivePage(page) => self.archive(page),
             Edit::RemovePage(page) => self.remove(page),

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    AgentContext, Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, PageIndex,
+    AgentContext, Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, PageIndex,
     PageStorage, SegmentKind, Visibility,
     check::check_session,
     system::{Outcome, Reader},
@@ -46,6 +46,8 @@ pub struct Summary {
     pub refused: u64,
     /// Undos that were made.
     pub undone: u64,
+    /// Folds that were made.
+    pub folded: u64,
     /// How often the storage was opened again.
     pub reopened: u64,
 }
@@ -119,8 +121,10 @@ impl Run {
             (Ok(told), Ok(outcome)) => {
                 self.summary.made += 1;
                 self.summary.undone += u64::from(told.undone.is_some());
+                self.summary.folded += u64::from(edit.operation() == Operation::FoldPages);
                 self.compare_outcome(&told, &outcome, &at);
                 self.compare_touched(&at);
+                self.compare_levels(caller, &told.pages, &at);
                 true
             }
             (Err(kind), Err(error)) if error.kind() == kind => {
@@ -172,6 +176,20 @@ impl Run {
         }
     }
 
+    /// Compares at which level the caller sees the pages it acted on.
+    fn compare_levels(&self, caller: &Caller, pages: &[PageIndex], at: &str) {
+        let agent = caller.view.clone().map(|view| AgentContext::new(self.system.clone(), view));
+        let reader = agent.as_ref().map_or_else(|| self.system.reader(), AgentContext::reader);
+        for index in pages {
+            let present = self.model.seen(caller, index.segment()).is_some();
+            if present && self.model.stands(index) {
+                let seen = block_on(reader.page(index)).expect("it stands in the tree").level;
+                let expected = self.model.window_level(&caller.actor(), index);
+                assert_eq!(seen, expected, "{at}\n{index}");
+            }
+        }
+    }
+
     /// Compares everything, and checks the invariants of the tree.
     pub(crate) fn compare_whole(&self, step: u64) {
         let at = format!("seed {}, after step {step}", self.seed);
@@ -202,7 +220,8 @@ impl Run {
                 let stands = (seen.visibility, seen.lifecycle);
                 assert_eq!(stands, (Visibility::Expanded, Lifecycle::Active), "{at}");
             }
-            assert_eq!(seen.visibility, self.model.shown(&caller.actor(), &segment.root()), "{at}");
+            let expected = self.model.window_level(&caller.actor(), &segment.root());
+            assert_eq!(seen.level, expected, "{at}: {} of {}", segment.root(), caller.actor());
         }
         let listed: BTreeSet<_> = segments.iter().map(|segment| segment.id.clone()).collect();
         let ids = self.model.segments.keys();

@@ -37,7 +37,7 @@ pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> State {
         for page in scan(storage, session, &segment.id).await {
             state.pages.insert(page.index.clone(), still(page));
         }
-        for view in views.iter().map(|(view, _)| view) {
+        for view in views.iter().map(|head| &head.view) {
             for chunk in 0..=segment.next_number / LevelChunk::SPAN {
                 let segment = segment.id.clone();
                 let key = ChunkKey { view: view.clone(), segment, chunk };
@@ -53,6 +53,7 @@ pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> State {
         if !segment.removed || state.pages.contains_key(&segment.root()) {
             let still = Segment {
                 next_number: 0,
+                touched: Revision(0),
                 version: Version(0),
                 revision: Revision(0),
                 updated_at: Timestamp::from_millis(0),
@@ -61,7 +62,7 @@ pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> State {
             state.segments.insert(still.id.clone(), still);
         }
     }
-    state.focus = views.into_iter().filter_map(|(view, focus)| Some((view, focus?))).collect();
+    state.focus = views.into_iter().filter_map(|head| Some((head.view, head.focus?))).collect();
     let custom = storage.custom(session).await.expect("custom state can be read");
     state.custom = custom.into_iter().collect();
     state

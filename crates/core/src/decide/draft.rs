@@ -9,9 +9,9 @@ use std::{
 
 use super::{Decision, Known, Request};
 use crate::{
-    Basis, Change, Content, CustomDelta, CustomKey, Error, FocusDelta, LevelDelta, LevelEntry,
-    NumberClaim, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Revision, Segment,
-    SegmentDelta, SegmentId, UndoneMark, Version, ViewId,
+    Basis, Change, Content, CustomDelta, CustomKey, Error, FocusDelta, FoldReport, LevelDelta,
+    LevelEntry, NumberClaim, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Revision,
+    Segment, SegmentDelta, SegmentId, UndoneMark, Version, ViewId,
 };
 
 /// Numbers and places from here on are provisional: the commit assigns the real ones. No stored page
@@ -34,6 +34,7 @@ pub struct Draft<'a> {
     level_at: HashMap<(ViewId, PageIndex), usize>,
     focus: Vec<FocusDelta>,
     custom: Vec<CustomDelta>,
+    pub(super) fold: Option<FoldReport>,
     pub(super) contents: Vec<Content>,
     numbers: Vec<NumberClaim>,
     places: PlaceClaim,
@@ -47,6 +48,7 @@ pub struct Draft<'a> {
     read_pages: HashSet<PageIndex>,
     read_standing: HashSet<PageIndex>,
     read_segments: HashSet<SegmentId>,
+    read_levels: HashSet<(ViewId, PageIndex)>,
 }
 
 impl<'a> Draft<'a> {
@@ -62,6 +64,7 @@ impl<'a> Draft<'a> {
             level_at: HashMap::new(),
             focus: Vec::new(),
             custom: Vec::new(),
+            fold: None,
             contents: Vec::new(),
             numbers: Vec::new(),
             places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
@@ -75,6 +78,7 @@ impl<'a> Draft<'a> {
             read_pages: HashSet::new(),
             read_standing: HashSet::new(),
             read_segments: HashSet::new(),
+            read_levels: HashSet::new(),
         }
     }
 
@@ -91,6 +95,7 @@ impl<'a> Draft<'a> {
             levels: self.levels,
             focus: self.focus,
             custom: self.custom,
+            fold: self.fold,
             contents: self.contents,
             numbers: self.numbers,
             places: self.places,

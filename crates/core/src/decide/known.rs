@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
-    Place, Revision, Segment, SegmentId, ViewId,
+    Place, Revision, Segment, SegmentId, ViewHead, ViewId,
 };
 
 /// Something that must be loaded before an edit can be decided.
@@ -131,7 +131,7 @@ pub struct Known {
     /// Chunks of level state.
     pub chunks: HashMap<ChunkKey, Arc<LevelChunk>>,
     /// Views and their focus.
-    pub views: Option<Vec<(ViewId, Option<PageIndex>)>>,
+    pub views: Option<Vec<ViewHead>>,
     /// Custom state.
     pub custom: Option<HashMap<CustomKey, String>>,
     /// Last pages of turns.

@@ -1,7 +1,7 @@
 //! What a view shows, hides, pins and focuses; and the session's custom state.
 
 use super::{Decision, Draft, draft::Lineage};
-use crate::{CustomKey, Error, LevelEntry, Operation, PageIndex, SegmentKind, Visibility};
+use crate::{CustomKey, Error, LevelEntry, Operation, PageIndex, Run, SegmentKind, Visibility};
 
 /// Shows a page in the caller's view.
 pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
@@ -9,12 +9,37 @@ pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let ancestors: Vec<&PageIndex> = lineage.ancestors.iter().map(|page| &page.index).collect();
     draft.need_levels(&ancestors)?;
     for ancestor in &lineage.ancestors {
-        if draft.visibility(&lineage.segment, ancestor)? == Visibility::Hidden {
+        if draft.visibility(&lineage.segment, ancestor)? == Visibility::Hidden
+            || draft.in_run(ancestor)?
+        {
             let ancestor = ancestor.index.clone();
             return Err(Error::HiddenAncestor { page: index.clone(), ancestor }.into());
         }
     }
-    show(draft, &lineage, Visibility::Expanded)
+    leave_run(draft, &lineage)?;
+    set(draft, &lineage, |entry| {
+        entry.shown = Some(Visibility::Expanded);
+        entry.fold = None;
+    })
+}
+
+/// Lets a page that a run stands for stand by itself again, directly behind the run's line.
+fn leave_run(draft: &mut Draft<'_>, lineage: &Lineage) -> Decision {
+    let Some(parent) = &lineage.page.parent else { return Ok(()) };
+    let (view, index) = (draft.view.clone(), &lineage.page.index);
+    let mut entry = draft.entry(&view, parent)?;
+    if entry.run_over(index, lineage.page.place).is_none() {
+        return Ok(());
+    }
+    let apart = |run: &Run| {
+        let mut run = run.clone();
+        if run.stands_for(index, lineage.page.place) {
+            run.apart.push(index.clone());
+        }
+        run
+    };
+    entry.runs = entry.runs.iter().map(apart).collect();
+    draft.set_entry(&view, parent, entry)
 }
 
 /// Hides a page in the caller's view.
@@ -24,18 +49,21 @@ pub(super) fn hide(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     if lineage.segment.kind == SegmentKind::System && index.is_root() {
         return Err(Error::SystemRoot { page: index.clone() }.into());
     }
-    show(draft, &lineage, Visibility::Hidden)
-}
-
-fn show(draft: &mut Draft<'_>, lineage: &Lineage, visibility: Visibility) -> Decision {
-    set(draft, lineage, |entry| entry.shown = Some(visibility))
+    set(draft, &lineage, |entry| entry.shown = Some(Visibility::Hidden))
 }
 
 /// Sets or takes back a pin in the caller's view.
 pub(super) fn pin(draft: &mut Draft<'_>, index: &PageIndex, pinned: bool) -> Decision {
     let operation = if pinned { Operation::PinPage } else { Operation::UnpinPage };
     let lineage = draft.allowed(index, operation)?;
-    set(draft, &lineage, |entry| entry.pinned = Some(pinned))
+    if pinned {
+        // What is pinned stands in the window, whatever was folded before.
+        leave_run(draft, &lineage)?;
+    }
+    set(draft, &lineage, |entry| {
+        entry.pinned = Some(pinned);
+        entry.fold = entry.fold.filter(|_| !pinned);
+    })
 }
 
 fn set(draft: &mut Draft<'_>, lineage: &Lineage, change: impl FnOnce(&mut LevelEntry)) -> Decision {
@@ -63,4 +91,17 @@ pub(super) fn set_custom(draft: &mut Draft<'_>, key: &CustomKey, value: Option<&
         return Err(Error::TooLarge { what: format!("custom state '{key}'"), size, limit }.into());
     }
     draft.set_custom(key, value.map(str::to_owned))
+}
+
+/// Refuses unless an entry of the custom state is what the caller read.
+pub(super) fn expect_custom(
+    draft: &mut Draft<'_>,
+    key: &CustomKey,
+    value: Option<&str>,
+) -> Decision {
+    draft.system_side_only(Operation::SetCustom)?;
+    if draft.custom(key)?.as_deref() == value {
+        return Ok(());
+    }
+    Err(Error::CustomMoved { key: key.clone() }.into())
 }

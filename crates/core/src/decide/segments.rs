@@ -41,6 +41,7 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
         owner: added_by.or_else(|| Owner::implied_by(&new.id)),
         ordinal: draft.next_ordinal(),
         next_number: old.as_ref().map_or(1, |old| old.next_number.max(1)),
+        touched: Revision(0),
         removed: false,
         version: Version(1),
         revision: Revision(0),
@@ -60,8 +61,9 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
 fn show_root(draft: &mut Draft<'_>, root: &PageIndex) -> Decision {
     for view in draft.views()? {
         let mut entry = draft.entry(&view, root)?;
-        if entry.shown == Some(Visibility::Hidden) {
-            entry.shown = None;
+        let shown = entry.shown.filter(|shown| *shown != Visibility::Hidden);
+        if (entry.shown, entry.fold) != (shown, None) {
+            (entry.shown, entry.fold) = (shown, None);
             draft.set_entry(&view, root, entry)?;
         }
     }

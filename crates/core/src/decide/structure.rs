@@ -4,7 +4,7 @@
 //! being touched, because a page counts as archived when any page above it is. So removing a
 //! directory of a million pages writes one page.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{Decision, Draft, Halt, draft::Lineage};
 use crate::{Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version};
@@ -89,7 +89,9 @@ fn subtree(draft: &mut Draft<'_>, top: &Page) -> Decision<Vec<Page>> {
 /// Gives the new index what every view says of the old one.
 fn carry_levels(draft: &mut Draft<'_>, old: &PageIndex, new: &PageIndex) -> Decision {
     for view in draft.views()? {
-        let entry = draft.entry(&view, old)?;
+        let mut entry = draft.entry(&view, old)?;
+        // A fold speaks of where pages stood; elsewhere they are folded anew when that is due.
+        (entry.fold, entry.runs) = (None, Arc::default());
         if entry != LevelEntry::default() {
             draft.set_new_entry(&view, new, entry);
         }

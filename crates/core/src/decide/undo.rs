@@ -287,7 +287,7 @@ impl Reverse {
                 let page = &delta.page;
                 return Err(self.cannot(format!("{page} is now a system root and stays expanded")));
             }
-            draft.set_entry(&delta.view, &delta.page, delta.before)?;
+            draft.set_entry(&delta.view, &delta.page, delta.before.clone())?;
         }
         for delta in &inverse.focus {
             if draft.focus(&delta.view)? != delta.after {

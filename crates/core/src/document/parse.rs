@@ -184,6 +184,7 @@ impl Parser {
             ordinal,
             // Settled in `finish`, when all numbers are known; 0 says that none was given.
             next_number: new.next_index.unwrap_or(0),
+            touched: Revision(0),
             removed: new.removed,
             version: Version(1),
             revision: Revision(0),

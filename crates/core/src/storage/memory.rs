@@ -2,20 +2,25 @@
 //!
 //! It clones in and out, so nobody can change what it holds but through a commit.
 
+mod ledgers;
+mod session;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 
 use super::{
-    Capabilities, ChildQuery, Commit, Committed, HistoryQuery, NewSession, Order, PageStorage,
-    ScanQuery, SessionInfo, StorageError, StorageResult,
+    Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, LedgerQuery, Order,
+    PageStorage, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
 };
+use session::Session;
+
 use crate::{
-    Actor, Assigned, Basis, Change, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry,
-    LevelChunk, Page, PageIndex, Place, Revision, Segment, SegmentId, SessionId, ViewId,
+    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
+    PageIndex, Place, Revision, Segment, SegmentId, SentWindow, SessionId, Tokens, Usage, ViewId,
 };
 
 /// Keeps sessions in memory. Everything is gone with it.
@@ -30,19 +35,7 @@ struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Contents with how many assignments refer to them.
     contents: BTreeMap<ContentHash, (Content, u64)>,
-}
-
-#[derive(Debug, Clone)]
-struct Session {
-    info: SessionInfo,
-    segments: BTreeMap<SegmentId, Segment>,
-    pages: BTreeMap<PageIndex, Page>,
-    /// Every page with a parent, by parent and place.
-    children: BTreeSet<(PageIndex, Place, PageIndex)>,
-    levels: BTreeMap<ChunkKey, LevelChunk>,
-    focus: BTreeMap<ViewId, PageIndex>,
-    custom: BTreeMap<CustomKey, String>,
-    history: BTreeMap<Revision, HistoryEntry>,
+    counts: BTreeMap<CountKey, Tokens>,
 }
 
 impl MemoryStorage {
@@ -66,182 +59,6 @@ impl MemoryStorage {
         read: impl FnOnce(&Session) -> T,
     ) -> StorageResult<T> {
         Ok(self.lock().sessions.get(session).map(read).unwrap_or_default())
-    }
-}
-
-impl Session {
-    fn new(id: &SessionId, new: NewSession) -> Self {
-        let info = SessionInfo {
-            id: id.clone(),
-            app: new.app,
-            revision: Revision(0),
-            next_place: Place(1),
-            created_at: new.at,
-            updated_at: new.at,
-        };
-        Self {
-            info,
-            segments: BTreeMap::new(),
-            pages: BTreeMap::new(),
-            children: BTreeSet::new(),
-            levels: BTreeMap::new(),
-            focus: BTreeMap::new(),
-            custom: BTreeMap::new(),
-            history: BTreeMap::new(),
-        }
-    }
-
-    fn under(&self, parent: &PageIndex) -> impl DoubleEndedIterator<Item = &Page> {
-        let nowhere: PageIndex = PageIndex::new(parent.segment().clone(), 0);
-        let from = (parent.clone(), Place(0), nowhere.clone());
-        let to = (parent.clone(), Place(u64::MAX), nowhere);
-        self.children.range(from..to).filter_map(|(_, _, index)| self.pages.get(index))
-    }
-
-    /// Returns the listed pages that belong to turns of an author.
-    fn turn_pages(&self, segment: &SegmentId, author: &Actor) -> impl Iterator<Item = &Page> {
-        self.pages.values().filter(move |page| {
-            page.turn.is_some()
-                && page.standing.is_listed()
-                && page.index.segment() == segment
-                && page.author == *author
-        })
-    }
-
-    fn check(&self, change: &Change) -> StorageResult<()> {
-        let basis: &Basis = &change.basis;
-        let moved = |subject: String| Err(StorageError::Conflict { subject });
-        for (index, version) in &basis.pages {
-            if self.pages.get(index).map(|page| page.version) != *version {
-                return moved(format!("page {index}"));
-            }
-        }
-        for (index, parent) in &basis.standing {
-            let stands = |page: &Page| page.standing.is_listed() && page.parent == *parent;
-            if !self.pages.get(index).is_some_and(stands) {
-                return moved(format!("where page {index} stands"));
-            }
-        }
-        for (id, version) in &basis.segments {
-            if self.segments.get(id).map(|segment| segment.version) != *version {
-                return moved(format!("segment {id}"));
-            }
-        }
-        for (parent, last) in &basis.lists {
-            if self.under(parent).next_back().map(|page| page.place) != *last {
-                return moved(format!("the list of pages in {parent}"));
-            }
-        }
-        for (view, page, entry) in &basis.levels {
-            let chunk = self.levels.get(&ChunkKey::of(view, page));
-            if chunk.map(|chunk| chunk.entry(page.number())).unwrap_or_default() != *entry {
-                return moved(format!("the level of {page} in view {view}"));
-            }
-        }
-        for (view, focus) in &basis.focus {
-            if self.focus.get(view) != focus.as_ref() {
-                return moved(format!("the focus of view {view}"));
-            }
-        }
-        for (key, value) in &basis.custom {
-            if self.custom.get(key) != value.as_ref() {
-                return moved(format!("custom state '{key}'"));
-            }
-        }
-        for mark in &change.marks {
-            if self.history.get(&mark.revision).and_then(|entry| entry.undone_by) != mark.before {
-                return moved(format!("revision {}", mark.revision));
-            }
-        }
-        Ok(())
-    }
-
-    fn assign(&mut self, change: &Change) -> Assigned {
-        let revision = self.info.revision.next();
-        self.info.revision = revision;
-        self.info.updated_at = change.at;
-        let place = self.info.next_place;
-        self.info.next_place = Place(place.0 + change.places.count);
-        self.write_segments(change, revision);
-        let mut numbers = Vec::with_capacity(change.numbers.len());
-        for claim in &change.numbers {
-            let segment = self.segments.get_mut(&claim.segment);
-            let segment = segment.expect("a claim names a segment that was read or is being added");
-            numbers.push(segment.next_number);
-            segment.next_number += claim.count;
-        }
-        Assigned { revision, numbers, place }
-    }
-
-    /// Segments come first: claims may be on one that this very change adds.
-    fn write_segments(&mut self, change: &Change, revision: Revision) {
-        for delta in &change.segments {
-            let mut after = Segment { revision, ..delta.after.clone() };
-            if let Some(stored) = self.segments.get(&after.id) {
-                after.next_number = stored.next_number;
-            }
-            self.segments.insert(after.id.clone(), after);
-        }
-        for (id, floor) in &change.floors {
-            if let Some(segment) = self.segments.get_mut(id) {
-                segment.next_number = segment.next_number.max(*floor);
-            }
-        }
-    }
-
-    fn write(&mut self, change: &Change) {
-        for delta in &change.pages {
-            self.put_page(&delta.index, delta.after.clone());
-        }
-        for delta in &change.levels {
-            let key = ChunkKey::of(&delta.view, &delta.page);
-            let chunk = self.levels.entry(key.clone()).or_default();
-            chunk.set(delta.page.number(), delta.after);
-            if chunk.is_empty() {
-                self.levels.remove(&key);
-            }
-        }
-        for delta in &change.focus {
-            match &delta.after {
-                Some(page) => self.focus.insert(delta.view.clone(), page.clone()),
-                None => self.focus.remove(&delta.view),
-            };
-        }
-        for delta in &change.custom {
-            match &delta.after {
-                Some(value) => self.custom.insert(delta.key.clone(), value.clone()),
-                None => self.custom.remove(&delta.key),
-            };
-        }
-    }
-
-    fn put_page(&mut self, index: &PageIndex, after: Option<Page>) {
-        let link = |page: &Page| {
-            page.parent.clone().map(|parent| (parent, page.place, page.index.clone()))
-        };
-        if let Some(old) = self.pages.remove(index).as_ref().and_then(link) {
-            self.children.remove(&old);
-        }
-        if let Some(page) = after {
-            self.children.extend(link(&page));
-            self.pages.insert(index.clone(), page);
-        }
-    }
-
-    /// Follows each purged page through history and scrubs it; returns the content references freed.
-    fn scrub(&mut self, change: &Change) -> Vec<ContentHash> {
-        let mut freed = Vec::new();
-        for delta in &change.pages {
-            let mut next = delta.previous;
-            while let Some(revision) = next {
-                let Some(entry) = self.history.get_mut(&revision) else { break };
-                let mut pages = entry.inverse.pages.iter_mut();
-                let Some(before) = pages.find(|before| before.index == delta.index) else { break };
-                next = before.previous;
-                freed.extend(before.scrub());
-            }
-        }
-        freed
     }
 }
 
@@ -438,12 +255,14 @@ impl PageStorage for MemoryStorage {
         Ok(keys.iter().map(chunk).collect())
     }
 
-    async fn views(&self, session: &SessionId) -> StorageResult<Vec<(ViewId, Option<PageIndex>)>> {
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
         self.read(session, |session| {
-            let views: BTreeSet<&ViewId> =
-                session.levels.keys().map(|key| &key.view).chain(session.focus.keys()).collect();
-            let focus = |view: &ViewId| session.focus.get(view).cloned();
-            views.into_iter().map(|view| (view.clone(), focus(view))).collect()
+            let head = |(view, touched): (&ViewId, &Revision)| ViewHead {
+                view: view.clone(),
+                focus: session.focus.get(view).cloned(),
+                touched: *touched,
+            };
+            session.views.iter().map(head).collect()
         })
     }
 
@@ -470,6 +289,52 @@ impl PageStorage for MemoryStorage {
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
         self.writable()?;
         self.lock().commit(session, commit)
+    }
+
+    async fn ledger(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        query: &LedgerQuery,
+    ) -> StorageResult<Vec<SentWindow>> {
+        self.read(session, |session| session.ledgers.read(key, query))
+    }
+
+    async fn record(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        sent: &SentWindow,
+    ) -> StorageResult<()> {
+        self.writable()?;
+        match self.lock().sessions.get_mut(session) {
+            Some(session) => session.ledgers.record(key, sent),
+            None => Err(StorageError::SessionMissing { session: session.clone() }),
+        }
+    }
+
+    async fn report(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        number: u64,
+        usage: &Usage,
+    ) -> StorageResult<bool> {
+        self.writable()?;
+        let mut state = self.lock();
+        let session = state.sessions.get_mut(session);
+        Ok(session.is_some_and(|session| session.ledgers.report(key, number, usage)))
+    }
+
+    async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
+        let state = self.lock();
+        Ok(keys.iter().map(|key| state.counts.get(key).copied()).collect())
+    }
+
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
+        self.writable()?;
+        self.lock().counts.extend(counts.iter().copied());
+        Ok(())
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {

@@ -219,6 +219,7 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         | Edit::ArchivePage(page)
         | Edit::RemovePage(page)
         | Edit::PurgePage(page) => into.push(page.clone()),
+        Edit::FoldPages(plan) => into.extend(plan.steps.iter().map(|step| step.page.clone())),
         Edit::MovePage { page, to } => into.extend([page.clone(), to.clone()]),
         Edit::RestorePage { page, to } => {
             into.push(page.clone());
@@ -228,6 +229,7 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         Edit::UpdateSegment(_)
         | Edit::SetPermission { .. }
         | Edit::SetCustom { .. }
+        | Edit::ExpectCustom { .. }
         | Edit::Undo { .. }
         | Edit::Load(_) => {}
     }

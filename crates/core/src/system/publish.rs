@@ -68,6 +68,11 @@ impl ContextSystem {
         self.inner.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Returns the state up to which everything is known here.
+    pub(super) fn seen_upto(&self) -> Revision {
+        self.seen().upto
+    }
+
     pub(super) fn take_off(&self) -> Flight<'_> {
         self.seen().in_flight += 1;
         Flight(self)
@@ -82,6 +87,7 @@ impl ContextSystem {
         if let Err(error) = self.take_in(committed, flight).await {
             tracing::warn!(session = %self.inner.session, %revision, "not taken in: {error}");
             self.inner.resident.clear();
+            self.inner.lists.clear();
         }
     }
 
@@ -110,9 +116,13 @@ impl ContextSystem {
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
         }
+        for segment in change.touched_segments() {
+            resident.touch(segment, revision);
+        }
         for delta in &change.levels {
             resident.drop_chunk(&ChunkKey::of(&delta.view, &delta.page));
         }
+        self.inner.lists.publish(&change.pages, newest);
         for delta in change.pages {
             if change.purge
                 && let Some(detail) = delta.before.as_ref().and_then(|page| page.detail())
@@ -124,6 +134,8 @@ impl ContextSystem {
         if change.purge {
             // Earlier contents of a purged page are known only to history.
             resident.clear();
+            self.inner.measures.clear();
+            self.inner.frozen.clear();
         }
         seen.take_in(revision);
     }
@@ -148,6 +160,7 @@ impl ContextSystem {
         if info.created_at != inner.created_at {
             // Removed and made again: nothing that is resident is true of it.
             inner.resident.clear();
+            inner.lists.clear();
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         }
         let upto = self.seen().upto;
@@ -157,8 +170,12 @@ impl ContextSystem {
         let query =
             HistoryQuery { after: Some(upto), limit: FOLLOW + 1, ..HistoryQuery::default() };
         let entries = inner.storage.history(&inner.session, &query).await?;
+        inner.lists.clear();
         if entries.len() > FOLLOW {
+            // A purge may be among what is not looked at.
             inner.resident.clear();
+            inner.measures.clear();
+            inner.frozen.clear();
         } else {
             entries.iter().for_each(|entry| self.drop_touched(entry));
         }
@@ -172,6 +189,8 @@ impl ContextSystem {
         if entry.operation == Operation::PurgePage {
             // Contents of a purged page must not stay here either.
             self.inner.resident.clear();
+            self.inner.measures.clear();
+            self.inner.frozen.clear();
         }
         for before in &entry.inverse.pages {
             self.inner.resident.publish_page(&before.index, None);
@@ -189,11 +208,13 @@ impl ContextSystem {
         for key in known.chunks.keys() {
             self.inner.resident.drop_chunk(key);
         }
+        self.inner.lists.clear();
         self.reload_segments().await
     }
 
     /// Drops everything resident. The storage holds all of it.
     pub fn evict_all(&self) {
+        self.inner.lists.clear();
         self.inner.resident.clear();
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     Actor, ChunkKey, Error, HistoryEntry, Level, LevelEntry, Lifecycle, Message, Page, PageIndex,
-    Place, Result, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
+    Place, Result, Revision, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
+    Visibility, WindowLevel,
     decide::MOST_MOVES,
     storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
 };
@@ -21,7 +22,7 @@ pub struct PageView {
     /// Expanded or hidden, in this view.
     pub visibility: Visibility,
     /// How much of it stands in the window, in this view.
-    pub level: Level,
+    pub level: WindowLevel,
     /// Whether it stands in the window, in this view.
     pub lifecycle: Lifecycle,
     /// Whether it is kept from folding, in this view.
@@ -53,9 +54,9 @@ pub struct Listing<T> {
 /// Answers questions for one view.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
-    system: &'a ContextSystem,
-    view: ViewId,
-    guard: Option<&'a View>,
+    pub(super) system: &'a ContextSystem,
+    pub(super) view: ViewId,
+    pub(super) guard: Option<&'a View>,
 }
 
 impl<'a> Reader<'a> {
@@ -134,11 +135,48 @@ impl<'a> Reader<'a> {
     /// Works out how a page stands in this view.
     async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<PageView> {
         let page = self.without_foreign_links(page);
-        let entry = self.entries(&page).await?;
-        let visibility = self.visibility(segment, &page, entry);
-        let lifecycle = self.lifecycle(segment, &page).await?;
-        let pinned = entry.0.pinned.or(entry.1.pinned).unwrap_or(false);
-        Ok(PageView { page, visibility, level: visibility.into(), lifecycle, pinned })
+        let entries = self.entries(&page).await?;
+        let (lifecycle, hidden) = self.lifecycle(segment, &page).await?;
+        let level = if hidden {
+            WindowLevel::Out
+        } else {
+            let covered = self.run_over(&page).await?;
+            covered.unwrap_or_else(|| self.level(segment, &page, &entries).into())
+        };
+        let visibility = match level {
+            WindowLevel::Full => Visibility::Expanded,
+            _ if hidden => self.visibility(segment, &page, &entries),
+            _ => Visibility::Hidden,
+        };
+        let pinned = entries.0.pinned.or(entries.1.pinned).unwrap_or(false);
+        Ok(PageView { page, visibility, level, lifecycle, pinned })
+    }
+
+    /// Returns how a page stands by its own entries, this view's fold included.
+    pub(crate) fn level(
+        &self,
+        segment: &Segment,
+        page: &Page,
+        entries: &(LevelEntry, LevelEntry),
+    ) -> Level {
+        let level = Level::from(self.visibility(segment, page, entries));
+        let pinned = entries.0.pinned.or(entries.1.pinned).unwrap_or(false);
+        // What agents are bound by, and what is pinned, never folds.
+        let stands = pinned || segment.kind == SegmentKind::System;
+        match entries.0.fold {
+            Some(fold) if !stands => fold.cap().min(level),
+            _ => level,
+        }
+    }
+
+    /// Returns the level of a page that a run stands for.
+    async fn run_over(&self, page: &Page) -> Result<Option<WindowLevel>> {
+        let Some(parent) = &page.parent else { return Ok(None) };
+        let entry = self.own_entry(parent).await?;
+        Ok(entry.run_over(&page.index, page.place).map(|run| match run.form {
+            RunForm::Line | RunForm::Gist => WindowLevel::Run,
+            RunForm::Out => WindowLevel::Out,
+        }))
     }
 
     /// Takes out what a page says of pages that are out of view.
@@ -154,21 +192,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what this view and the system side's say of a page.
-    async fn entries(&self, page: &Page) -> Result<(LevelEntry, LevelEntry)> {
+    pub(crate) async fn entries(&self, page: &Page) -> Result<(LevelEntry, LevelEntry)> {
         let number = page.index.number();
-        let own = self.system.chunk(&ChunkKey::of(&self.view, &page.index)).await?.entry(number);
+        let own = self.own_entry(&page.index).await?;
         if self.view == ViewId::SYSTEM {
-            return Ok((own, own));
+            return Ok((own.clone(), own));
         }
         let key = ChunkKey::of(&ViewId::SYSTEM, &page.index);
         Ok((own, self.system.chunk(&key).await?.entry(number)))
     }
 
-    fn visibility(
+    pub(crate) async fn own_entry(&self, page: &PageIndex) -> Result<LevelEntry> {
+        let chunk = self.system.chunk(&ChunkKey::of(&self.view, page)).await?;
+        Ok(chunk.entry(page.number()))
+    }
+
+    /// Returns how a page stands without folds.
+    pub(crate) fn visibility(
         &self,
         segment: &Segment,
         page: &Page,
-        (own, system): (LevelEntry, LevelEntry),
+        (own, system): &(LevelEntry, LevelEntry),
     ) -> Visibility {
         if segment.kind == SegmentKind::System && page.index.is_root() {
             return Visibility::Expanded;
@@ -176,27 +220,34 @@ impl<'a> Reader<'a> {
         own.shown.or(system.shown).unwrap_or(page.visibility)
     }
 
-    async fn lifecycle(&self, segment: &Segment, page: &Page) -> Result<Lifecycle> {
+    /// Returns where a page stands, which folds never change, and whether something above it keeps
+    /// it out of the window, be it by a fold.
+    async fn lifecycle(&self, segment: &Segment, page: &Page) -> Result<(Lifecycle, bool)> {
         let mut hot = page.standing == Standing::HotArchived;
+        let mut out = hot;
         if page.standing == Standing::ColdArchived || segment.removed {
-            return Ok(Lifecycle::ColdArchived);
+            return Ok((Lifecycle::ColdArchived, true));
         }
         let mut next = page.parent.clone();
         while let Some(index) = next {
             let Some(ancestor) = self.system.page(&index).await? else {
-                return Ok(Lifecycle::ColdArchived);
+                return Ok((Lifecycle::ColdArchived, true));
             };
             if !ancestor.standing.is_listed() {
-                return Ok(Lifecycle::ColdArchived);
+                return Ok((Lifecycle::ColdArchived, true));
             }
             if !hot {
                 let entries = self.entries(&ancestor).await?;
                 hot = ancestor.standing == Standing::HotArchived
-                    || self.visibility(segment, &ancestor, entries) == Visibility::Hidden;
+                    || self.visibility(segment, &ancestor, &entries) == Visibility::Hidden;
+                out = out
+                    || hot
+                    || self.level(segment, &ancestor, &entries) < Level::Full
+                    || self.run_over(&ancestor).await?.is_some();
             }
             next = ancestor.parent.clone();
         }
-        Ok(if hot { Lifecycle::HotArchived } else { Lifecycle::Active })
+        Ok((if hot { Lifecycle::HotArchived } else { Lifecycle::Active }, out))
     }
 
     /// Returns a page's parent; none for a root.
@@ -381,8 +432,8 @@ impl<'a> Reader<'a> {
     /// Returns the page this view is focused on, while it is in the tree.
     pub async fn focus(&self) -> Result<Option<PageIndex>> {
         let views = self.system.storage().views(self.system.session()).await?;
-        let focus = views.into_iter().find(|(view, _)| *view == self.view);
-        let Some(page) = focus.and_then(|(_, focus)| focus) else { return Ok(None) };
+        let head = views.into_iter().find(|head| head.view == self.view);
+        let Some(page) = head.and_then(|head| head.focus) else { return Ok(None) };
         Ok(self.page(&page).await.is_ok().then_some(page))
     }
 }

@@ -12,8 +12,8 @@ use std::{
 use lru::LruCache;
 
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Segment, SegmentId, SegmentKind,
-    decide::Segments,
+    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
+    SegmentKind, decide::Segments,
 };
 
 /// How much stays in memory.
@@ -44,6 +44,8 @@ struct State {
     segments: Arc<Segments>,
     /// Counters that have moved on since the segments were read.
     counters: HashMap<SegmentId, u64>,
+    /// The last edits of segments' pages since the segments were read.
+    touched: HashMap<SegmentId, Revision>,
     pages: Bounded<PageIndex, Arc<Page>>,
     /// Roots and pages of System-kind segments.
     kept: HashMap<PageIndex, Arc<Page>>,
@@ -61,6 +63,7 @@ impl Resident {
         let state = State {
             segments: Arc::new(segments),
             counters: HashMap::new(),
+            touched: HashMap::new(),
             pages: Bounded::new(limits.page_bytes),
             kept: HashMap::new(),
             chunks: Bounded::new(limits.page_bytes / 4),
@@ -93,6 +96,19 @@ impl Resident {
         }
     }
 
+    /// Notes that a segment's pages were changed by an edit.
+    pub(super) fn touch(&self, segment: &SegmentId, revision: Revision) {
+        let mut state = self.lock();
+        let touched = state.touched.entry(segment.clone()).or_default();
+        *touched = revision.max(*touched);
+    }
+
+    /// Returns the edit that last changed a segment's pages.
+    pub(super) fn touched(&self, segment: &Segment) -> Revision {
+        let touched = self.lock().touched.get(&segment.id).copied().unwrap_or_default();
+        segment.touched.max(touched)
+    }
+
     /// Returns a segment with its counter as it stands now.
     pub(super) fn with_counter(&self, segment: &Segment) -> Segment {
         let counter = self.lock().counters.get(&segment.id).copied().unwrap_or(0);
@@ -120,6 +136,20 @@ impl Resident {
         let state = self.lock();
         let at = state.stamp_at(segment, number);
         Stamp(at, state.stamps[at])
+    }
+
+    /// Notes the moment before pages of a list are loaded.
+    pub(super) fn stamps(&self) -> Vec<u64> {
+        self.lock().stamps.clone()
+    }
+
+    /// Keeps a page of a loaded list, unless something newer was published since.
+    pub(super) fn keep_listed(&self, page: Arc<Page>, stamps: &[u64]) {
+        let mut state = self.lock();
+        let at = state.stamp_at(page.index.segment(), page.index.number());
+        if state.stamps[at] == stamps[at] {
+            state.put_page(page);
+        }
     }
 
     /// Keeps a loaded page, unless something newer was published since the stamp.
@@ -225,18 +255,18 @@ impl State {
 
 /// A least-recently-used map bounded by bytes.
 #[derive(Debug)]
-struct Bounded<K: Hash + Eq, V> {
+pub(super) struct Bounded<K: Hash + Eq, V> {
     entries: LruCache<K, (V, usize)>,
     bytes: usize,
     limit: usize,
 }
 
 impl<K: Hash + Eq, V> Bounded<K, V> {
-    fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         Self { entries: LruCache::unbounded(), bytes: 0, limit }
     }
 
-    fn get(&mut self, key: &K) -> Option<&V> {
+    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|(value, _)| value)
     }
 
@@ -244,7 +274,7 @@ impl<K: Hash + Eq, V> Bounded<K, V> {
         self.entries.peek(key).map(|(value, _)| value)
     }
 
-    fn put(&mut self, key: K, value: V, size: usize) {
+    pub(super) fn put(&mut self, key: K, value: V, size: usize) {
         // What would push out everything else is better read again.
         if size > self.limit / 2 {
             self.remove(&key);
@@ -266,7 +296,7 @@ impl<K: Hash + Eq, V> Bounded<K, V> {
         }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
     }

@@ -17,7 +17,8 @@ fn memory() -> impl Fn() -> Arc<dyn PageStorage> {
 #[test]
 fn random_edits_do_what_the_model_says() {
     let summary = property::run(memory(), 1, 10_000, 0);
-    assert!(summary.made > 4_000 && summary.refused > 1_000 && summary.undone > 50, "{summary:?}");
+    assert!(summary.made > 4_000 && summary.refused > 1_000, "{summary:?}");
+    assert!(summary.undone > 50 && summary.folded > 200, "{summary:?}");
 }
 
 // B-31, B-37, P-25: the same when everything resident is dropped at random moments.

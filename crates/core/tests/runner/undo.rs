@@ -1,8 +1,11 @@
 //! Undo: what it restores, what it refuses, and how it is told.
 
+use std::sync::Arc;
+
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, NewSegment, Operation, PageUpdate, Permission, Revision,
-    SegmentKind, SegmentUpdate, Tokens,
+    ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry,
+    NewSegment, Operation, PageUpdate, Permission, Place, Revision, Run, RunForm, SegmentKind,
+    SegmentUpdate, Tokens,
 };
 use contexture_testkit::{
     fixture::{
@@ -50,6 +53,26 @@ fn hop(from: &str, to: &str) -> Edit {
     Edit::MovePage { page: page(from), to: page(to) }
 }
 
+/// Lowers a page, and lets a run stand for all that stands under a directory.
+fn fold() -> Edit {
+    let run = Run {
+        first: Place(0),
+        last: Place(99),
+        from: page("usr-2"),
+        to: page("usr-3"),
+        pages: 2,
+        form: RunForm::Line,
+        cited: Vec::new(),
+        apart: vec![page("usr-2")],
+    };
+    let none = LevelEntry::default;
+    let runs = LevelEntry { runs: Arc::new([run]), ..none() };
+    let gist = LevelEntry { fold: Some(Fold::Gist), ..none() };
+    let step = |index, after| FoldStep { page: page(index), before: none(), after };
+    let steps = vec![step("usr-1", runs), step("usr-3", gist)];
+    Edit::FoldPages(FoldPlan { steps, report: FoldReport::default() })
+}
+
 fn undo(revision: Revision) -> Edit {
     Edit::Undo { revision: Some(revision) }
 }
@@ -87,6 +110,7 @@ fn every_kind() -> Vec<Edit> {
         Edit::PinPage(page("usr-3")),
         Edit::UnpinPage(page("usr-2")),
         Edit::FocusPage(page("usr-3")),
+        fold(),
         hop("usr-2", "usr-0"),
         hop("usr-2", "usr-1"),
         hop("usr-1", "oth-0"),
@@ -132,8 +156,13 @@ fn every_kind_of_edit_is_undone_and_redone() {
         contexture_core::permission::required_level(*operation)
             == contexture_core::permission::AccessLevel::Read
     };
-    let levels =
-        [Operation::ExpandDetails, Operation::PinPage, Operation::UnpinPage, Operation::FocusPage];
+    let levels = [
+        Operation::ExpandDetails,
+        Operation::PinPage,
+        Operation::UnpinPage,
+        Operation::FocusPage,
+        Operation::FoldPages,
+    ];
     let apart = [Operation::CreatePage, Operation::PurgePage, Operation::Undo, Operation::Load];
     for operation in Operation::ALL {
         let edits = levels.contains(operation) || !reads(operation);

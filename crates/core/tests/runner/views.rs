@@ -1,8 +1,8 @@
 //! Views: two agents on one session, and what an agent can know of what it does not see.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, ErrorKind, Level, Lifecycle, NewSegment, Operation,
-    PageIndex, Permission, Revision, SegmentKind, Visibility,
+    AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, NewSegment, Operation,
+    PageIndex, Permission, Revision, SegmentKind, Visibility, WindowLevel,
     system::{ListQuery, PageView},
 };
 use contexture_testkit::fixture::{
@@ -78,7 +78,7 @@ fn the_system_sides_levels_are_defaults() {
             apply(&system, edit).await;
         }
         let seen = |page: PageView| (page.visibility, page.level, page.pinned);
-        let expanded = (Visibility::Expanded, Level::Full, true);
+        let expanded = (Visibility::Expanded, WindowLevel::Full, true);
         assert_eq!(seen(right.get_page("usr-3").await.unwrap()), expanded);
         assert_eq!(right.get_page("usr-2").await.unwrap().visibility, Visibility::Expanded);
         assert_eq!(right.reader().focus().await.unwrap(), None);

@@ -157,6 +157,7 @@ impl Rows {
             undoes: None,
             undone_by: None,
             redone_by: None,
+            fold: None,
             inverse: Inverse { pages: vec![before], ..Inverse::default() },
         };
         let page_bytes = page.encode();

@@ -13,7 +13,7 @@ use super::{
     basis, contents,
     error::{Fault, Outcome, integer},
     heads::{Head, Heads},
-    history, lookup,
+    history, ledger, lookup,
     packing::PackedContent,
     rows::{self, ChunkRow, PageColumns},
 };
@@ -25,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) change: Option<Change>,
     /// The change's contents, compressed where that pays.
     pub(crate) contents: Vec<PackedContent>,
+    /// The number of the state after it, once it is made.
+    pub(crate) revision: Revision,
 }
 
 impl Request {
@@ -48,9 +50,10 @@ pub(crate) fn apply(
     db: &Connection,
     heads: &mut Heads,
     request: &mut Request,
-) -> Result<Revision, Refusal> {
+) -> Result<(), Refusal> {
     check(db, heads, request).map_err(Refusal::Before)?;
-    write(db, heads, request).map_err(Refusal::Midway)
+    request.revision = write(db, heads, request).map_err(Refusal::Midway)?;
+    Ok(())
 }
 
 fn check(db: &Connection, heads: &mut Heads, request: &Request) -> Outcome<()> {
@@ -80,6 +83,9 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<R
     write_pages(db, head, change)?;
     write_levels(db, head, change)?;
     write_texts(db, head.key, change)?;
+    if change.purge {
+        ledger::scrub(db, head)?;
+    }
     let freed = history::amend(db, head, change, assigned.revision)?;
     history::append(db, head.key, &change.history_entry(assigned.revision))?;
     let new: HashMap<ContentHash, &PackedContent> =
@@ -110,6 +116,14 @@ fn assign(db: &Connection, head: &mut Head, change: &Change) -> Outcome<Assigned
         numbers.push(segment.next_number);
         segment.next_number = add(segment.next_number, claim.count, "page number")?;
     }
+    for id in change.touched_segments() {
+        if let Some(segment) = head.segment(db, id)?.and_then(|head| head.change()) {
+            segment.touched = revision;
+        }
+    }
+    for view in change.touched_views() {
+        head.touch_view(view, revision);
+    }
     Ok(Assigned { revision, numbers, place })
 }
 
@@ -124,6 +138,7 @@ fn write_segments(
         let head = head.segment_or_name(db, &after.id)?;
         if let Some(stored) = &head.segment {
             after.next_number = stored.next_number;
+            after.touched = stored.touched;
         }
         head.replace(after);
     }
@@ -205,7 +220,7 @@ fn write_levels(db: &Connection, head: &mut Head, change: &Change) -> Outcome<()
             chunks.insert(key.clone(), (segment, lookup::chunk(db, head.key, segment, &key)?));
         }
         let (_, chunk) = chunks.get_mut(&key).expect("it was there or was just loaded");
-        chunk.set(delta.page.number(), delta.after);
+        chunk.set(delta.page.number(), delta.after.clone());
     }
     for (key, (segment, chunk)) in &chunks {
         let view = key.view.to_string();

@@ -4,10 +4,10 @@
 //! the transaction commits. They hold only as long as nobody else writes: `PRAGMA data_version`
 //! tells. After a transaction that failed they are forgotten.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
 use contexture_core::{
-    Place, Revision, Segment, SegmentId, SessionId,
+    Mark, Place, Revision, Segment, SegmentId, SessionId, ViewId,
     storage::{NewSession, SessionInfo, StorageError},
 };
 use rusqlite::{Connection, params};
@@ -15,7 +15,7 @@ use rusqlite::{Connection, params};
 use super::{
     error::{Outcome, integer},
     lookup,
-    rows::{SegmentRow, SessionRow},
+    rows::{SegmentRow, SessionRow, ViewRow},
     schema::{self, Identity},
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Head {
     segments: HashMap<SegmentId, SegmentHead>,
     /// By how many the count of pages listed in a directory (segment and number) changes.
     listed: HashMap<(i64, i64), i64>,
+    /// The views that changed, with the edits that did it last.
+    views: BTreeMap<ViewId, Revision>,
     changed: bool,
 }
 
@@ -102,11 +104,12 @@ impl Heads {
             next_place: Place(1),
             created_at: new.at,
             updated_at: new.at,
+            mark: new.mark.clone().map_or_else(|| unguessable(db), Ok)?,
         };
         let key = db
             .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM sessions")?
             .query_row([], |row| row.get(0))?;
-        db.prepare_cached("INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+        db.prepare_cached("INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
             .execute(params![
                 key,
                 id.as_str(),
@@ -116,6 +119,7 @@ impl Heads {
                 info.created_at.as_millis(),
                 info.updated_at.as_millis(),
                 SessionRow::checksum(key, &info),
+                info.mark.as_str(),
             ])?;
         self.sessions.insert(id.clone(), Head::new(key, info));
         Ok(())
@@ -141,9 +145,16 @@ impl Heads {
     }
 }
 
+/// Makes a mark that nobody can guess.
+fn unguessable(db: &Connection) -> Outcome<Mark> {
+    let mut seed = db.prepare_cached("SELECT randomblob(32)")?;
+    Ok(Mark::from_seed(&seed.query_row([], |row| row.get::<_, Vec<u8>>(0))?))
+}
+
 impl Head {
     fn new(key: i64, info: SessionInfo) -> Self {
-        Self { key, info, segments: HashMap::new(), listed: HashMap::new(), changed: false }
+        let (segments, listed, views) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { key, info, segments, listed, views, changed: false }
     }
 
     /// Returns a segment's head, loading it if need be.
@@ -189,11 +200,17 @@ impl Head {
         }
     }
 
+    /// Notes that an edit changed a view.
+    pub(crate) fn touch_view(&mut self, view: &ViewId, revision: Revision) {
+        self.views.insert(view.clone(), revision);
+    }
+
     fn write_back(&mut self, db: &Connection) -> Outcome<()> {
         self.changed = false;
         let info = &self.info;
         db.prepare_cached(
-            "UPDATE sessions SET revision = ?2, next_place = ?3, updated_at = ?4, checksum = ?5
+            "UPDATE sessions SET revision = ?2, next_place = ?3, updated_at = ?4, checksum = ?5,
+                 mark = ?6
              WHERE id = ?1",
         )?
         .execute(params![
@@ -202,6 +219,7 @@ impl Head {
             integer(info.next_place.0, "place")?,
             info.updated_at.as_millis(),
             SessionRow::checksum(self.key, info),
+            info.mark.as_str(),
         ])?;
         let mut update =
             db.prepare_cached("UPDATE segments SET data = ?2, checksum = ?3 WHERE id = ?1")?;
@@ -219,6 +237,10 @@ impl Head {
         )?;
         for ((segment, number), by) in self.listed.drain().filter(|(_, by)| *by != 0) {
             count.execute([segment, number, by])?;
+        }
+        for (view, revision) in std::mem::take(&mut self.views) {
+            let touched = integer(revision.0, "revision")?;
+            ViewRow { session: self.key, view: view.to_string(), touched }.write(db)?;
         }
         Ok(())
     }

@@ -113,7 +113,18 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     }
     check_size(&db, path)?;
     log_ahead(&db, options.busy_timeout)?;
-    match options.durability {
+    set_durability(&db, options.durability)?;
+    // More costs more than it saves: ending a transaction that split a page walks the whole cache,
+    // and what is not in it is in the system's.
+    db.pragma_update(None, "cache_size", -8_192)?;
+    db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    Ok(db)
+}
+
+/// Sets what the transactions of a connection survive from now on; not while one is under way.
+pub(crate) fn set_durability(db: &Connection, durability: Durability) -> Outcome<()> {
+    match durability {
         Durability::PowerCut => {
             db.pragma_update(None, "synchronous", "FULL")?;
             // Only macOS knows it: there fsync alone leaves data in the disk's cache.
@@ -121,12 +132,7 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
         }
         Durability::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
     }
-    // More costs more than it saves: ending a transaction that split a page walks the whole cache,
-    // and what is not in it is in the system's.
-    db.pragma_update(None, "cache_size", -8_192)?;
-    db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
-    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    Ok(db)
+    Ok(())
 }
 
 /// Refuses a file that ends within a page: SQLite would read zeros there.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Page, PageIndex, Place, Segment,
     SegmentId, SessionId, ViewId,
-    storage::{ChildQuery, Order, ScanQuery, SessionInfo, StandingFilter},
+    storage::{ChildQuery, Order, ScanQuery, SessionInfo, StandingFilter, ViewHead},
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
@@ -13,7 +13,7 @@ use super::{
     error::{Fault, Outcome, limit, natural},
     lookup,
     packing::unpack_content,
-    rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow},
+    rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow, ViewRow},
 };
 
 pub(crate) fn sessions(
@@ -221,31 +221,24 @@ pub(crate) fn levels(
     Ok(chunks)
 }
 
-pub(crate) fn views(
-    db: &Connection,
-    session: &SessionId,
-) -> Outcome<Vec<(ViewId, Option<PageIndex>)>> {
+pub(crate) fn views(db: &Connection, session: &SessionId) -> Outcome<Vec<ViewHead>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
-    let what = |view: &str| format!("view '{view}' of {}", rows::session_name(session));
-    // Steps from view to view, because each may have many chunks.
-    let names = "WITH RECURSIVE found (view) AS (
-                     SELECT min(view) FROM levels WHERE session = ?1
-                     UNION ALL
-                     SELECT (SELECT min(view) FROM levels WHERE session = ?1 AND view > found.view)
-                     FROM found WHERE found.view IS NOT NULL)
-                 SELECT view FROM found WHERE view IS NOT NULL";
-    let names: Vec<String> = collect(db, names, [key], |row| Ok(row.get(0)?))?;
-    let focus = "SELECT view, page, checksum FROM focus WHERE session = ?1";
-    let focus = collect(db, focus, [key], |row| rows::read_text(row, key, "the focus of view"))?;
-    let mut views: std::collections::BTreeMap<ViewId, Option<PageIndex>> = Default::default();
-    for view in names {
-        views.insert(view.parse().map_err(|error| Fault::corrupt(what(&view), error))?, None);
+    let sql = format!("SELECT {} FROM views WHERE session = ?1", ViewRow::COLUMNS);
+    let mut views = collect(db, &sql, [key], |row| {
+        let (view, touched) = ViewRow::read(row, key, session)?;
+        Ok(ViewHead { view, focus: None, touched })
+    })?;
+    views.sort_by(|one, other| one.view.cmp(&other.view));
+    let sql = "SELECT view, page, checksum FROM focus WHERE session = ?1";
+    let focus = collect(db, sql, [key], |row| rows::read_text(row, key, "the focus of view"))?;
+    for (name, page) in focus {
+        let what = || format!("the focus of view '{name}' of {}", rows::session_name(session));
+        let view: ViewId = name.parse().map_err(|error| Fault::corrupt(what(), error))?;
+        let head = views.binary_search_by(|head| head.view.cmp(&view));
+        let head = head.map_err(|_| Fault::corrupt(what(), "the view itself is not listed"))?;
+        views[head].focus = Some(page.parse().map_err(|error| Fault::corrupt(what(), error))?);
     }
-    for (view, page) in focus {
-        let page = page.parse().map_err(|error| Fault::corrupt(what(&view), error))?;
-        views.insert(view.parse().map_err(|error| Fault::corrupt(what(&view), error))?, Some(page));
-    }
-    Ok(views.into_iter().collect())
+    Ok(views)
 }
 
 pub(crate) fn custom(db: &Connection, session: &SessionId) -> Outcome<Vec<(CustomKey, String)>> {

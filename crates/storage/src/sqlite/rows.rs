@@ -6,10 +6,10 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    Checksum, HistoryEntry, LevelChunk, Page, PageIndex, Place, Revision, Segment, SegmentId,
-    SessionId, Standing, Timestamp, storage::SessionInfo,
+    Checksum, HistoryEntry, LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId,
+    SessionId, Standing, Timestamp, ViewId, storage::SessionInfo,
 };
-use rusqlite::Row;
+use rusqlite::{Connection, Row, params};
 
 use super::{
     error::{Fault, Outcome, integer, natural},
@@ -28,7 +28,7 @@ pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; 16] {
 }
 
 /// Tells whether a row's checksum, in column `at`, is the one expected.
-fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> Outcome<bool> {
+pub(crate) fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> Outcome<bool> {
     Ok(row.get_ref(at)?.as_blob().is_ok_and(|stored| *stored == expected))
 }
 
@@ -45,33 +45,46 @@ pub(crate) struct SessionRow {
 
 impl SessionRow {
     pub(crate) const COLUMNS: &str =
-        "id, name, app, revision, next_place, created_at, updated_at, checksum";
+        "id, name, app, revision, next_place, created_at, updated_at, checksum, mark";
 
     pub(crate) fn checksum(key: i64, info: &SessionInfo) -> [u8; 16] {
-        checksum(&[
-            &key.to_le_bytes(),
-            info.id.as_str().as_bytes(),
-            info.app.as_bytes(),
-            &info.revision.0.to_le_bytes(),
-            &info.next_place.0.to_le_bytes(),
-            &info.created_at.as_millis().to_le_bytes(),
-            &info.updated_at.as_millis().to_le_bytes(),
-        ])
+        Self::checksum_with(key, info, Some(info.mark.as_str()))
+    }
+
+    /// Computes the checksum; that of a row from before there were marks covers none.
+    pub(crate) fn checksum_with(key: i64, info: &SessionInfo, mark: Option<&str>) -> [u8; 16] {
+        let numbers = [
+            info.revision.0.to_le_bytes(),
+            info.next_place.0.to_le_bytes(),
+            info.created_at.as_millis().to_le_bytes(),
+            info.updated_at.as_millis().to_le_bytes(),
+        ];
+        let key = key.to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![&key, info.id.as_str().as_bytes(), info.app.as_bytes()];
+        parts.extend(numbers.iter().map(|number| &number[..]));
+        parts.extend(mark.map(str::as_bytes));
+        checksum(&parts)
     }
 
     pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
         let name: String = row.get(1)?;
         let what = format!("session '{name}'");
+        let id: SessionId = name.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        let created_at = Timestamp::from_millis(row.get(5)?);
+        let mark: Option<String> = row.get(8)?;
+        let own = mark.clone().map(Mark::try_from).transpose();
+        let own = own.map_err(|error| Fault::corrupt(&what, error))?;
         let info = SessionInfo {
-            id: name.parse().map_err(|error| Fault::corrupt(&what, error))?,
             app: row.get(2)?,
             revision: Revision(natural(row.get(3)?, &what)?),
             next_place: Place(natural(row.get(4)?, &what)?),
-            created_at: Timestamp::from_millis(row.get(5)?),
+            mark: own.unwrap_or_else(|| Mark::of_session(&id, created_at)),
+            created_at,
             updated_at: Timestamp::from_millis(row.get(6)?),
+            id,
         };
         let key = row.get(0)?;
-        if !fits(row, 7, Self::checksum(key, &info))? {
+        if !fits(row, 7, Self::checksum_with(key, &info, mark.as_deref()))? {
             return Err(Fault::corrupt(what, "its checksum does not fit"));
         }
         Ok(Self { key, info })
@@ -301,6 +314,47 @@ impl ChunkRow<'_> {
             return Err(Fault::corrupt(what(), "its checksum does not fit"));
         }
         serde_json::from_slice(data).map_err(|error| Fault::corrupt(what(), error))
+    }
+}
+
+/// What is known of a view, but for its focus.
+pub(crate) struct ViewRow {
+    pub(crate) session: i64,
+    pub(crate) view: String,
+    pub(crate) touched: i64,
+}
+
+impl ViewRow {
+    pub(crate) const COLUMNS: &str = "view, touched, checksum";
+
+    fn checksum(&self) -> [u8; 16] {
+        let (session, touched) = (self.session.to_le_bytes(), self.touched.to_le_bytes());
+        checksum(&[&session, self.view.as_bytes(), &touched])
+    }
+
+    pub(crate) fn write(&self, db: &Connection) -> Outcome<()> {
+        db.prepare_cached(
+            "INSERT INTO views VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (session, view) DO UPDATE SET
+                 touched = excluded.touched, checksum = excluded.checksum",
+        )?
+        .execute(params![self.session, self.view, self.touched, self.checksum()])?;
+        Ok(())
+    }
+
+    /// Reads which view it is, and which edit last changed it.
+    pub(crate) fn read(
+        row: &Row<'_>,
+        session: i64,
+        session_id: &SessionId,
+    ) -> Outcome<(ViewId, Revision)> {
+        let head = Self { session, view: row.get(0)?, touched: row.get(1)? };
+        let what = format!("view '{}' of {}", head.view, session_name(session_id));
+        if !fits(row, 2, head.checksum())? {
+            return Err(Fault::corrupt(what, "its checksum does not fit"));
+        }
+        let view = head.view.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        Ok((view, Revision(natural(head.touched, what)?)))
     }
 }
 

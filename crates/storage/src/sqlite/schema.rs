@@ -1,13 +1,14 @@
-//! The tables, and how a file gets from one version of them to the next.
-//!
-//! Sessions and segments have short integer keys, so that the rows of pages stay small. A row that
-//! is decoded carries a checksum over its key and its data ([`super::rows`]); columns beside the
-//! data exist only to find it, and are compared with it when it is read.
+//! How a file gets from one version of the [tables](super::tables) to the next.
 
 use contexture_core::storage::StorageError;
 use rusqlite::Connection;
 
-use super::error::{Fault, Outcome};
+use super::{
+    error::{Fault, Outcome},
+    read::collect,
+    rows::ViewRow,
+    tables,
+};
 
 /// Marks a database as ours: "Ctxr".
 pub(crate) const APPLICATION_ID: i32 = 0x4374_7872;
@@ -16,107 +17,35 @@ pub(crate) const APPLICATION_ID: i32 = 0x4374_7872;
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings the tables from the version of its position to the next. Never changed once released.
-const MIGRATIONS: &[&str] = &["
-    CREATE TABLE sessions (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        app TEXT NOT NULL,
-        revision INTEGER NOT NULL,
-        next_place INTEGER NOT NULL,
-        created_at INTEGER NOT NULL,
-        updated_at INTEGER NOT NULL,
-        checksum BLOB NOT NULL
-    ) STRICT;
+const MIGRATIONS: &[Migration] = &[
+    Migration { tables: tables::FIRST, fill: nothing },
+    Migration { tables: tables::SECOND, fill: list_views },
+];
 
-    -- Without data a row only gives a name its key, for what may refer to a segment that is not there.
-    CREATE TABLE segments (
-        id INTEGER PRIMARY KEY,
-        session INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        data BLOB,
-        checksum BLOB NOT NULL,
-        UNIQUE (session, name)
-    ) STRICT;
+/// One step from a version of the tables to the next.
+struct Migration {
+    tables: &'static str,
+    /// Writes the rows that the new tables owe to the old ones.
+    fill: fn(&Connection) -> Outcome<()>,
+}
 
-    -- standing: 0 listed, 1 archived cold, 2 moved. turn_author: only for pages of a turn.
-    CREATE TABLE pages (
-        segment INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        parent INTEGER,
-        place INTEGER NOT NULL,
-        standing INTEGER NOT NULL,
-        version INTEGER NOT NULL,
-        turn_author TEXT,
-        data BLOB NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (segment, number)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX pages_by_parent ON pages (segment, parent, standing, place)
-        WHERE parent IS NOT NULL;
-    CREATE INDEX pages_unlisted ON pages (segment, standing, number) WHERE standing <> 0;
-    CREATE INDEX pages_of_turns ON pages (segment, turn_author, place)
-        WHERE turn_author IS NOT NULL AND standing = 0;
+fn nothing(_: &Connection) -> Outcome<()> {
+    Ok(())
+}
 
-    -- How many pages a directory lists, because counting a million takes too long.
-    CREATE TABLE directories (
-        segment INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        listed INTEGER NOT NULL,
-        PRIMARY KEY (segment, number)
-    ) STRICT, WITHOUT ROWID;
-
-    -- The blob lies apart, so that counting a reference does not rewrite it. raw: the size before
-    -- compression, where the blob is compressed.
-    CREATE TABLE contents (
-        hash BLOB PRIMARY KEY,
-        refs INTEGER NOT NULL,
-        raw INTEGER,
-        blob INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE blobs (
-        id INTEGER PRIMARY KEY,
-        data BLOB NOT NULL
-    ) STRICT;
-
-    CREATE TABLE levels (
-        session INTEGER NOT NULL,
-        view TEXT NOT NULL,
-        segment INTEGER NOT NULL,
-        chunk INTEGER NOT NULL,
-        data BLOB NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (session, view, segment, chunk)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE focus (
-        session INTEGER NOT NULL,
-        view TEXT NOT NULL,
-        page TEXT NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (session, view)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE custom (
-        session INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        content TEXT NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (session, name)
-    ) STRICT, WITHOUT ROWID;
-
-    -- undoable: 1 while the edit is neither undone nor an undo.
-    CREATE TABLE history (
-        session INTEGER NOT NULL,
-        revision INTEGER NOT NULL,
-        actor TEXT NOT NULL,
-        undoable INTEGER NOT NULL,
-        raw INTEGER,
-        data BLOB NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (session, revision)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX history_by_actor ON history (session, actor, undoable, revision);
-"];
+/// Lists the views that say anything. What last changed them is not known, but it is no later than
+/// the session's newest edit.
+fn list_views(db: &Connection) -> Outcome<()> {
+    let sql = "SELECT sessions.id, said.view, sessions.revision FROM sessions JOIN (
+                   SELECT session, view FROM levels
+                   UNION SELECT session, view FROM focus
+                   UNION SELECT session, 'system' FROM custom) AS said
+               ON said.session = sessions.id";
+    let heads = collect(db, sql, [], |row| {
+        Ok(ViewRow { session: row.get(0)?, view: row.get(1)?, touched: row.get(2)? })
+    })?;
+    heads.iter().try_for_each(|head| head.write(db))
+}
 
 /// What a database says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,10 +102,20 @@ pub(crate) fn migrate(db: &mut Connection, what: &str) -> Outcome<()> {
     }
     let done = usize::try_from(identity.version)
         .map_err(|_| Fault::corrupt(what, format!("its version is {}", identity.version)))?;
-    for migration in &MIGRATIONS[done..] {
-        transaction.execute_batch(migration)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    apply(&transaction, done, MIGRATIONS.len())?;
     Ok(transaction.commit()?)
 }
+
+/// Brings the tables from one version to another.
+fn apply(db: &Connection, from: usize, to: usize) -> Outcome<()> {
+    for migration in &MIGRATIONS[from..to] {
+        db.execute_batch(migration.tables)?;
+        (migration.fill)(db)?;
+    }
+    db.pragma_update(None, "application_id", APPLICATION_ID)?;
+    Ok(db.pragma_update(None, "user_version", i64::try_from(to).unwrap_or(VERSION))?)
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

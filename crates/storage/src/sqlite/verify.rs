@@ -6,11 +6,13 @@ use contexture_core::{ContentHash, SegmentId, SessionId};
 use rusqlite::{Connection, Params, Row};
 
 use super::{
+    counts,
     error::{Fault, Outcome},
+    ledger::SentRow,
     packing::unpack_content,
     rows::{
-        self, ChunkRow, HistoryRow, PAGE_COLUMNS, PageHome, SegmentRow, SessionRow, read_page,
-        read_text,
+        self, ChunkRow, HistoryRow, PAGE_COLUMNS, PageHome, SegmentRow, SessionRow, ViewRow,
+        read_page, read_text,
     },
 };
 
@@ -26,6 +28,7 @@ pub(crate) fn problems(db: &Connection) -> Outcome<Vec<String>> {
         survey.session(key, session);
     }
     survey.contents();
+    survey.rows("the token counts", counts::ALL, [], |_, row| counts::check(row));
     survey.strays();
     Ok(survey.problems)
 }
@@ -113,6 +116,14 @@ impl Survey<'_> {
         self.rows(&format!("the focus of {name}"), sql, [key], |_, row| {
             read_text(row, key, &format!("in {name}, the focus of view")).map(|_| ())
         });
+        let sql = format!("SELECT {} FROM views WHERE session = ?1", ViewRow::COLUMNS);
+        self.rows(&format!("the views of {name}"), &sql, [key], |_, row| {
+            ViewRow::read(row, key, session).map(|_| ())
+        });
+        let sql = format!("SELECT {} FROM ledger WHERE session = ?1", SentRow::COLUMNS);
+        self.rows(&format!("the ledgers of {name}"), &sql, [key], |_, row| {
+            SentRow::read(row, key, session).map(|_| ())
+        });
         let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1";
         self.rows(&format!("the custom state of {name}"), sql, [key], |_, row| {
             read_text(row, key, &format!("in {name}, custom state")).map(|_| ())
@@ -171,6 +182,17 @@ impl Survey<'_> {
             (
                 "revision",
                 "SELECT revision FROM history WHERE session NOT IN (SELECT id FROM sessions)",
+            ),
+            ("view", "SELECT view FROM views WHERE session NOT IN (SELECT id FROM sessions)"),
+            (
+                "the focus of view",
+                "SELECT view FROM focus
+                 WHERE NOT EXISTS (SELECT 1 FROM views
+                     WHERE views.session = focus.session AND views.view = focus.view)",
+            ),
+            (
+                "window sent",
+                "SELECT number FROM ledger WHERE session NOT IN (SELECT id FROM sessions)",
             ),
             ("blob", "SELECT id FROM blobs WHERE id NOT IN (SELECT blob FROM contents)"),
         ] {

@@ -4,6 +4,9 @@
 //! conflict concerns only its own commit; if writing fails midway, the group is rolled back and made
 //! again one by one, so that only the guilty one fails. The storage owns the thread: dropping the
 //! [`Writer`] lets it answer what is waiting, and waits for it.
+//!
+//! Records and reports of windows sent share these transactions. So do token counts when something
+//! else is waiting; alone they are written without waiting for the disk, because they can be lost.
 
 use std::{
     collections::VecDeque,
@@ -14,18 +17,23 @@ use std::{
 };
 
 use contexture_core::{
-    Revision, SessionId,
+    SessionId,
     storage::{Committed, StorageError, StorageResult},
 };
 use futures::channel::oneshot;
 use rusqlite::Connection;
 
 use super::{
-    commit::{self, Refusal, Request},
+    Durability,
+    commit::{Refusal, Request},
+    counts,
     error::{Fault, Outcome},
     heads::Heads,
+    ledger::{Record, Report},
+    open,
     queue::Queue,
     remove,
+    tasks::{Reply, Task},
 };
 
 /// The handle of the writer's thread.
@@ -37,16 +45,18 @@ pub(crate) struct Writer {
     thread: Option<JoinHandle<()>>,
 }
 
-type Reply<T> = oneshot::Sender<StorageResult<T>>;
-
 enum Job {
-    Commit(Box<Request>, Reply<Committed>),
+    Write(Task),
     Remove(SessionId, Reply<bool>),
 }
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(db: Connection, path: &Path) -> StorageResult<Self> {
+    pub(crate) fn start(
+        db: Connection,
+        path: &Path,
+        durability: Durability,
+    ) -> StorageResult<Self> {
         let queue = Arc::new(Queue::new());
         let worker = Worker {
             what: path.display().to_string(),
@@ -54,6 +64,8 @@ impl Writer {
             db,
             heads: Heads::default(),
             pace: Pace::default(),
+            durability,
+            present: durability,
             queue: queue.clone(),
         };
         let thread = std::thread::Builder::new()
@@ -64,7 +76,19 @@ impl Writer {
     }
 
     pub(crate) async fn commit(&self, request: Request) -> StorageResult<Committed> {
-        self.ask(|reply| Job::Commit(Box::new(request), reply)).await
+        self.ask(|reply| Job::Write(Task::Commit(Box::new(request), reply))).await
+    }
+
+    pub(crate) async fn record(&self, record: Record) -> StorageResult<()> {
+        self.ask(|reply| Job::Write(Task::Record(Box::new(record), reply))).await
+    }
+
+    pub(crate) async fn report(&self, report: Report) -> StorageResult<bool> {
+        self.ask(|reply| Job::Write(Task::Report(Box::new(report), reply))).await
+    }
+
+    pub(crate) async fn keep_counts(&self, rows: counts::Rows) -> StorageResult<()> {
+        self.ask(|reply| Job::Write(Task::Counts(rows, reply))).await
     }
 
     pub(crate) async fn remove(&self, session: SessionId) -> StorageResult<bool> {
@@ -101,6 +125,10 @@ struct Worker {
     db: Connection,
     heads: Heads,
     pace: Pace,
+    /// What a commit survives.
+    durability: Durability,
+    /// What a transaction survives at present.
+    present: Durability,
     queue: Arc<Queue<Job>>,
 }
 
@@ -110,8 +138,6 @@ impl Drop for Worker {
         self.queue.abandon();
     }
 }
-
-type Waiting = (Box<Request>, Reply<Committed>);
 
 /// Why a transaction failed as a whole.
 enum Spoilt {
@@ -130,7 +156,7 @@ impl Worker {
             }
             match jobs.front() {
                 None => return,
-                Some(Job::Commit(..)) => self.commit(&mut jobs),
+                Some(Job::Write(_)) => self.write(&mut jobs),
                 Some(Job::Remove(..)) => self.remove_next(&mut jobs),
             }
         }
@@ -144,14 +170,14 @@ impl Worker {
         }
     }
 
-    /// Makes the commits at the front, with those that come in the meantime, and answers them.
-    fn commit(&mut self, jobs: &mut VecDeque<Job>) {
+    /// Does the tasks at the front, with those that come in the meantime, and answers them.
+    fn write(&mut self, jobs: &mut VecDeque<Job>) {
         let mut group = Vec::new();
-        let results = match self.attempt(&mut group, jobs) {
+        let lasting = must_last(jobs);
+        let results = match self.attempt(&mut group, jobs, lasting) {
             Ok(results) => results,
             Err(Spoilt::Midway(_)) if group.len() > 1 => {
-                let group = std::mem::take(&mut group);
-                group.into_iter().for_each(|one| self.commit_alone(one));
+                group.into_iter().for_each(|one| self.write_alone(one));
                 return;
             }
             Err(Spoilt::Midway(fault) | Spoilt::Whole(fault)) => {
@@ -159,35 +185,34 @@ impl Worker {
                 group.iter().map(|_| Err(error.clone())).collect()
             }
         };
-        self.pace.writers = group.len() + jobs.len() + self.queue.len();
+        if lasting {
+            self.pace.writers = group.len() + jobs.len() + self.queue.len();
+        }
         self.answer(group, results);
     }
 
-    fn commit_alone(&mut self, one: Waiting) {
-        let mut alone = VecDeque::from([Job::Commit(one.0, one.1)]);
+    fn write_alone(&mut self, one: Task) {
+        let mut alone = VecDeque::from([Job::Write(one)]);
         self.pace.writers = 1;
-        self.commit(&mut alone);
+        self.write(&mut alone);
     }
 
-    fn answer(&self, group: Vec<Waiting>, results: Vec<StorageResult<Revision>>) {
+    fn answer(&self, group: Vec<Task>, results: Vec<StorageResult<()>>) {
         let mut answers = group.iter().zip(&results);
-        if answers.any(|((request, _), result)| result.is_ok() && request.purges()) {
+        if answers.any(|(task, result)| result.is_ok() && task.purges()) {
             self.wipe();
         }
-        for ((request, reply), result) in group.into_iter().zip(results) {
-            let committed = result.map(|revision| Committed { revision, change: request.change });
-            // Nobody may be listening any more; what was committed stays.
-            let _ = reply.send(committed);
-        }
+        group.into_iter().zip(results).for_each(|(task, result)| task.answer(result));
     }
 
-    /// Makes commits in one transaction. If that fails nothing has changed.
+    /// Does tasks in one transaction. If that fails nothing has changed.
     fn attempt(
         &mut self,
-        group: &mut Vec<Waiting>,
+        group: &mut Vec<Task>,
         jobs: &mut VecDeque<Job>,
-    ) -> Result<Vec<StorageResult<Revision>>, Spoilt> {
-        let result = self.transact(group, jobs);
+        lasting: bool,
+    ) -> Result<Vec<StorageResult<()>>, Spoilt> {
+        let result = self.transact(group, jobs, lasting);
         if result.is_err() {
             self.undo();
         }
@@ -196,21 +221,22 @@ impl Worker {
 
     fn transact(
         &mut self,
-        group: &mut Vec<Waiting>,
+        group: &mut Vec<Task>,
         jobs: &mut VecDeque<Job>,
-    ) -> Result<Vec<StorageResult<Revision>>, Spoilt> {
-        if let Err(fault) = self.begin() {
-            group.extend(std::iter::from_fn(|| next_commit(jobs)));
+        lasting: bool,
+    ) -> Result<Vec<StorageResult<()>>, Spoilt> {
+        if let Err(fault) = self.begin(lasting) {
+            group.extend(std::iter::from_fn(|| next_task(jobs)));
             return Err(Spoilt::Whole(fault));
         }
         let deadline = Instant::now() + self.pace.patience;
         let mut results = Vec::new();
         loop {
-            while let Some((mut request, reply)) = next_commit(jobs) {
-                let result = commit::apply(&self.db, &mut self.heads, &mut request);
-                group.push((request, reply));
+            while let Some(mut task) = next_task(jobs) {
+                let result = task.apply(&self.db, &mut self.heads);
+                group.push(task);
                 results.push(match result {
-                    Ok(revision) => Ok(revision),
+                    Ok(()) => Ok(()),
                     // Some failures of a read end the transaction; what follows would stand alone.
                     Err(Refusal::Before(fault)) if self.db.is_autocommit() => {
                         return Err(Spoilt::Whole(fault));
@@ -220,7 +246,7 @@ impl Worker {
                 });
             }
             let missing = self.pace.writers.min(Pace::MOST).saturating_sub(group.len());
-            if missing == 0 || !jobs.is_empty() {
+            if missing == 0 || !jobs.is_empty() || !lasting {
                 break;
             }
             // Being woken for each would cost more than it gains.
@@ -232,12 +258,14 @@ impl Worker {
         self.heads.write_back(&self.db).map_err(Spoilt::Midway)?;
         let ending = Instant::now();
         self.end().map_err(Spoilt::Whole)?;
-        self.pace.patience = ending.elapsed().min(Pace::MOST_PATIENT);
+        if lasting {
+            self.pace.patience = ending.elapsed().min(Pace::MOST_PATIENT);
+        }
         Ok(results)
     }
 
     fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
-        let removed = self.begin().and_then(|()| {
+        let removed = self.begin(true).and_then(|()| {
             let removed = remove::session(&self.db, session)?;
             self.end()?;
             Ok(removed)
@@ -249,7 +277,12 @@ impl Worker {
         removed
     }
 
-    fn begin(&mut self) -> Outcome<()> {
+    fn begin(&mut self, lasting: bool) -> Outcome<()> {
+        let wanted = if lasting { self.durability } else { Durability::Process };
+        if self.present != wanted {
+            open::set_durability(&self.db, wanted)?;
+            self.present = wanted;
+        }
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.heads.refresh(&self.db, &self.what)
     }
@@ -300,10 +333,19 @@ impl Worker {
 /// The size of a file, in bytes, that is written anew after a purge.
 const REWRITTEN_UP_TO: i64 = 256 << 20;
 
-/// Takes the job at the front, if it is a commit.
-fn next_commit(jobs: &mut VecDeque<Job>) -> Option<Waiting> {
+/// Tells whether any of the tasks at the front must be on the disk before it is answered.
+fn must_last(jobs: &VecDeque<Job>) -> bool {
+    let front = jobs.iter().map_while(|job| match job {
+        Job::Write(task) => Some(task),
+        Job::Remove(..) => None,
+    });
+    front.into_iter().any(Task::must_last)
+}
+
+/// Takes the job at the front, if it is one of those that share a transaction.
+fn next_task(jobs: &mut VecDeque<Job>) -> Option<Task> {
     match jobs.pop_front()? {
-        Job::Commit(request, reply) => Some((request, reply)),
+        Job::Write(task) => Some(task),
         job @ Job::Remove(..) => {
             jobs.push_front(job);
             None
@@ -326,3 +368,7 @@ impl Pace {
     const MOST: usize = 1_000;
     const MOST_PATIENT: Duration = Duration::from_millis(5);
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

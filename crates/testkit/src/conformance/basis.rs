@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Change, CustomKey, Edit, FocusDelta, LevelDelta, LevelEntry, NewSegment, NumberClaim, Page,
-    PageDelta, PageIndex, PageStorage, Place, PlaceClaim, Revision, SegmentKind, Standing,
-    UndoneMark, Version, ViewId, Visibility, storage::StorageError,
+    Change, CustomKey, Edit, FocusDelta, Fold, LevelDelta, LevelEntry, NewSegment, NumberClaim,
+    Page, PageDelta, PageIndex, PageStorage, Place, PlaceClaim, Revision, RunForm, SegmentKind,
+    Standing, UndoneMark, Version, ViewId, Visibility, storage::StorageError,
 };
 
-use super::{PROVISIONAL, change, commit, dump, renaming, stored};
+use super::{
+    PROVISIONAL, change, commit, dump,
+    folds::{fold, run_over, without},
+    renaming, stored,
+};
 use crate::fixture::{
     add_segment, apply, directory, leaf, page, segment, session, session_id, valid,
 };
@@ -33,11 +37,15 @@ async fn prepare(storage: &Arc<dyn PageStorage>) -> contexture_core::ContextSyst
 }
 
 pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
-    prepare(&storage).await;
+    let system = prepare(&storage).await;
     let id = session_id();
     let two = stored(&*storage, &id, "usr-2").await;
     let last = storage.last_place(&id, &page("usr-1")).await.expect("it can be read");
-    let hidden = LevelEntry { shown: Some(Visibility::Hidden), pinned: None };
+    let hidden = LevelEntry::shown(Visibility::Hidden);
+    let in_line = run_over(&[&two], RunForm::Line);
+    let apart = without(&in_line, &two.index);
+    let fold = fold(&[(page("usr-1"), LevelEntry::default(), in_line.clone())]);
+    apply(&system, fold).await;
     let info = storage.session(&id).await.expect("it can be read").expect("it exists");
     let usr = storage.segments(&id).await.expect("they can be read").remove(1);
     let (view, none) = (ViewId::SYSTEM, LevelEntry::default());
@@ -84,11 +92,20 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
         ),
         (
             "levels",
-            vec![on_level(&view, "usr-2", hidden), on_level(&view, "usr-1", none)],
             vec![
-                on_level(&view, "usr-2", none),
-                on_level(&view, "usr-2", LevelEntry { pinned: Some(true), ..hidden }),
-                on_level(&view, "usr-1", hidden),
+                on_level(&view, "usr-2", hidden.clone()),
+                on_level(&view, "usr-1", in_line.clone()),
+                on_level(&view, "usr-3", none.clone()),
+            ],
+            vec![
+                on_level(&view, "usr-2", none.clone()),
+                on_level(&view, "usr-2", LevelEntry { pinned: Some(true), ..hidden.clone() }),
+                on_level(&view, "usr-2", LevelEntry { fold: Some(Fold::Gist), ..hidden.clone() }),
+                on_level(&view, "usr-1", none),
+                on_level(&view, "usr-1", LevelEntry { runs: Arc::default(), ..in_line.clone() }),
+                on_level(&view, "usr-1", apart),
+                on_level(&view, "usr-1", LevelEntry { fold: Some(Fold::Summary), ..in_line }),
+                on_level(&view, "usr-3", hidden.clone()),
                 on_level(&valid("other"), "usr-2", hidden),
             ],
         ),
@@ -155,7 +172,9 @@ fn on_list(parent: &str, last: Option<Place>) -> Put {
 
 fn on_level(view: &ViewId, index: &str, entry: LevelEntry) -> Put {
     let (view, index) = (view.clone(), page(index));
-    Box::new(move |change| change.basis.levels.push((view.clone(), index.clone(), entry)))
+    Box::new(move |change| {
+        change.basis.levels.push((view.clone(), index.clone(), entry.clone()));
+    })
 }
 
 fn on_focus(view: &ViewId, focus: Option<&str>) -> Put {
@@ -189,7 +208,7 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
         view: valid("helper"),
         page: page("usr-2"),
         before: LevelEntry::default(),
-        after: LevelEntry { shown: None, pinned: Some(true) },
+        after: LevelEntry { pinned: Some(true), ..LevelEntry::default() },
     }];
     all.focus =
         vec![FocusDelta { view: valid("helper"), before: None, after: Some(page("usr-2")) }];

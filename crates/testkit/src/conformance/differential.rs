@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use contexture_core::{ContextSystem, MemoryStorage, PageStorage};
+use contexture_core::{
+    Clock, ContextSystem, Mark, MemoryStorage, PageStorage,
+    storage::{Commit, NewSession},
+};
 
 use super::dump;
 use crate::{
@@ -47,5 +50,10 @@ pub(super) async fn random_edits_read_the_same_as_in_memory(storage: Arc<dyn Pag
 
 async fn open(storage: Arc<dyn PageStorage>) -> ContextSystem {
     let clock = TickingClock::new();
-    ContextSystem::create(storage, session_id(), "testkit", clock).await.expect("a new session")
+    // Storages make marks of their own, so both get the same one.
+    let mark = Some(Mark::from_seed(b"differential"));
+    let new = NewSession { app: "testkit".to_owned(), at: clock.now(), mark };
+    let commit = Commit { create: Some(new), change: None };
+    storage.commit(&session_id(), commit).await.expect("a new session");
+    ContextSystem::open(storage, session_id(), clock).await.expect("it was just made")
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, ChunkKey, Edit, LevelChunk, LevelEntry, PageIndex, PageStorage, Revision, ViewId,
+    Actor, ChunkKey, Edit, LevelChunk, LevelEntry, PageStorage, Revision, ViewHead, ViewId,
     Visibility, storage::HistoryQuery,
 };
 
@@ -22,15 +22,14 @@ pub(super) async fn levels_focus_and_views(storage: Arc<dyn PageStorage>) {
     let pinned = helper.pin_page(&far).await.expect("it may");
     let focused = agent(&system, "focused").focus_page(&far).await.expect("it may");
     apply(&system, Edit::HideDetails(first.clone())).await;
-    let views = storage.views(&session_id()).await.expect("reads");
-    let expected: Vec<(ViewId, Option<PageIndex>)> =
-        [("focused", Some(far.clone())), ("helper", None), ("system", None)]
-            .map(|(view, focus)| (valid(view), focus))
-            .to_vec();
-    let mut sorted = views.clone();
-    sorted.sort();
-    assert_eq!(views, sorted, "views come by name");
-    assert!(expected.iter().all(|view| views.contains(view)) && views.len() == 3, "{views:?}");
+    let heads = storage.views(&session_id()).await.expect("reads");
+    let focus = |head: &ViewHead| (head.view.to_string(), head.focus.clone());
+    let mut views: Vec<_> = heads.iter().map(focus).collect();
+    views.sort();
+    let names = ["focused", "helper", "system"].map(str::to_owned);
+    let expected: Vec<_> = names.into_iter().zip([Some(far.clone()), None, None]).collect();
+    assert_eq!(views, expected);
+    assert!(heads.is_sorted_by_key(|head| head.view.clone()), "views come by name: {heads:?}");
     let (view, nobody): (ViewId, ViewId) = (valid("helper"), valid("nobody"));
     let keys = [
         ChunkKey::of(&view, &far),
@@ -39,18 +38,23 @@ pub(super) async fn levels_focus_and_views(storage: Arc<dyn PageStorage>) {
         ChunkKey::of(&view, &first),
     ];
     let read = storage.levels(&session_id(), &keys).await.expect("reads");
-    let entry = |shown, pinned| LevelEntry { shown, pinned };
+    let entry = |shown, pinned| LevelEntry { shown, pinned, ..LevelEntry::default() };
     assert_eq!(read[0].entry(far.number()), entry(None, Some(true)));
     assert_eq!(read[1], LevelChunk::default());
     assert_eq!(read[2].entry(first.number()), entry(Some(Visibility::Hidden), None));
     assert_eq!(read[3].entry(first.number()), entry(Some(Visibility::Expanded), None));
-    // A view that says nothing any more is no longer one.
+    // A view that says nothing any more stays listed.
     for revision in [focused.revision, pinned.revision] {
         apply(&system, Edit::Undo { revision: Some(revision) }).await;
     }
     let views = storage.views(&session_id()).await.expect("reads");
-    let names: Vec<String> = views.iter().map(|(view, _)| view.to_string()).collect();
-    assert_eq!((names.len(), names.contains(&"focused".to_owned())), (2, false), "{names:?}");
+    assert_eq!(
+        (views.len(), views.iter().all(|head| head.focus.is_none())),
+        (3, true),
+        "{views:?}"
+    );
+    let read = storage.levels(&session_id(), &keys).await.expect("reads");
+    assert_eq!(read[0], LevelChunk::default());
 }
 
 pub(super) async fn custom_state(storage: Arc<dyn PageStorage>) {

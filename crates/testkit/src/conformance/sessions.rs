@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, PageStorage, SessionId, Timestamp, ViewId,
+    ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, Mark, PageStorage, SessionId, Timestamp,
+    ViewId,
     storage::{
         ChildQuery, Commit, HistoryQuery, NewSession, Order, ScanQuery, StandingFilter,
         StorageError,
     },
 };
 
-use super::{change, commit, dump};
+use super::{change, commit, dump, ledgers};
 use crate::fixture::{BEGIN, apply, leaf, page, reopen, segment, session, session_id, valid};
 
 fn new(app: &str) -> Commit {
     let at = Timestamp::from_millis(BEGIN);
-    Commit { create: Some(NewSession { app: app.to_owned(), at }), change: None }
+    Commit { create: Some(NewSession { app: app.to_owned(), at, mark: None }), change: None }
 }
 
 pub(super) async fn sessions_are_made_listed_and_removed(storage: Arc<dyn PageStorage>) {
@@ -72,6 +73,7 @@ pub(super) async fn a_missing_session_reads_as_empty(storage: Arc<dyn PageStorag
     assert_eq!(storage.levels(&nil, &[key]).await.expect("reads"), [LevelChunk::default()]);
     assert_eq!(storage.views(&nil).await.expect("reads"), []);
     assert_eq!(storage.custom(&nil).await.expect("reads"), []);
+    ledgers::a_missing_session_has_none(&*storage, &nil).await;
     let query = HistoryQuery { limit: 9, ..HistoryQuery::default() };
     let none: Vec<HistoryEntry> = Vec::new();
     assert_eq!(storage.history(&nil, &query).await.expect("reads"), none);
@@ -121,4 +123,32 @@ pub(super) async fn a_snapshot_stands_still(storage: Arc<dyn PageStorage>) {
     let refused = frozen.apply_internal(Edit::RemovePage(page("usr-1"))).await;
     assert_eq!(refused.expect_err("it is only for reading").kind(), ErrorKind::Unavailable);
     assert!(snapshot.remove_session(&session_id()).await.is_err());
+}
+
+pub(super) async fn a_session_has_a_mark(storage: Arc<dyn PageStorage>) {
+    let mark = |id: &SessionId| {
+        let (storage, id) = (storage.clone(), id.clone());
+        async move { storage.session(&id).await.expect("reads").expect("it exists").mark }
+    };
+    let given = Mark::from_seed(b"given");
+    let at = Timestamp::from_millis(BEGIN);
+    let marked = NewSession { app: "app".to_owned(), at, mark: Some(given.clone()) };
+    let (one, other): (SessionId, SessionId) = (valid("one"), valid("other"));
+    let create = Commit { create: Some(marked), change: None };
+    storage.commit(&one, create).await.expect("a new session");
+    storage.commit(&other, new("app")).await.expect("a new session");
+    assert_eq!(mark(&one).await, given);
+    let made = mark(&other).await;
+    assert_ne!(made, given);
+    // What happens to the session leaves its mark alone.
+    for id in [&one, &other] {
+        commit(&*storage, id, change()).await.expect("it holds");
+    }
+    assert_eq!((mark(&one).await, mark(&other).await), (given, made.clone()));
+    let listed = storage.sessions(None, 10).await.expect("reads");
+    assert_eq!(listed.iter().find(|info| info.id == other).map(|info| &info.mark), Some(&made));
+    // Made again at the same time under the same name, it has another mark, where marks are secret.
+    storage.remove_session(&other).await.expect("it can be removed");
+    storage.commit(&other, new("app")).await.expect("a new session");
+    assert_eq!(mark(&other).await != made, storage.capabilities().durable);
 }

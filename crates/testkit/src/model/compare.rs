@@ -86,7 +86,8 @@ impl Model {
         for ((view, page), entry) in &self.levels {
             let key = ChunkKey::of(&ViewId::of(view), page);
             let real = state.levels.get(&key).map(|chunk| chunk.entry(page.number()));
-            if real.unwrap_or_default() != *entry {
+            let real = real.unwrap_or_default();
+            if real != *entry {
                 found.push(format!("{view} says {real:?} of {page}, not {entry:?}"));
             }
             said += 1;
@@ -106,7 +107,9 @@ impl Model {
 fn same_page(model: &ModelPage, page: &Page) -> bool {
     let messages = page.detail().map(|detail| detail.messages as usize);
     let weight = page.detail().map_or(0, |detail| detail.weight);
-    model.parent == page.parent
+    // Runs name places, so these are compared as they are.
+    model.rank == page.place.0
+        && model.parent == page.parent
         && model.is_contents == page.is_contents()
         && model.name == page.name.as_str()
         && model.description == page.description.as_str()

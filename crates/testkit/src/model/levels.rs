@@ -10,10 +10,14 @@ impl Doing<'_> {
     pub(super) fn expand(&mut self, index: &PageIndex) -> Answer {
         self.find(index)?;
         let above = self.model.above(index);
-        if above.iter().any(|page| self.model.shown(&self.view, page) == Visibility::Hidden) {
+        if above.iter().any(|page| self.model.is_out_of_sight(&self.view, page)) {
             return Err(ErrorKind::Invalid);
         }
-        self.change_entry(index, |entry| entry.shown = Some(Visibility::Expanded));
+        self.leave_run(index);
+        self.change_entry(index, |entry| {
+            entry.shown = Some(Visibility::Expanded);
+            entry.fold = None;
+        });
         Ok(())
     }
 
@@ -42,7 +46,15 @@ impl Doing<'_> {
 
     pub(super) fn pin(&mut self, index: &PageIndex, pinned: bool) -> Answer {
         self.find(index)?;
-        self.change_entry(index, |entry| entry.pinned = Some(pinned));
+        if pinned {
+            self.leave_run(index);
+        }
+        self.change_entry(index, |entry| {
+            entry.pinned = Some(pinned);
+            if pinned {
+                entry.fold = None;
+            }
+        });
         Ok(())
     }
 

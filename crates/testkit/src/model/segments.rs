@@ -72,11 +72,15 @@ impl Doing<'_> {
             .model
             .levels
             .iter()
-            .filter(|((_, page), entry)| page == root && entry.shown == Some(Visibility::Hidden))
-            .map(|((view, _), entry)| (view.clone(), *entry))
+            .filter(|((_, page), entry)| {
+                let hidden = entry.shown == Some(Visibility::Hidden);
+                page == root && (hidden || entry.fold.is_some())
+            })
+            .map(|((view, _), entry)| (view.clone(), entry.clone()))
             .collect();
         for (view, mut entry) in hidden {
-            entry.shown = None;
+            entry.shown = entry.shown.filter(|shown| *shown != Visibility::Hidden);
+            entry.fold = None;
             self.put_entry(&view, root, entry);
         }
     }

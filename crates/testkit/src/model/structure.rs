@@ -1,6 +1,6 @@
 //! Structure: moved, archived, removed, restored, purged.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{Actor, ErrorKind, LevelEntry, PageIndex, Permission, Standing};
 
@@ -75,10 +75,14 @@ impl Doing<'_> {
             .levels
             .iter()
             .filter(|((_, page), _)| page == old)
-            .map(|((view, _), entry)| (view.clone(), *entry))
+            .map(|((view, _), entry)| (view.clone(), entry.clone()))
             .collect();
-        for (view, entry) in entries {
-            self.put_entry(&view, new, entry);
+        for (view, mut entry) in entries {
+            // It was folded where it stood; where it stands now it is not.
+            (entry.fold, entry.runs) = (None, Arc::default());
+            if entry != LevelEntry::default() {
+                self.put_entry(&view, new, entry);
+            }
         }
         let focused = self.model.focus.iter().filter(|(_, page)| *page == old);
         for view in focused.map(|(view, _)| view.clone()).collect::<Vec<_>>() {

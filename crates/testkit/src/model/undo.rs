@@ -80,7 +80,7 @@ impl Doing<'_> {
             }
         }
         for ((_, page), (before, _)) in &past.touched.levels {
-            if before.is_some_and(|before| before.shown == Some(Visibility::Hidden)) {
+            if before.as_ref().is_some_and(|said| said.shown == Some(Visibility::Hidden)) {
                 self.may_hide(page)?;
             }
         }
@@ -100,7 +100,7 @@ impl Doing<'_> {
         });
         // What other views have said since is theirs.
         let levels = touched.levels.iter().all(|((view, page), (_, after))| {
-            *view != force.view || self.model.entry(view, page) == after.unwrap_or_default()
+            *view != force.view || self.model.entry(view, page) == after.clone().unwrap_or_default()
         });
         let focus = touched.focus.iter().all(|(view, (_, after))| {
             *view != force.view || self.model.focus.get(view) == after.as_ref()
@@ -140,8 +140,8 @@ impl Doing<'_> {
             self.put_segment(id, before.clone().unwrap_or(segment));
         }
         for ((view, page), (before, after)) in &force.touched.levels {
-            if self.model.entry(view, page) == after.unwrap_or_default() {
-                self.put_entry(view, page, before.unwrap_or_default());
+            if self.model.entry(view, page) == after.clone().unwrap_or_default() {
+                self.put_entry(view, page, before.clone().unwrap_or_default());
             }
         }
         for (view, (before, after)) in &force.touched.focus {
@@ -179,7 +179,7 @@ impl Doing<'_> {
             }
         }
         for ((_, page), (before, _)) in &force.touched.levels {
-            let hides = before.is_some_and(|before| before.shown == Some(Visibility::Hidden));
+            let hides = before.as_ref().is_some_and(|said| said.shown == Some(Visibility::Hidden));
             let kind = self.model.segments.get(page.segment()).map(|segment| segment.kind);
             if hides && page.is_root() && kind == Some(SegmentKind::System) {
                 return Err(ErrorKind::Conflict);

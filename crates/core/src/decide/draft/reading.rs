@@ -7,8 +7,9 @@ use std::{
 
 use super::{Draft, Lineage, MOST_MOVES, PROVISIONAL};
 use crate::{
-    ChunkKey, Content, CustomKey, Error, HistoryEntry, LevelEntry, Operation, Page, PageIndex,
-    Place, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
+    ChunkKey, Content, CustomKey, Error, HistoryEntry, Level, LevelEntry, Operation, Page,
+    PageIndex, Place, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewHead, ViewId,
+    Visibility,
     decide::{ChildList, Decision, Halt, Need, Subject},
     permission,
 };
@@ -243,16 +244,15 @@ impl<'a> Draft<'a> {
         page: &PageIndex,
     ) -> Decision<LevelEntry> {
         if let Some(&at) = self.level_at.get(&(view.clone(), page.clone())) {
-            return Ok(self.levels[at].after);
+            return Ok(self.levels[at].after.clone());
         }
         let key = ChunkKey::of(view, page);
         let Some(chunk) = self.known.chunks.get(&key) else {
             return Err(Halt::Need(Need::Chunks(vec![key])));
         };
         let entry = chunk.entry(page.number());
-        let noted = |(v, p, _): &(ViewId, PageIndex, LevelEntry)| v == view && p == page;
-        if !self.basis.levels.iter().any(noted) {
-            self.basis.levels.push((view.clone(), page.clone(), entry));
+        if self.read_levels.insert((view.clone(), page.clone())) {
+            self.basis.levels.push((view.clone(), page.clone(), entry.clone()));
         }
         Ok(entry)
     }
@@ -276,20 +276,34 @@ impl<'a> Draft<'a> {
             return Ok(Visibility::Expanded);
         }
         let view = self.view.clone();
-        if let Some(shown) = self.entry(&view, &page.index)?.shown {
+        let own = self.entry(&view, &page.index)?;
+        let folded = own.fold.is_some_and(|fold| fold.cap() < Level::Full);
+        if let (false, Some(shown)) = (folded, own.shown) {
             return Ok(shown);
         }
         let system = self.entry(&ViewId::SYSTEM, &page.index)?;
-        Ok(system.shown.unwrap_or(page.visibility))
+        // What agents are bound by, and what is pinned, never folds.
+        let pinned = own.pinned.or(system.pinned).unwrap_or(false);
+        if folded && !pinned && segment.kind != SegmentKind::System {
+            return Ok(Visibility::Hidden);
+        }
+        Ok(own.shown.or(system.shown).unwrap_or(page.visibility))
     }
 
-    fn stored_views(&self) -> Decision<&'a [(ViewId, Option<PageIndex>)]> {
+    /// Tells whether a run stands for a page in the draft's view.
+    pub(in crate::decide) fn in_run(&mut self, page: &Page) -> Decision<bool> {
+        let Some(parent) = &page.parent else { return Ok(false) };
+        let view = self.view.clone();
+        Ok(self.entry(&view, parent)?.run_over(&page.index, page.place).is_some())
+    }
+
+    fn stored_views(&self) -> Decision<&'a [ViewHead]> {
         self.known.views.as_deref().ok_or(Halt::Need(Need::Views))
     }
 
     /// Returns the views that say anything of pages, as this draft would leave them.
     pub(in crate::decide) fn views(&self) -> Decision<BTreeSet<ViewId>> {
-        let stored = self.stored_views()?.iter().map(|(view, _)| view);
+        let stored = self.stored_views()?.iter().map(|head| &head.view);
         let written = self.levels.iter().map(|delta| &delta.view);
         let focused = self.focus.iter().map(|delta| &delta.view);
         Ok(stored.chain(written).chain(focused).cloned().collect())
@@ -301,7 +315,8 @@ impl<'a> Draft<'a> {
             return Ok(delta.after.clone());
         }
         let views = self.stored_views()?;
-        let focus = views.iter().find(|(id, _)| id == view).and_then(|(_, focus)| focus.clone());
+        let focus =
+            views.iter().find(|head| head.view == *view).and_then(|head| head.focus.clone());
         if !self.basis.focus.iter().any(|(noted, _)| noted == view) {
             self.basis.focus.push((view.clone(), focus.clone()));
         }

@@ -1,0 +1,270 @@
+//! The Context: what is put before a model, as one value with five parts (D-01).
+//!
+//! ```text
+//!  Context
+//!  ├ header    who and which state: application, session, version, time of the state
+//!  ├ state     level, focus, custom state
+//!  ├ content   Markdown
+//!  ├ anchors   all that can be pressed or pointed at; nothing else can
+//!  └ history   the latest rounds, or none
+//! ```
+//!
+//! A Context is a value: it is made whole and never changed (D-24). Its version is made by the
+//! engine alone (C34). What was read from text is a [`ParsedContext`], which has the same parts but
+//! only a [`ClaimedVersion`], so that no text can pass for a rendering:
+//!
+//! ```compile_fail
+//! # use std::sync::Arc;
+//! # use contexture_core::context::{Context, Frozen};
+//! # fn reuse(frozen: &mut Frozen, text: &str) -> contexture_core::Result<()> {
+//! let parsed = Context::parse(text)?;
+//! frozen.freeze(Arc::new(parsed)).unwrap(); // expected a Context, found a ParsedContext
+//! # Ok(()) }
+//! ```
+//!
+//! Deliberately absent: rendering, which the [`window`](crate::window) does.
+
+mod anchors;
+mod app;
+mod frozen;
+mod history;
+mod page_action;
+mod parse;
+mod version;
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+pub use anchors::{Anchor, AnchorConflict, AnchorKey, AnchorKind, Anchors};
+pub use app::{App, Apps, MountedPanels, Panel};
+pub use frozen::{Frozen, Inputs, Mismatch, Reuse};
+pub use history::{History, Round};
+pub use page_action::{FIND, PageAction, find_anchor, reference_key};
+pub use version::{ClaimedVersion, ContextVersion};
+
+use crate::{Error, Level, Timestamp};
+
+/// What is put before a model.
+///
+/// The type of its version says where it comes from: the engine, or some text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Context<V = ContextVersion> {
+    header: Header<V>,
+    state: State,
+    content: String,
+    anchors: Anchors,
+    history: Option<History>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A Context read from text: valid, but nobody vouches for it, so it is never reused (C34).
+pub type ParsedContext = Context<ClaimedVersion>;
+
+impl<V> Context<V> {
+    /// Puts the parts together. Anchors that were refused are told among the diagnostics (D-27).
+    pub(crate) fn new(
+        header: Header<V>,
+        state: State,
+        content: String,
+        anchors: Anchors,
+        history: Option<History>,
+        mut diagnostics: Vec<Diagnostic>,
+    ) -> Self {
+        diagnostics.extend(anchors.warnings().iter().map(Diagnostic::from));
+        Self { header, state, content, anchors, history, diagnostics }
+    }
+
+    /// Returns who and which state it shows.
+    pub fn header(&self) -> &Header<V> {
+        &self.header
+    }
+
+    /// Returns level, focus and custom state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Returns the Markdown.
+    pub fn content(&self) -> &str {
+        &self.content
+    }
+
+    /// Returns what can be pressed or pointed at.
+    pub fn anchors(&self) -> &Anchors {
+        &self.anchors
+    }
+
+    /// Returns the latest rounds, where it carries any.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
+    }
+
+    /// Returns what went wrong while it was made; mostly nothing.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+}
+
+impl<V: Serialize> Context<V> {
+    /// Returns it as JSON: equal Contexts give equal bytes.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("it holds only text, numbers and maps keyed by text")
+    }
+}
+
+impl Context {
+    /// Reads a Context from JSON and checks what every Context must have (D-17).
+    ///
+    /// Fields it does not know are passed over, for later versions may add some (D-32). A field or
+    /// key that appears twice is an error. Custom values that are not text are kept as their JSON.
+    pub fn parse(text: &str) -> Result<ParsedContext, Error> {
+        parse::parse(text)
+    }
+
+    /// Makes the Context that tells of a failure (D-25). It has all that every Context must have
+    /// (D-23), whatever is known of application and session.
+    pub fn error(
+        app_id: &str,
+        session_id: &str,
+        version: ContextVersion,
+        timestamp: Timestamp,
+        diagnostics: Vec<Diagnostic>,
+    ) -> Self {
+        let known = |text: &str| if is_blank(text) { "unknown" } else { text }.to_owned();
+        let header =
+            Header { app_id: known(app_id), session_id: known(session_id), version, timestamp };
+        let state = State { current_lod: Level::Full, focus_id: None, custom: None };
+        let content = failure_text(&diagnostics);
+        Self::new(header, state, content, Anchors::default(), None, diagnostics)
+    }
+}
+
+/// Who and which state a Context shows. Application and session are never empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header<V = ContextVersion> {
+    app_id: String,
+    session_id: String,
+    version: V,
+    timestamp: Timestamp,
+}
+
+impl<V> Header<V> {
+    /// Makes a header; an empty application or session is refused.
+    pub(crate) fn new(
+        app_id: impl Into<String>,
+        session_id: impl Into<String>,
+        version: V,
+        timestamp: Timestamp,
+    ) -> Result<Self, Error> {
+        let (app_id, session_id) = (app_id.into(), session_id.into());
+        for (what, text) in [("appId", &app_id), ("sessionId", &session_id)] {
+            if is_blank(text) {
+                return Err(Error::InvalidText {
+                    what,
+                    text: crate::index::shorten(text),
+                    reason: "it is empty",
+                });
+            }
+        }
+        Ok(Self { app_id, session_id, version, timestamp })
+    }
+
+    /// Returns the application, the same for the whole session (C36).
+    pub fn app_id(&self) -> &str {
+        &self.app_id
+    }
+
+    /// Returns the session.
+    pub fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
+    /// Returns the version of what was rendered.
+    pub fn version(&self) -> &V {
+        &self.version
+    }
+
+    /// Returns the time of the state that was rendered, not of the rendering (C35).
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+}
+
+/// Level, focus and custom state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    /// The level asked for.
+    #[serde(serialize_with = "write_lod")]
+    pub current_lod: Level,
+    /// What the view is focused on.
+    pub focus_id: Option<String>,
+    /// The session's custom state, and that of applications.
+    pub custom: Option<BTreeMap<String, String>>,
+}
+
+fn write_lod<S: Serializer>(level: &Level, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(lod_name(*level))
+}
+
+/// Returns a level as the seed spells it; everywhere else it is lower case.
+fn lod_name(level: Level) -> &'static str {
+    match level {
+        Level::Gist => "Gist",
+        Level::Summary => "Summary",
+        Level::Full => "Full",
+    }
+}
+
+/// One thing that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// What kind, for programs: `invalid`, `anchor-conflict` …
+    pub code: String,
+    /// What happened, for readers.
+    pub message: String,
+}
+
+impl From<&Error> for Diagnostic {
+    fn from(error: &Error) -> Self {
+        Self { code: error.kind().to_string(), message: error.to_string() }
+    }
+}
+
+impl From<&AnchorConflict> for Diagnostic {
+    fn from(conflict: &AnchorConflict) -> Self {
+        Self { code: "anchor-conflict".to_owned(), message: conflict.to_string() }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn failure_text(diagnostics: &[Diagnostic]) -> String {
+    let line = |told: &Diagnostic| {
+        format!("- **{}**: {}\n", literal_line(&told.code), literal_line(&told.message))
+    };
+    let lines: String = diagnostics.iter().map(line).collect();
+    format!("# Error\n\nThis context could not be rendered.\n\n{lines}").trim_end().to_owned()
+        + "\n"
+}
+
+/// Writes outside text as one line of Markdown that says only itself: messages quote what was given.
+fn literal_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '[' | ']' | '`' | '*' | '_' | '<' | '>' | '#' => line.extend(['\\', c]),
+            c if c.is_control() => line.push(' '),
+            c => line.push(c),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The loop, for hosts that own theirs: append what was said, ask for the next request, report
+//! what the provider charged.
+//!
+//! ```text
+//!  append(messages) ──► request() ──► (your call to the model) ──► report(usage)
+//!        ▲                                                              │
+//!        └──────────────────── the answer ◄─────────────────────────────┘
+//! ```
+//!
+//! Every request is valid for its provider and fits its budget. A fold that is due is taken when it
+//! costs least: when the window is over, or earlier where the provider's cache has gone cold anyway.
+//! What the provider reports corrects the counting from then on.
+
+use crate::{
+    AgentContext, Error, FoldReport, Message, PageIndex, Result, Role, Timestamp, Tokens, Usage,
+    window::{
+        calibration::Calibration,
+        request::{Sent, WindowOptions},
+    },
+};
+
+/// How long a provider keeps a cached prefix that nobody asks for.
+const CACHE_LIFE_MILLIS: i64 = 5 * 60 * 1_000;
+
+/// How full a window may be, in thousandths, before a cold cache is reason enough to fold it.
+const FULL_WHEN_COLD: u64 = 800;
+
+/// How many of the latest requests correct the counting.
+const REPORTS: usize = 32;
+
+/// An agent's conversation with a model.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    agent: AgentContext,
+    options: WindowOptions,
+}
+
+/// A request to be sent to a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The fragment of the request's body that the window is: add the model, the tools and so on.
+    pub body: String,
+    /// Its number in the ledger: what usage is reported under.
+    pub number: u64,
+    /// What it is expected to take, as the model counts.
+    pub tokens: Tokens,
+    /// What of it the provider is expected to have cached.
+    pub cached: Tokens,
+    /// What the fold that was taken for it saved and cost.
+    pub fold: Option<FoldReport>,
+    /// What came in broken and was made valid, in words.
+    pub repaired: Vec<String>,
+}
+
+impl Conversation {
+    /// Begins or continues an agent's conversation. The options hold format, budget and model.
+    pub fn new(agent: AgentContext, options: WindowOptions) -> Self {
+        Self { agent, options }
+    }
+
+    /// Returns the agent.
+    pub fn agent(&self) -> &AgentContext {
+        &self.agent
+    }
+
+    /// Writes what was said: user messages begin turns, what follows continues them.
+    pub async fn append(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
+        let mut pages = Vec::new();
+        let begins = messages.iter().position(|message| message.role == Role::User);
+        let mut rest = messages;
+        let turns = begins.map(|begins| rest.split_off(begins)).unwrap_or_default();
+        if !rest.is_empty() {
+            // What comes before any user message continues the latest turn, where there is one.
+            match self.agent.extend_turn(rest.clone()).await {
+                Ok(extended) => pages.extend(extended),
+                Err(error) if error.kind() == crate::ErrorKind::NotFound => {
+                    pages.extend(self.agent.add_turn(rest).await?);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if !turns.is_empty() {
+            pages.extend(self.agent.add_turn(turns).await?);
+        }
+        Ok(pages)
+    }
+
+    /// Returns the next request: the fold that is due is taken, and the window recorded as sent.
+    pub async fn request(&self) -> Result<Request> {
+        let calibration = self.calibration().await?;
+        let mut options = self.options.clone();
+        // Where parts are cut must not move with the correction: earlier messages would change.
+        options.part_limit = options.part_limit.or(options.budget.map(|it| Tokens(it.0 / 4)));
+        options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
+        let early = self.fold_if_cold(&options).await?;
+        let Sent { window, record } = self.agent.send(&options).await?;
+        let due = match record.fold {
+            Some(revision) => {
+                let entries = self.agent.history(Some(revision.next()), 1).await?;
+                entries.items.first().and_then(|entry| entry.fold)
+            }
+            None => None,
+        };
+        Ok(Request {
+            body: window.body,
+            number: record.number,
+            tokens: corrected(calibration.as_ref(), record.tokens),
+            cached: corrected(calibration.as_ref(), record.cached),
+            fold: due.or(early),
+            repaired: window.repaired,
+        })
+    }
+
+    /// Reports what the provider charged for a request.
+    pub async fn report(&self, request: &Request, usage: &Usage) -> Result<()> {
+        self.agent.report_usage(self.options.format, request.number, usage).await
+    }
+
+    /// Returns how the model's own counts differ from ours, from what its provider reported; none
+    /// when no model is named.
+    pub async fn calibration(&self) -> Result<Option<Calibration>> {
+        let Some(model) = self.options.model.as_deref() else { return Ok(None) };
+        let mut calibration = Calibration::prior(model);
+        let mut records = self.agent.ledger(self.options.format, REPORTS).await?;
+        records.reverse();
+        for record in records {
+            let same = record.model.as_deref() == Some(model);
+            if let (true, Some(usage)) = (same, &record.usage) {
+                calibration.observe(record.tokens, Tokens(usage.input));
+            }
+        }
+        Ok(Some(calibration))
+    }
+
+    /// Folds early where the provider's cache has gone cold: all is read anew in any case.
+    async fn fold_if_cold(&self, options: &WindowOptions) -> Result<Option<FoldReport>> {
+        let Some(budget) = options.budget else { return Ok(None) };
+        let newest = self.agent.ledger(options.format, 1).await?;
+        let cold = newest.first().is_some_and(|sent| is_cold(sent.at, self.agent.now()));
+        if !cold {
+            return Ok(None);
+        }
+        let mut early = options.clone();
+        early.budget = Some(Tokens(budget.0 * FULL_WHEN_COLD / 1_000));
+        match self.agent.fold(&early).await {
+            Ok(fold) => Ok(fold.map(|fold| fold.report)),
+            // What does not fit the lower mark may well fit the budget.
+            Err(Error::WindowTooLarge { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns how many counted tokens fit under a model's budget.
+fn fit(calibration: Option<&Calibration>, budget: Tokens) -> Tokens {
+    calibration.map_or(budget, |calibration| calibration.budget(budget))
+}
+
+/// Returns counted tokens as the model counts them.
+fn corrected(calibration: Option<&Calibration>, counted: Tokens) -> Tokens {
+    calibration.map_or(counted, |calibration| calibration.estimate(counted).tokens)
+}
+
+fn is_cold(sent: Timestamp, now: Timestamp) -> bool {
+    now.as_millis() - sent.as_millis() > CACHE_LIFE_MILLIS
+}

@@ -1,0 +1,64 @@
+//! Runs: neighbouring pages of one directory that stand in a window as one line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{PageIndex, Place};
+
+/// A run of a directory's pages, by their places, which only grow and are never used again.
+///
+/// It holds no text: its line is made from the pages it cites when it is rendered, so what is
+/// purged from a page is gone from every line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The first place it covers.
+    pub first: Place,
+    /// The last place it covers.
+    pub last: Place,
+    /// The first page in it when it was folded.
+    pub from: PageIndex,
+    /// The last page in it when it was folded.
+    pub to: PageIndex,
+    /// How many pages it stood for when it was folded.
+    pub pages: u64,
+    /// What stands in their place.
+    pub form: RunForm,
+    /// Whose most telling words the line gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<Cited>,
+    /// Pages within it that stand by themselves again, directly behind the line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<PageIndex>,
+}
+
+/// What stands in place of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunForm {
+    /// One line: which pages, and what is most telling in them.
+    Line,
+    /// One short line: which pages.
+    Gist,
+    /// Nothing; the directory still lists the pages.
+    Out,
+}
+
+/// Words of a page that a run's line gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cited {
+    /// The page.
+    pub page: PageIndex,
+    /// Which of its most telling words, by rank.
+    pub words: Vec<u16>,
+}
+
+impl Run {
+    /// Tells whether a place lies in it.
+    pub fn covers(&self, place: Place) -> bool {
+        self.first <= place && place <= self.last
+    }
+
+    /// Tells whether it stands for a page, which is not so for those that stand by themselves again.
+    pub fn stands_for(&self, page: &PageIndex, place: Place) -> bool {
+        self.covers(place) && !self.apart.contains(page)
+    }
+}

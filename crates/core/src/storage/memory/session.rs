@@ -1,0 +1,219 @@
+//! One session in memory: what it holds, and how a commit is checked and written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ledgers::Ledgers;
+use crate::{
+    Actor, Assigned, Basis, Change, ChunkKey, ContentHash, CustomKey, HistoryEntry, LevelChunk,
+    Mark, Page, PageIndex, Place, Revision, Segment, SegmentId, SessionId, ViewId,
+    storage::{NewSession, SessionInfo, StorageError, StorageResult},
+};
+
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) info: SessionInfo,
+    pub(super) segments: BTreeMap<SegmentId, Segment>,
+    pub(super) pages: BTreeMap<PageIndex, Page>,
+    /// Every page with a parent, by parent and place.
+    pub(super) children: BTreeSet<(PageIndex, Place, PageIndex)>,
+    pub(super) levels: BTreeMap<ChunkKey, LevelChunk>,
+    pub(super) focus: BTreeMap<ViewId, PageIndex>,
+    pub(super) custom: BTreeMap<CustomKey, String>,
+    pub(super) history: BTreeMap<Revision, HistoryEntry>,
+    /// The edits that last changed each view.
+    pub(super) views: BTreeMap<ViewId, Revision>,
+    pub(super) ledgers: Ledgers,
+}
+
+impl Session {
+    pub(super) fn new(id: &SessionId, new: NewSession) -> Self {
+        let info = SessionInfo {
+            id: id.clone(),
+            app: new.app,
+            revision: Revision(0),
+            next_place: Place(1),
+            created_at: new.at,
+            updated_at: new.at,
+            mark: new.mark.unwrap_or_else(|| Mark::of_session(id, new.at)),
+        };
+        Self {
+            info,
+            segments: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            children: BTreeSet::new(),
+            levels: BTreeMap::new(),
+            focus: BTreeMap::new(),
+            custom: BTreeMap::new(),
+            history: BTreeMap::new(),
+            views: BTreeMap::new(),
+            ledgers: Ledgers::default(),
+        }
+    }
+
+    pub(super) fn under(&self, parent: &PageIndex) -> impl DoubleEndedIterator<Item = &Page> {
+        let nowhere: PageIndex = PageIndex::new(parent.segment().clone(), 0);
+        let from = (parent.clone(), Place(0), nowhere.clone());
+        let to = (parent.clone(), Place(u64::MAX), nowhere);
+        self.children.range(from..to).filter_map(|(_, _, index)| self.pages.get(index))
+    }
+
+    /// Returns the listed pages that belong to turns of an author.
+    pub(super) fn turn_pages(
+        &self,
+        segment: &SegmentId,
+        author: &Actor,
+    ) -> impl Iterator<Item = &Page> {
+        self.pages.values().filter(move |page| {
+            page.turn.is_some()
+                && page.standing.is_listed()
+                && page.index.segment() == segment
+                && page.author == *author
+        })
+    }
+
+    pub(super) fn check(&self, change: &Change) -> StorageResult<()> {
+        let basis: &Basis = &change.basis;
+        let moved = |subject: String| Err(StorageError::Conflict { subject });
+        for (index, version) in &basis.pages {
+            if self.pages.get(index).map(|page| page.version) != *version {
+                return moved(format!("page {index}"));
+            }
+        }
+        for (index, parent) in &basis.standing {
+            let stands = |page: &Page| page.standing.is_listed() && page.parent == *parent;
+            if !self.pages.get(index).is_some_and(stands) {
+                return moved(format!("where page {index} stands"));
+            }
+        }
+        for (id, version) in &basis.segments {
+            if self.segments.get(id).map(|segment| segment.version) != *version {
+                return moved(format!("segment {id}"));
+            }
+        }
+        for (parent, last) in &basis.lists {
+            if self.under(parent).next_back().map(|page| page.place) != *last {
+                return moved(format!("the list of pages in {parent}"));
+            }
+        }
+        for (view, page, entry) in &basis.levels {
+            let chunk = self.levels.get(&ChunkKey::of(view, page));
+            if chunk.map(|chunk| chunk.entry(page.number())).unwrap_or_default() != *entry {
+                return moved(format!("the level of {page} in view {view}"));
+            }
+        }
+        for (view, focus) in &basis.focus {
+            if self.focus.get(view) != focus.as_ref() {
+                return moved(format!("the focus of view {view}"));
+            }
+        }
+        for (key, value) in &basis.custom {
+            if self.custom.get(key) != value.as_ref() {
+                return moved(format!("custom state '{key}'"));
+            }
+        }
+        for mark in &change.marks {
+            if self.history.get(&mark.revision).and_then(|entry| entry.undone_by) != mark.before {
+                return moved(format!("revision {}", mark.revision));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn assign(&mut self, change: &Change) -> Assigned {
+        let revision = self.info.revision.next();
+        self.info.revision = revision;
+        self.info.updated_at = change.at;
+        let place = self.info.next_place;
+        self.info.next_place = Place(place.0 + change.places.count);
+        self.write_segments(change, revision);
+        let mut numbers = Vec::with_capacity(change.numbers.len());
+        for claim in &change.numbers {
+            let segment = self.segments.get_mut(&claim.segment);
+            let segment = segment.expect("a claim names a segment that was read or is being added");
+            numbers.push(segment.next_number);
+            segment.next_number += claim.count;
+        }
+        for id in change.touched_segments() {
+            if let Some(segment) = self.segments.get_mut(id) {
+                segment.touched = revision;
+            }
+        }
+        for view in change.touched_views() {
+            self.views.insert(view.clone(), revision);
+        }
+        Assigned { revision, numbers, place }
+    }
+
+    /// Segments come first: claims may be on one that this very change adds.
+    pub(super) fn write_segments(&mut self, change: &Change, revision: Revision) {
+        for delta in &change.segments {
+            let mut after = Segment { revision, ..delta.after.clone() };
+            if let Some(stored) = self.segments.get(&after.id) {
+                after.next_number = stored.next_number;
+                after.touched = stored.touched;
+            }
+            self.segments.insert(after.id.clone(), after);
+        }
+        for (id, floor) in &change.floors {
+            if let Some(segment) = self.segments.get_mut(id) {
+                segment.next_number = segment.next_number.max(*floor);
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, change: &Change) {
+        for delta in &change.pages {
+            self.put_page(&delta.index, delta.after.clone());
+        }
+        for delta in &change.levels {
+            let key = ChunkKey::of(&delta.view, &delta.page);
+            let chunk = self.levels.entry(key.clone()).or_default();
+            chunk.set(delta.page.number(), delta.after.clone());
+            if chunk.is_empty() {
+                self.levels.remove(&key);
+            }
+        }
+        for delta in &change.focus {
+            match &delta.after {
+                Some(page) => self.focus.insert(delta.view.clone(), page.clone()),
+                None => self.focus.remove(&delta.view),
+            };
+        }
+        for delta in &change.custom {
+            match &delta.after {
+                Some(value) => self.custom.insert(delta.key.clone(), value.clone()),
+                None => self.custom.remove(&delta.key),
+            };
+        }
+    }
+
+    pub(super) fn put_page(&mut self, index: &PageIndex, after: Option<Page>) {
+        let link = |page: &Page| {
+            page.parent.clone().map(|parent| (parent, page.place, page.index.clone()))
+        };
+        if let Some(old) = self.pages.remove(index).as_ref().and_then(link) {
+            self.children.remove(&old);
+        }
+        if let Some(page) = after {
+            self.children.extend(link(&page));
+            self.pages.insert(index.clone(), page);
+        }
+    }
+
+    /// Follows each purged page through history and scrubs it; returns the content references freed.
+    pub(super) fn scrub(&mut self, change: &Change) -> Vec<ContentHash> {
+        self.ledgers.scrub();
+        let mut freed = Vec::new();
+        for delta in &change.pages {
+            let mut next = delta.previous;
+            while let Some(revision) = next {
+                let Some(entry) = self.history.get_mut(&revision) else { break };
+                let mut pages = entry.inverse.pages.iter_mut();
+                let Some(before) = pages.find(|before| before.index == delta.index) else { break };
+                next = before.previous;
+                freed.extend(before.scrub());
+            }
+        }
+        freed
+    }
+}

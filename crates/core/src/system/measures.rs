@@ -1,0 +1,230 @@
+//! Derived data that stays in memory: token counts, telling words and rendered pieces.
+//!
+//! All of it is named by what it was made from and cannot be stale. Counts are also kept by the
+//! storage, so that a fresh process needs no tokenizer for what was counted before.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{ContextSystem, resident::Bounded};
+use crate::{
+    ContentHash, Message, Result, Tokens,
+    storage::{CountKey, StorageError},
+    window::{
+        count::TokenCounter,
+        line::Style,
+        piece::PieceKey,
+        provider::RenderedPiece,
+        source::{Body, Family, line_key, shown},
+        telling::{self, Word},
+    },
+};
+
+/// How many counts are gathered before the storage gets them: one by one they would cost a
+/// transaction each, and a few that are lost are soon made again.
+const OWED: usize = 32;
+
+/// What is kept in memory of each kind.
+const COUNTS: usize = 16 << 20;
+const WORD_BYTES: usize = 16 << 20;
+const RENDERED_BYTES: usize = 64 << 20;
+
+/// Derived data in memory.
+#[derive(Debug)]
+pub(super) struct Measures {
+    counts: Mutex<Bounded<CountKey, Tokens>>,
+    words: Mutex<Bounded<ContentHash, Arc<[Word]>>>,
+    rendered: Mutex<Bounded<PieceKey, Arc<RenderedPiece>>>,
+    texts: Mutex<Bounded<PieceKey, Arc<str>>>,
+    /// Counts the storage does not have yet.
+    owed: Mutex<Vec<(CountKey, Tokens)>>,
+}
+
+impl Default for Measures {
+    fn default() -> Self {
+        Self {
+            counts: Mutex::new(Bounded::new(COUNTS)),
+            words: Mutex::new(Bounded::new(WORD_BYTES)),
+            rendered: Mutex::new(Bounded::new(RENDERED_BYTES)),
+            texts: Mutex::new(Bounded::new(RENDERED_BYTES)),
+            owed: Mutex::default(),
+        }
+    }
+}
+
+fn lock<K: Hash + Eq, V>(cache: &Mutex<Bounded<K, V>>) -> MutexGuard<'_, Bounded<K, V>> {
+    // Copies of what can be made again cannot be left half changed.
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Measures {
+    /// Drops everything: what a purge took must not stay in words or rendered pieces.
+    pub(super) fn clear(&self) {
+        lock(&self.words).clear();
+        lock(&self.rendered).clear();
+        lock(&self.texts).clear();
+    }
+
+    fn keep(&self, counts: impl Iterator<Item = (CountKey, Tokens)>) {
+        let mut cache = lock(&self.counts);
+        counts.for_each(|(key, tokens)| cache.put(key, tokens, 64));
+    }
+
+    /// Gathers counts for the storage; returns how many there are now.
+    fn owe(&self, made: HashMap<CountKey, Tokens>) -> usize {
+        let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        owed.extend(made);
+        owed.len()
+    }
+
+    fn take_owed(&self) -> Vec<(CountKey, Tokens)> {
+        std::mem::take(&mut *self.owed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn rendered(&self, keys: &[PieceKey]) -> Vec<Option<Arc<RenderedPiece>>> {
+        let mut cache = lock(&self.rendered);
+        keys.iter().map(|key| cache.get(key).cloned()).collect()
+    }
+
+    pub(super) fn keep_rendered(&self, key: PieceKey, piece: &Arc<RenderedPiece>) {
+        lock(&self.rendered).put(key, piece.clone(), piece.bytes() + 64);
+    }
+
+    pub(super) fn texts(&self, keys: &[PieceKey]) -> Vec<Option<Arc<str>>> {
+        let mut cache = lock(&self.texts);
+        keys.iter().map(|key| cache.get(key).cloned()).collect()
+    }
+
+    pub(super) fn keep_text(&self, key: PieceKey, text: &Arc<str>) {
+        lock(&self.texts).put(key, text.clone(), text.len() + 64);
+    }
+}
+
+/// What is to be counted.
+#[derive(Debug, Clone)]
+pub(crate) enum Countable {
+    /// A page's messages as they are shown.
+    Body(Body),
+    /// A line of the engine.
+    Line(Arc<str>),
+}
+
+/// How things are counted and shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale<'a> {
+    pub(crate) family: Family,
+    pub(crate) counter: &'a dyn TokenCounter,
+    pub(crate) style: Style<'a>,
+}
+
+impl Countable {
+    fn key(&self, scale: &Scale<'_>) -> CountKey {
+        match self {
+            Countable::Body(body) => {
+                let filter = scale.style.filter.name();
+                body.count_key(scale.family, scale.counter.name(), filter)
+            }
+            Countable::Line(line) => line_key(scale.counter.name(), line),
+        }
+    }
+}
+
+impl ContextSystem {
+    /// Counts things in order; nothing is counted twice, also across processes.
+    pub(crate) async fn count(&self, scale: &Scale<'_>, things: &[Countable]) -> Result<Vec<u64>> {
+        let keys: Vec<CountKey> = things.iter().map(|thing| thing.key(scale)).collect();
+        let mut counts: Vec<Option<Tokens>> = {
+            let mut cache = lock(&self.inner.measures.counts);
+            keys.iter().map(|key| cache.get(key).copied()).collect()
+        };
+        let missing: Vec<usize> = (0..keys.len()).filter(|&at| counts[at].is_none()).collect();
+        if !missing.is_empty() {
+            self.count_missing(scale, things, &keys, &missing, &mut counts).await?;
+        }
+        Ok(counts.into_iter().map(|count| count.map_or(0, |tokens| tokens.0)).collect())
+    }
+
+    async fn count_missing(
+        &self,
+        scale: &Scale<'_>,
+        things: &[Countable],
+        keys: &[CountKey],
+        missing: &[usize],
+        counts: &mut [Option<Tokens>],
+    ) -> Result<()> {
+        let wanted: Vec<CountKey> = missing.iter().map(|&at| keys[at]).collect();
+        let stored = self.inner.storage.counts(&wanted).await?;
+        let mut made: HashMap<CountKey, Tokens> = HashMap::new();
+        for (&at, stored) in missing.iter().zip(stored) {
+            let known = stored.or_else(|| made.get(&keys[at]).copied());
+            let tokens = match (known, &things[at]) {
+                (Some(tokens), _) => tokens,
+                (None, Countable::Line(line)) => scale.counter.count(line),
+                (None, Countable::Body(body)) => {
+                    let messages = self.shown(body, scale).await?;
+                    Tokens(body.count(scale.family, scale.counter, &messages))
+                }
+            };
+            if stored.is_none() {
+                made.insert(keys[at], tokens);
+            }
+            counts[at] = Some(tokens);
+        }
+        self.inner.measures.keep(missing.iter().filter_map(|&at| Some((keys[at], counts[at]?))));
+        if self.inner.measures.owe(made) >= OWED {
+            self.keep_counts().await?;
+        }
+        Ok(())
+    }
+
+    /// Hands the storage the counts that it does not have yet.
+    pub(crate) async fn keep_counts(&self) -> Result<()> {
+        let owed = self.inner.measures.take_owed();
+        if owed.is_empty() {
+            return Ok(());
+        }
+        match self.inner.storage.keep_counts(&owed).await {
+            // Counts can be made again: where they cannot be kept, that is no reason to fail.
+            Ok(()) | Err(StorageError::ReadOnly { .. } | StorageError::Unavailable { .. }) => {
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns a page's messages as a window shows them.
+    pub(crate) async fn shown(&self, body: &Body, scale: &Scale<'_>) -> Result<Vec<Message>> {
+        let messages = self.messages(body.content).await?;
+        Ok(shown(messages, body.limit, scale.counter, scale.style))
+    }
+
+    async fn messages(&self, hash: ContentHash) -> Result<Vec<Message>> {
+        let content = self.content(hash).await?;
+        content.messages().map_err(|reason| {
+            StorageError::Corrupt { what: format!("content {hash}"), reason }.into()
+        })
+    }
+
+    /// Returns the most telling words of contents, in the order asked for.
+    pub(crate) async fn words(&self, hashes: &[ContentHash]) -> Result<Vec<Arc<[Word]>>> {
+        let known: Vec<Option<Arc<[Word]>>> = {
+            let mut cache = lock(&self.inner.measures.words);
+            hashes.iter().map(|hash| cache.get(hash).cloned()).collect()
+        };
+        let mut words = Vec::with_capacity(hashes.len());
+        for (hash, known) in hashes.iter().zip(known) {
+            if let Some(known) = known {
+                words.push(known);
+                continue;
+            }
+            let made: Arc<[Word]> = telling::words(&self.messages(*hash).await?).into();
+            let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
+            lock(&self.inner.measures.words).put(*hash, made.clone(), size);
+            words.push(made);
+        }
+        Ok(words)
+    }
+}

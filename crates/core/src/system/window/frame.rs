@@ -1,0 +1,265 @@
+//! What a Markdown window says beside its pages: anchors, the live end, and the Context around it.
+
+use std::collections::BTreeMap;
+
+use super::prepare::Prepared;
+use crate::{
+    Error, Format, Level, Operation, PageIndex, Result, Revision, RunForm, Tokens,
+    context::{
+        Anchor, Anchors, Context, Diagnostic, Header, History, MountedPanels, PageAction, Round,
+        State, find_anchor, reference_key,
+    },
+    permission,
+    storage::HistoryQuery,
+    system::Reader,
+    window::{
+        outline::{Outline, Shape},
+        piece::Mark,
+        plan::{Item, Plan},
+        request::WindowOptions,
+        source::{Family, line_weight, piece_overhead},
+    },
+};
+
+/// What a Context says beside its content.
+#[derive(Clone)]
+struct Around {
+    header: Header,
+    state: State,
+    anchors: Anchors,
+    history: History,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Around {
+    fn with(self, content: String) -> Context {
+        let Self { header, state, anchors, history, diagnostics } = self;
+        Context::new(header, state, content, anchors, Some(history), diagnostics)
+    }
+}
+
+/// Custom state under this prefix is the engine's own and does not show.
+pub(crate) const OWN_PREFIX: &str = "contexture.";
+
+/// What the live end of a window is made from.
+pub(super) struct Live<'a> {
+    pub(super) outline: &'a Outline,
+    pub(super) plan: &'a Plan,
+    pub(super) focus: Option<&'a PageIndex>,
+    pub(super) panels: &'a MountedPanels,
+    pub(super) mark: &'a Mark,
+}
+
+impl Reader<'_> {
+    /// Returns what can be pressed, and the live end of the window with what each part takes.
+    pub(super) fn live(
+        &self,
+        options: &WindowOptions,
+        live: &Live<'_>,
+    ) -> (Anchors, Vec<(String, Tokens)>) {
+        let family = options.family();
+        let (anchors, texts) = match family {
+            Family::Markdown => {
+                let anchors = self.anchors(options, live);
+                let texts = markdown_tail(live, &anchors);
+                (anchors, texts)
+            }
+            Family::Provider => (Anchors::default(), provider_tail(live)),
+        };
+        let weigh = |text: String| {
+            let counted = line_weight(family, options.counter.count(&text).0);
+            (text, Tokens(counted + piece_overhead(family)))
+        };
+        (anchors, texts.into_iter().map(weigh).collect())
+    }
+
+    /// Registers what the view may do with the pages that stand in the window.
+    fn anchors(&self, options: &WindowOptions, live: &Live<'_>) -> Anchors {
+        let mut anchors = Anchors::default();
+        for item in &live.plan.items {
+            self.register(options, item, live.outline, &mut anchors);
+        }
+        // What is focused is pointed at also where it is folded away.
+        if let Some(focus) = live.focus {
+            let _ = anchors.register(reference_key(focus), Anchor::reference());
+        }
+        let (key, find) = find_anchor();
+        // The first of two stands, and the Context tells of the other.
+        let _ = anchors.register(key, find);
+        anchors.append(live.panels.anchors.clone());
+        anchors
+    }
+
+    fn register(
+        &self,
+        options: &WindowOptions,
+        item: &Item,
+        outline: &Outline,
+        anchors: &mut Anchors,
+    ) {
+        let shape = match &item.block.shape {
+            Shape::Page(shape) => shape,
+            Shape::Run(run) if run.form == RunForm::Out => return,
+            Shape::Run(run) => {
+                // Its line marks the first page of it.
+                let _ = anchors.register(reference_key(&run.from), Anchor::reference());
+                return;
+            }
+        };
+        let page = &item.block.page;
+        let segment = &outline.sections[item.section].segment;
+        let _ = anchors.register(reference_key(&page.index), Anchor::reference());
+        let full = item.system || shape.level.min(options.level) == Level::Full;
+        let root = page.index.is_root();
+        let actions = [
+            (PageAction::Expand, Operation::ExpandDetails, !full),
+            (PageAction::Hide, Operation::HideDetails, full && !root),
+            (PageAction::Update, Operation::UpdatePage, !root),
+            (PageAction::Move, Operation::MovePage, !root),
+            (PageAction::Create, Operation::CreatePage, page.is_contents()),
+        ];
+        for (action, operation, fits) in actions {
+            let allowed = self.guard.is_none()
+                || permission::check_page(segment, &page.index, operation).is_ok();
+            if fits && allowed {
+                let anchor = match action {
+                    // A directory has no text of its own.
+                    PageAction::Update if page.is_contents() => renaming(&page.index),
+                    _ => action.anchor(&page.index),
+                };
+                let _ = anchors.register(action.key(&page.index), anchor);
+            }
+        }
+    }
+
+    /// Returns the Context around the content, with a hole where the content goes.
+    pub(super) async fn frame(
+        &self,
+        options: &WindowOptions,
+        prepared: &Prepared,
+    ) -> Result<String> {
+        let around = self.around(options, prepared).await?;
+        // The hole is named after all that stands around it, which nobody can have written into it.
+        let empty = around.clone().with(String::new()).to_json();
+        let hole = blake3::hash(empty.as_bytes()).to_hex().to_string();
+        let context = around.with(hole.clone()).to_json();
+        let (before, after) = context.split_once(&format!("\"{hole}\"")).ok_or_else(|| {
+            let reason = "the content has no place in it".to_owned();
+            Error::InvalidRendering { format: "context", reason }
+        })?;
+        Ok(format!("{}\n{before}{after}", before.len()))
+    }
+
+    /// Returns the whole Context as a value.
+    pub(super) async fn whole_context(
+        &self,
+        options: &WindowOptions,
+        prepared: &Prepared,
+    ) -> Result<Context> {
+        let around = self.around(options, prepared).await?;
+        let content = WindowOptions { format: Format::Markdown, ..options.clone() };
+        let content = self.render(&content, prepared, None).await?.body;
+        Ok(around.with(content))
+    }
+
+    /// Returns what a Context says beside its content.
+    async fn around(&self, options: &WindowOptions, prepared: &Prepared) -> Result<Around> {
+        let system = self.system;
+        let timestamp = self.time_of(prepared.version.major() + prepared.version.minor()).await?;
+        let header =
+            Header::new(system.app(), system.session().as_str(), prepared.version, timestamp)?;
+        let mut custom: BTreeMap<String, String> = BTreeMap::new();
+        for (key, value) in system.storage().custom(system.session()).await? {
+            if !key.as_str().starts_with(OWN_PREFIX) {
+                custom.insert(key.as_str().to_owned(), value);
+            }
+        }
+        custom.extend(prepared.panels.custom.clone());
+        let state = State {
+            current_lod: options.level,
+            focus_id: prepared.focus.as_ref().map(ToString::to_string),
+            custom: (!custom.is_empty()).then_some(custom),
+        };
+        Ok(Around {
+            header,
+            state,
+            anchors: prepared.anchors.clone(),
+            history: self.rounds().await?,
+            diagnostics: prepared.panels.diagnostics.clone(),
+        })
+    }
+
+    async fn rounds(&self) -> Result<History> {
+        let entries = self.history(None, History::SHOWN).await?;
+        let rounds = entries.items.into_iter().map(|entry| Round {
+            round: entry.revision.0,
+            action: entry.operation.to_string(),
+            result: entry.pages.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            timestamp: entry.at,
+        });
+        Ok(History::latest(rounds.collect(), History::SHOWN))
+    }
+
+    /// Returns when the state that is shown came about.
+    async fn time_of(&self, revision: u64) -> Result<crate::Timestamp> {
+        let system = self.system;
+        let before = Some(Revision(revision + 1));
+        let query = HistoryQuery { before, limit: 1, ..HistoryQuery::default() };
+        let entry = system.storage().history(system.session(), &query).await?.pop();
+        Ok(entry.map_or(system.created_at(), |entry| entry.at))
+    }
+}
+
+/// Returns the form that changes a directory's name and description.
+fn renaming(page: &PageIndex) -> Anchor {
+    let target = page.to_string();
+    Anchor::form(Some(&target), &["name", "description"]).expect("the names follow the grammar")
+}
+
+/// Returns the end of a Markdown window: what is live, and so stands behind everything else.
+fn markdown_tail(live: &Live<'_>, anchors: &Anchors) -> Vec<String> {
+    let focus = live.focus;
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(focus.map(|focus| format!("Focus: [ref:{focus}]")));
+    let mut forms: Vec<String> = anchors.text("find").into_iter().collect();
+    for action in [PageAction::Update, PageAction::Move, PageAction::Create] {
+        let key = focus.map(|focus| action.key(focus));
+        forms.extend(key.and_then(|key| anchors.text(key.as_str())));
+    }
+    for section in live.outline.sections.iter().filter(|section| !section.is_system()) {
+        let key = PageAction::Create.key(&section.segment.root());
+        if focus != Some(&section.segment.root()) {
+            forms.extend(anchors.text(key.as_str()));
+        }
+    }
+    lines.push(format!("Actions: {}", forms.join(" ")));
+    let mut texts = vec![format!("---\n{}", lines.join("\n"))];
+    if !live.panels.text.is_empty() {
+        texts.push(live.panels.text.trim_end().to_owned());
+    }
+    texts
+}
+
+/// Returns the end of a provider's window: the panels, each line with the mark.
+fn provider_tail(live: &Live<'_>) -> Vec<String> {
+    if live.panels.text.is_empty() {
+        return Vec::new();
+    }
+    let tag = live.mark.tag();
+    let lines = live.panels.text.lines().map(|line| format!("{tag} {line}"));
+    vec![lines.collect::<Vec<_>>().join("\n")]
+}
+
+/// Puts the content into the frame of a Context.
+pub(super) fn fill(frame: &str, content: &str) -> Result<String> {
+    let parts = frame.split_once('\n').and_then(|(length, rest)| {
+        let length: usize = length.parse().ok()?;
+        rest.split_at_checked(length)
+    });
+    let Some((before, after)) = parts else {
+        let reason = "the frame it was recorded with cannot be read".to_owned();
+        return Err(Error::InvalidRendering { format: "context", reason });
+    };
+    let content = serde_json::to_string(content).expect("a string is always JSON");
+    Ok(format!("{before}{content}{after}"))
+}

@@ -1,0 +1,297 @@
+//! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::frame::Live;
+use crate::{
+    ContentHash, Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Tokens,
+    ViewId,
+    context::{Anchors, ContextVersion, MountedPanels},
+    storage::{ChildQuery, Order, StandingFilter, ViewHead},
+    system::{
+        Reader,
+        measures::{Countable, Scale},
+    },
+    window::{
+        fold::{Ground, fold_due},
+        line::Style,
+        outline::{Outline, Shape},
+        piece::Mark,
+        plan::{Plan, Quotes, Writing, quoted_contents},
+        provider::ProviderFormat,
+        request::WindowOptions,
+        source::{Family, RENDERER},
+    },
+};
+
+/// The key of the custom state under which a session's budget stands.
+pub(crate) const BUDGET_KEY: &str = "budget";
+
+/// How many blocks a fold chooses words from, the latest: the first fold of a session that was
+/// imported whole must not read all of it.
+const QUOTED: usize = 4_096;
+
+/// How many pages of a run a fold still chooses words from, the latest.
+const REMEMBERED: usize = 128;
+
+/// What a message takes that only keeps turns in order: Gemini wants them to alternate.
+const FILLER: u64 = 8;
+
+/// What a window is rendered from.
+pub(super) struct Prepared {
+    pub(super) outline: Outline,
+    /// The blocks as the fold that is due leaves them.
+    pub(super) plan: Plan,
+    pub(super) fold: Option<FoldPlan>,
+    pub(super) budget: Option<Tokens>,
+    pub(super) revision: Revision,
+    pub(super) version: ContextVersion,
+    pub(super) mark: Mark,
+    pub(super) focus: Option<PageIndex>,
+    pub(super) panels: MountedPanels,
+    /// What can be pressed, in formats that show it.
+    pub(super) anchors: Anchors,
+    /// What is live and stands behind everything else, each with what it takes.
+    pub(super) tail: Vec<(String, Tokens)>,
+}
+
+impl Prepared {
+    pub(super) fn tail_tokens(&self) -> u64 {
+        self.tail.iter().map(|(_, tokens)| tokens.0).sum()
+    }
+}
+
+impl Reader<'_> {
+    pub(super) async fn prepare_once(
+        &self,
+        options: &WindowOptions,
+        revision: Revision,
+    ) -> Result<Prepared> {
+        let system = self.system;
+        let outline = self.outline().await?;
+        let heads = system.storage().views(system.session()).await?;
+        let mark = system.mark().clone();
+        let budget = match options.budget {
+            Some(budget) => Some(budget),
+            None => self.session_budget().await?,
+        };
+        let family = options.family();
+        let style = Style {
+            mark: (family == Family::Provider).then_some(&mark),
+            filter: options.filter.as_ref(),
+        };
+        // No single part may take the window for itself: beyond a quarter it is cut.
+        let limit = options.part_limit.or(budget.map(|budget| Tokens(budget.0 / 4)));
+        let guarded = self.guard.is_some();
+        let filler = match options.format {
+            Format::Provider(ProviderFormat::Gemini) => FILLER,
+            _ => 0,
+        };
+        let writing = Writing { family, style, level: options.level, limit, guarded, filler };
+        let counter = options.counter.as_ref();
+        let scale = Scale { family, counter, style };
+
+        let mut quotes = self.quotes(&outline, &writing).await?;
+        let mut plan = Plan::lay_out(&outline, &quotes, &writing);
+        self.weigh(&mut plan, &scale, filler).await?;
+        let panels = options
+            .apps
+            .render(options.level, &|text| crate::window::escape::escape(text).into_owned());
+        let focus = self.focus_of(&heads).await?;
+        let live = |plan: &Plan| {
+            let (focus, panels, mark) = (focus.as_ref(), &panels, &mark);
+            self.live(options, &Live { outline: &outline, plan, focus, panels, mark })
+        };
+        let (mut anchors, mut tail) = live(&plan);
+
+        let mut fold: Option<FoldPlan> = None;
+        let tail_tokens: u64 = tail.iter().map(|(_, tokens)| tokens.0).sum();
+        let room = budget
+            .map(|budget| budget.0.saturating_sub(options.reserved.0).saturating_sub(tail_tokens));
+        if is_over(&outline, &plan, room) {
+            self.quote_all(&outline, &mut quotes).await?;
+            let shares = options.shares;
+            let mut ground =
+                Ground { quotes: &quotes, writing, counter, shares, trimmed: HashMap::new() };
+            let beside = options.reserved.0 + tail_tokens;
+            let due = |ground: &Ground<'_>| {
+                let due = fold_due(ground, &outline, &plan, room);
+                due.map_err(|error| told_with(error, room, budget, beside))
+            };
+            while let Some(mut folded) = due(&ground)? {
+                self.weigh(&mut folded.plan, &scale, filler).await?;
+                // What a trimmed page takes is known only now: plan again with what was learnt.
+                let learnt = ground.learn(&folded.plan);
+                if learnt && is_over(&outline, &folded.plan, room) {
+                    continue;
+                }
+                plan = folded.plan;
+                fold = Some(folded.edit);
+                // A fold only takes anchors away, so this is never more than was kept free.
+                (anchors, tail) = live(&plan);
+                break;
+            }
+        }
+        let version = self.version(&heads);
+        Ok(Prepared {
+            outline,
+            plan,
+            fold,
+            budget,
+            revision,
+            version,
+            mark,
+            focus,
+            panels,
+            anchors,
+            tail,
+        })
+    }
+
+    async fn session_budget(&self) -> Result<Option<Tokens>> {
+        let custom = self.system.storage().custom(self.system.session()).await?;
+        let value = custom.into_iter().find(|(key, _)| key.as_str() == BUDGET_KEY);
+        Ok(value.and_then(|(_, value)| value.trim().parse().ok()).map(Tokens))
+    }
+
+    /// Loads what the lines of an outline quote.
+    async fn quotes(&self, outline: &Outline, writing: &Writing<'_>) -> Result<Quotes> {
+        let mut quotes = Quotes::default();
+        self.add_words(&mut quotes, quoted_contents(outline, writing)).await?;
+        let mut cited = Vec::new();
+        for (_, block) in outline.blocks() {
+            let Shape::Run(run) = &block.shape else { continue };
+            for cite in &run.cited {
+                let Some(page) = self.system.page(&cite.page).await? else { continue };
+                // What has left the tree is no longer spoken of.
+                if page.standing.is_listed() {
+                    cited.extend(page.detail().map(|detail| detail.content));
+                    quotes.pages.insert(cite.page.clone(), page);
+                }
+            }
+        }
+        self.add_words(&mut quotes, cited).await?;
+        Ok(quotes)
+    }
+
+    /// Loads the words of all pages in an outline: a fold may choose among them.
+    async fn quote_all(&self, outline: &Outline, quotes: &mut Quotes) -> Result<()> {
+        let mut hashes = Vec::new();
+        let pages = outline.blocks().count();
+        for (section, block) in outline.blocks().skip(pages.saturating_sub(QUOTED)) {
+            if section.is_system() || block.as_page().is_none() {
+                continue;
+            }
+            if let Some(detail) = block.page.detail() {
+                hashes.push(detail.content);
+                quotes.pages.insert(block.page.index.clone(), block.page.clone());
+            }
+        }
+        for (section, block) in outline.blocks() {
+            let Shape::Run(run) = &block.shape else { continue };
+            if section.is_system() {
+                continue;
+            }
+            let pages = self.latest_of(&block.page.index, run).await?;
+            for page in &pages {
+                hashes.extend(page.detail().map(|detail| detail.content));
+                quotes.pages.insert(page.index.clone(), page.clone());
+            }
+            quotes.in_runs.insert(run.from.clone(), pages);
+        }
+        self.add_words(quotes, hashes).await
+    }
+
+    /// Returns the latest pages that a run stands for.
+    async fn latest_of(&self, directory: &PageIndex, run: &Run) -> Result<Vec<Arc<Page>>> {
+        let query = ChildQuery {
+            parent: directory.clone(),
+            standing: StandingFilter::Listed,
+            order: Order::Backward,
+            after: Some(Place(run.last.0.saturating_add(1))),
+            limit: REMEMBERED,
+        };
+        let system = self.system;
+        let mut pages = system.storage().children(system.session(), &query).await?;
+        pages.retain(|page| run.stands_for(&page.index, page.place));
+        pages.reverse();
+        Ok(pages.into_iter().map(Arc::new).collect())
+    }
+
+    async fn add_words(&self, quotes: &mut Quotes, mut hashes: Vec<ContentHash>) -> Result<()> {
+        hashes.retain(|hash| !quotes.words.contains_key(hash));
+        let words = self.system.words(&hashes).await?;
+        quotes.words.extend(hashes.into_iter().zip(words));
+        Ok(())
+    }
+
+    /// Counts what the blocks of a plan take.
+    async fn weigh(&self, plan: &mut Plan, scale: &Scale<'_>, filler: u64) -> Result<()> {
+        let mut things = Vec::with_capacity(plan.items.len() * 2);
+        for item in &plan.items {
+            let (line, body) = item.parts();
+            things.extend(line.map(|line| Countable::Line(line.clone())));
+            things.extend(body.map(Countable::Body));
+        }
+        let mut counts = self.system.count(scale, &things).await?.into_iter();
+        for item in &mut plan.items {
+            let (line, body) = item.parts();
+            let (line, body) = (line.is_some(), body.is_some());
+            let line = if line { counts.next() } else { None };
+            let body = if body { counts.next() } else { None };
+            item.weigh(scale.family, filler, line, body);
+        }
+        Ok(())
+    }
+
+    /// Derives the version of what this view shows: major with content, minor with levels.
+    pub(super) fn version(&self, heads: &[ViewHead]) -> ContextVersion {
+        let segments = self.system.segments();
+        let mut major = Revision(1);
+        for segment in segments.all() {
+            let present = crate::Segment { removed: false, ..(**segment).clone() };
+            if self.guard.is_none_or(|view| view.mounts(&present)) {
+                let touched = self.system.touched(segment);
+                major = major.max(segment.revision).max(touched);
+            }
+        }
+        let touched = |view: &ViewId| {
+            heads.iter().find(|head| head.view == *view).map_or(Revision(0), |head| head.touched)
+        };
+        let levels = touched(&self.view).max(touched(&ViewId::SYSTEM));
+        ContextVersion::new(major.0, levels.0.saturating_sub(major.0), RENDERER)
+    }
+
+    async fn focus_of(&self, heads: &[ViewHead]) -> Result<Option<PageIndex>> {
+        let head = heads.iter().find(|head| head.view == self.view);
+        let Some(page) = head.and_then(|head| head.focus.clone()) else { return Ok(None) };
+        Ok(self.page(&page).await.is_ok().then_some(page))
+    }
+}
+
+/// Tells whether a plan takes more than it may, as a whole or in a segment.
+fn is_over(outline: &Outline, plan: &Plan, room: Option<u64>) -> bool {
+    if room.is_some_and(|room| plan.tokens() > room) {
+        return true;
+    }
+    outline.sections.iter().enumerate().any(|(at, section)| {
+        let capacity = section.segment.capacity.0;
+        let items = plan.items.iter().filter(|item| item.section == at);
+        capacity > 0
+            && !section.is_system()
+            && items.map(|item| item.tokens).sum::<u64>() > capacity
+    })
+}
+
+/// Says of a window that is too large what it takes and may take as a whole, with what stands
+/// beside its pages.
+fn told_with(error: Error, room: Option<u64>, budget: Option<Tokens>, beside: u64) -> Error {
+    match (error, budget) {
+        (Error::WindowTooLarge { tokens, budget: met, culprit }, Some(budget))
+            if Some(met) == room =>
+        {
+            Error::WindowTooLarge { tokens: tokens + beside, budget: budget.0, culprit }
+        }
+        (error, _) => error,
+    }
+}

@@ -1,0 +1,168 @@
+//! Pressing an anchor: the operation behind it, checked like any other (C37, C38, C40).
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result,
+    context::{Apps, FIND, PageAction},
+    system::{ContextSystem, ListQuery, Outcome, PageView, Reader},
+};
+
+/// How many pages pressing `find` gives.
+const FOUND: usize = 20;
+
+/// What came of pressing an anchor.
+#[derive(Debug, Clone)]
+pub enum Pressed {
+    /// An edit was made.
+    Edited(Outcome),
+    /// Pages were found.
+    Found(Vec<PageView>),
+    /// An application answered.
+    Answered(String),
+}
+
+/// What pressing an anchor asks for.
+pub(crate) enum Wish {
+    Edit(Edit),
+    Find(String),
+    App,
+}
+
+impl Reader<'_> {
+    /// Finds out what pressing an anchor asks for, or why it no longer can be pressed.
+    pub(crate) async fn wish(
+        &self,
+        key: &str,
+        params: &BTreeMap<String, String>,
+        apps: &Apps,
+    ) -> Result<Wish> {
+        if key == FIND {
+            let query = required(key, params, "query")?;
+            only(key, params, &["query"])?;
+            return Ok(Wish::Find(query));
+        }
+        if key.split_once('.').is_some_and(|(id, _)| apps.ids().any(|app| app == id)) {
+            return Ok(Wish::App);
+        }
+        let Some((action, page)) = PageAction::parse_key(key) else {
+            return Err(self.not_an_action(key).await);
+        };
+        let seen = match self.page(&page).await {
+            Ok(seen) => seen,
+            Err(Error::PageMoved { to, .. }) => {
+                let reason = format!("{page} has moved to {to}");
+                return Err(stale(key, reason, Some(action.key(&to).as_str())));
+            }
+            Err(Error::PageArchived { .. }) => {
+                return Err(stale(key, format!("{page} is in the archive"), None));
+            }
+            Err(error) => return Err(error),
+        };
+        only(key, params, action.params())?;
+        self.edit(key, action, &seen, params).map(Wish::Edit)
+    }
+
+    async fn not_an_action(&self, key: &str) -> Error {
+        let reference = match key.parse::<PageIndex>() {
+            Ok(page) => self.page(&page).await.is_ok(),
+            Err(_) => false,
+        };
+        if reference {
+            let reason = format!("anchor '{key}' is a reference and cannot be pressed");
+            let hint = "a reference says where something is; press a button or fill a form";
+            return Error::InvalidRequest { reason, hint };
+        }
+        Error::NothingFound {
+            what: format!("anchor '{}'", crate::index::shorten(key)),
+            hint: "`window` shows the anchors there are",
+        }
+    }
+
+    fn edit(
+        &self,
+        key: &str,
+        action: PageAction,
+        seen: &PageView,
+        params: &BTreeMap<String, String>,
+    ) -> Result<Edit> {
+        let page = seen.page.index.clone();
+        let full = seen.level == crate::WindowLevel::Full;
+        Ok(match action {
+            PageAction::Expand if full => {
+                let fresh = PageAction::Hide.key(&page);
+                return Err(stale(
+                    key,
+                    format!("{page} is expanded already"),
+                    Some(fresh.as_str()),
+                ));
+            }
+            PageAction::Hide if !full => {
+                let fresh = PageAction::Expand.key(&page);
+                return Err(stale(key, format!("{page} is hidden already"), Some(fresh.as_str())));
+            }
+            PageAction::Expand => Edit::ExpandDetails(page),
+            PageAction::Hide => Edit::HideDetails(page),
+            PageAction::Update => Edit::UpdatePage(PageUpdate {
+                name: params.get("name").map(|name| name.parse()).transpose()?,
+                description: params.get("description").map(|text| text.parse()).transpose()?,
+                detail: params.get("detail").cloned(),
+                ..PageUpdate::of(page)
+            }),
+            PageAction::Move => Edit::MovePage { page, to: required(key, params, "to")?.parse()? },
+            PageAction::Create => {
+                let name = required(key, params, "name")?.parse()?;
+                let detail = params.get("detail").cloned().unwrap_or_default();
+                let mut new = NewDetailPage::new(page, name, detail);
+                if let Some(description) = params.get("description") {
+                    new.description = description.parse()?;
+                }
+                Edit::CreateDetailPage(new)
+            }
+        })
+    }
+
+    /// Returns the pages pressing `find` gives.
+    pub(crate) async fn found(&self, query: String) -> Result<Vec<PageView>> {
+        let query = ListQuery { matching: Some(query), limit: FOUND, ..ListQuery::default() };
+        Ok(self.list(&query).await?.items)
+    }
+}
+
+impl ContextSystem {
+    /// Presses an anchor for the system side.
+    pub async fn press(
+        &self,
+        key: &str,
+        params: &BTreeMap<String, String>,
+        apps: &Apps,
+    ) -> Result<Pressed> {
+        let reader = self.reader();
+        Ok(match reader.wish(key, params, apps).await? {
+            Wish::Edit(edit) => Pressed::Edited(self.apply_internal(edit).await?),
+            Wish::Find(query) => Pressed::Found(reader.found(query).await?),
+            Wish::App => Pressed::Answered(apps.press(Level::Full, key, params)?),
+        })
+    }
+}
+
+fn stale(key: &str, reason: String, fresh: Option<&str>) -> Error {
+    Error::StaleAnchor { key: key.to_owned(), reason, fresh: fresh.map(str::to_owned) }
+}
+
+fn required(key: &str, params: &BTreeMap<String, String>, name: &str) -> Result<String> {
+    params.get(name).cloned().ok_or_else(|| Error::InvalidRequest {
+        reason: format!("anchor '{key}' needs the parameter '{name}'"),
+        hint: "give it as name=value",
+    })
+}
+
+fn only(key: &str, params: &BTreeMap<String, String>, known: &[&str]) -> Result<()> {
+    match params.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(other) => Err(Error::InvalidRequest {
+            reason: format!("anchor '{key}' has no parameter '{}'", crate::index::shorten(other)),
+            hint: "give only the parameters that stand in the form",
+        }),
+    }
+}

@@ -1,0 +1,296 @@
+//! Rendering a prepared window: pieces, then the format.
+
+use std::{ops::Range, sync::Arc};
+
+use super::prepare::Prepared;
+use crate::{
+    ContentHash, Error, Format, Result, SentPiece, SentSource, Tokens,
+    system::{ContextSystem, Reader, measures::Scale},
+    window::{
+        account::account,
+        line::Style,
+        piece::{Mark, Piece, PieceKey, Speech},
+        plan::{Face, Item},
+        provider::{self, Breakpoints, Parts, ProviderFormat, RenderedPiece, RenderedSystem},
+        request::{Window, WindowOptions},
+        source::{Body, Family, RENDERER, markdown},
+    },
+};
+
+/// A rendering: the body, and where its messages stand.
+pub(super) struct Rendering {
+    pub(super) body: String,
+    pub(super) messages: Vec<Range<usize>>,
+    pub(super) repaired: Vec<String>,
+}
+
+/// What of an earlier window stands in this one, for cache breakpoints.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Before {
+    /// How many pieces stand before the freeze line.
+    pub(super) frozen: u64,
+    /// The last message of the window before, if it still stands.
+    pub(super) tail: Option<u64>,
+}
+
+impl Reader<'_> {
+    pub(super) async fn render(
+        &self,
+        options: &WindowOptions,
+        prepared: &Prepared,
+        tail: Option<u64>,
+    ) -> Result<Window> {
+        let mut pieces = pieces(&prepared.plan.items, options.family());
+        let frozen = frozen(&prepared.plan.items, options.family());
+        pieces.extend(live_pieces(prepared));
+        let mut frame = None;
+        if options.format == Format::Context {
+            frame = Some(self.frame(options, prepared).await?);
+        }
+        let before = Before { frozen, tail };
+        let rendering = self
+            .system
+            .render_pieces(options, &prepared.mark, &pieces, before, frame.as_deref())
+            .await?;
+        Ok(Window {
+            format: options.format,
+            hash: ContentHash::of(rendering.body.as_bytes()),
+            body: rendering.body,
+            version: prepared.version,
+            revision: prepared.revision,
+            account: account(
+                options,
+                prepared.budget,
+                &prepared.outline,
+                &prepared.plan,
+                prepared.tail_tokens(),
+            ),
+            due: prepared.fold.as_ref().map(|fold| fold.report),
+            anchors: prepared.anchors.clone(),
+            repaired: rendering.repaired,
+            messages: rendering.messages,
+            pieces,
+            frozen,
+            frame,
+        })
+    }
+}
+
+/// Returns the pieces that are made anew for each window.
+fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
+    let root = prepared.outline.sections.first().map(|section| section.segment.root());
+    let page = root.unwrap_or_else(|| "sys-0".parse().expect("it follows the grammar"));
+    prepared.tail.iter().map(move |(text, tokens)| SentPiece {
+        page: page.clone(),
+        system: false,
+        tokens: *tokens,
+        source: SentSource::Engine(text.clone()),
+    })
+}
+
+/// Turns the items of a plan into pieces: lines that a fold left side by side become one.
+fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
+    let mut pieces: Vec<SentPiece> = Vec::new();
+    let mut open = false;
+    for item in items {
+        let Some(source) = item.source() else { continue };
+        let folded = family == Family::Provider && !item.system && item.block.is_folded();
+        if let (true, true, SentSource::Engine(line), Some(last)) =
+            (open, folded, &source, pieces.last_mut())
+            // Each piece is of one segment: a view that loses it must not see it again.
+            && last.page.segment() == item.block.index().segment()
+            && let SentSource::Engine(lines) = &mut last.source
+        {
+            lines.push('\n');
+            lines.push_str(line);
+            last.tokens = Tokens(last.tokens.0 + item.tokens);
+            continue;
+        }
+        open = folded;
+        pieces.push(SentPiece {
+            page: item.block.index().clone(),
+            system: item.system,
+            tokens: Tokens(item.tokens),
+            source,
+        });
+    }
+    pieces
+}
+
+/// Counts the pieces before the first line that a fold left: the frozen early part.
+fn frozen(items: &[Item], family: Family) -> u64 {
+    // A run that is out of the window leaves no line.
+    let shows = |item: &Item| !matches!(item.face, Face::Nothing);
+    let is_line = |item: &&Item| !item.system && item.block.is_folded() && shows(item);
+    if !items.iter().any(|item| is_line(&item)) {
+        return 0;
+    }
+    let early = items.iter().take_while(|item| !is_line(item)).cloned().collect::<Vec<_>>();
+    pieces(&early, family).len() as u64
+}
+
+impl ContextSystem {
+    /// Renders pieces to a format. The same pieces give the same bytes.
+    pub(super) async fn render_pieces(
+        &self,
+        options: &WindowOptions,
+        mark: &Mark,
+        pieces: &[SentPiece],
+        before: Before,
+        frame: Option<&str>,
+    ) -> Result<Rendering> {
+        match options.format {
+            Format::Provider(format) => {
+                self.render_provider(options, format, mark, pieces, before).await
+            }
+            Format::Markdown => {
+                let body = self.render_markdown(options, pieces).await?;
+                Ok(Rendering { body, messages: Vec::new(), repaired: Vec::new() })
+            }
+            Format::Context => {
+                let content = self.render_markdown(options, pieces).await?;
+                let body = super::frame::fill(frame.unwrap_or_default(), &content)?;
+                Ok(Rendering { body, messages: Vec::new(), repaired: Vec::new() })
+            }
+        }
+    }
+
+    async fn render_provider(
+        &self,
+        options: &WindowOptions,
+        format: ProviderFormat,
+        mark: &Mark,
+        pieces: &[SentPiece],
+        before: Before,
+    ) -> Result<Rendering> {
+        let style = Style { mark: Some(mark), filter: options.filter.as_ref() };
+        let counter = options.counter.as_ref();
+        let scale = Scale { family: Family::Provider, counter, style };
+        let mut system: Vec<Arc<RenderedSystem>> = Vec::new();
+        let keys: Vec<PieceKey> =
+            pieces.iter().map(|piece| piece_key(piece, options, mark, format)).collect();
+        let known = self.inner.measures.rendered(&keys);
+        let mut talk: Vec<Arc<RenderedPiece>> = Vec::with_capacity(pieces.len());
+        for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
+            if let (false, Some(known)) = (sent.system, known) {
+                talk.push(known);
+                continue;
+            }
+            let piece = self.piece(sent, key, &scale).await?;
+            if sent.system {
+                system.push(Arc::new(provider::render_system(&piece, mark)));
+                continue;
+            }
+            let model = options.model.as_deref();
+            let rendered = Arc::new(provider::render_piece(format, &piece, mark, model));
+            self.inner.measures.keep_rendered(key, &rendered);
+            talk.push(rendered);
+        }
+        let freeze = before.frozen.checked_sub(system.len() as u64 + 1);
+        let breakpoints = Breakpoints {
+            freeze: freeze.and_then(|at| usize::try_from(at).ok()),
+            previous_tail: before.tail.and_then(|at| usize::try_from(at).ok()),
+        };
+        let parts = Parts { system: &system, talk: &talk, breakpoints };
+        let assembled = provider::assemble(format, parts).map_err(|violation| {
+            Error::InvalidRendering { format: format.as_str(), reason: violation.to_string() }
+        })?;
+        Ok(Rendering {
+            body: assembled.json,
+            messages: assembled.items,
+            repaired: assembled.repaired,
+        })
+    }
+
+    async fn piece(&self, sent: &SentPiece, key: PieceKey, scale: &Scale<'_>) -> Result<Piece> {
+        let speech = match &sent.source {
+            SentSource::Engine(text) => Speech::Engine(text.as_str().into()),
+            SentSource::Messages { .. } | SentSource::Note { .. } => {
+                let body = Body::of(&sent.source).expect("both of these show a page's messages");
+                let messages: Arc<[_]> = self.shown(&body, scale).await?.into();
+                match &sent.source {
+                    SentSource::Note { head, .. } => {
+                        Speech::Note { head: head.as_str().into(), body: messages }
+                    }
+                    _ => Speech::Messages(messages),
+                }
+            }
+            SentSource::Purged => Speech::Engine("(purged)".into()),
+        };
+        Ok(Piece { key, page: sent.page.clone(), speech })
+    }
+
+    async fn render_markdown(
+        &self,
+        options: &WindowOptions,
+        pieces: &[SentPiece],
+    ) -> Result<String> {
+        let style = Style { mark: None, filter: options.filter.as_ref() };
+        let counter = options.counter.as_ref();
+        let scale = Scale { family: Family::Markdown, counter, style };
+        let format = ProviderFormat::OpenAi;
+        let keys: Vec<PieceKey> =
+            pieces.iter().map(|piece| piece_key(piece, options, self.mark(), format)).collect();
+        let known = self.inner.measures.texts(&keys);
+        let mut text = String::new();
+        for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            match (&sent.source, known) {
+                (_, Some(known)) => text.push_str(&known),
+                (SentSource::Engine(line), None) => text.push_str(line),
+                (SentSource::Purged, None) => text.push_str("(purged)"),
+                (source, None) => {
+                    let Some(body) = Body::of(source) else { continue };
+                    let messages = self.shown(&body, &scale).await?;
+                    let mut piece = match source {
+                        SentSource::Note { head, .. } => format!("{head}\n"),
+                        _ => String::new(),
+                    };
+                    piece.push_str(&markdown(&messages, body.trusted));
+                    let piece: Arc<str> = piece.into();
+                    self.inner.measures.keep_text(key, &piece);
+                    text.push_str(&piece);
+                }
+            }
+        }
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+/// Names what a piece renders to.
+fn piece_key(
+    piece: &SentPiece,
+    options: &WindowOptions,
+    mark: &Mark,
+    format: ProviderFormat,
+) -> PieceKey {
+    let mut hasher = blake3::Hasher::new();
+    let mut field = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    field(&[RENDERER as u8, format as u8, options.family() as u8]);
+    field(mark.as_str().as_bytes());
+    field(options.model.as_deref().unwrap_or_default().as_bytes());
+    field(piece.page.to_string().as_bytes());
+    if let Some(body) = Body::of(&piece.source) {
+        field(body.content.as_bytes());
+        field(&body.limit.map_or(u64::MAX, |limit| limit.0).to_le_bytes());
+        field(&[u8::from(body.trusted)]);
+        // Where nothing can be cut, neither the tokenizer nor the filter matters.
+        if body.limit.is_some() {
+            field(options.counter.name().as_bytes());
+            field(options.filter.name().as_bytes());
+        }
+    }
+    match &piece.source {
+        SentSource::Engine(text) => field(text.as_bytes()),
+        SentSource::Note { head, .. } => field(head.as_bytes()),
+        SentSource::Messages { .. } => {}
+        SentSource::Purged => field(b"purged"),
+    }
+    PieceKey(*hasher.finalize().as_bytes())
+}

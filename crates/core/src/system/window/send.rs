@@ -1,0 +1,248 @@
+//! Sending: the fold that is due, the window, and its record in the ledger.
+
+use super::{prepare::Prepared, render::Before};
+use crate::{
+    ContentHash, Error, Format, LedgerKey, Result, SentPiece, SentSource, SentWindow, Timestamp,
+    Tokens, Usage, View,
+    storage::{LedgerQuery, StorageError},
+    system::ContextSystem,
+    window::{
+        request::{Sent, Window, WindowOptions},
+        source::RENDERER,
+    },
+};
+
+/// How often a record is tried again because another was made meanwhile.
+const ATTEMPTS: usize = 16;
+
+impl ContextSystem {
+    /// Takes the fold that is due, renders the window and records it as sent, for the system side.
+    pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
+        self.send_in(options, None).await
+    }
+
+    /// The same in an agent's view.
+    pub(crate) async fn send_for(&self, view: &View, options: &WindowOptions) -> Result<Sent> {
+        self.send_in(options, Some(view)).await
+    }
+
+    async fn send_in(&self, options: &WindowOptions, guard: Option<&View>) -> Result<Sent> {
+        let fold = self.take_fold(options, guard).await?;
+        let reader = self.reader_of(guard);
+        let key = LedgerKey { view: reader.view.clone(), format: options.format };
+        for _ in 0..ATTEMPTS {
+            let last = self.newest_sent(&key).await?;
+            let prepared = reader.prepare(options).await?;
+            let mut window = reader.render(options, &prepared, None).await?;
+            let mut record = record(options, &window, &prepared, last.as_ref(), self.now());
+            record.fold = fold.and_then(|fold| fold.revision);
+            // Breakpoints move with what was sent before; nothing else does.
+            if let (Format::Provider(_), Some(last)) = (options.format, &last)
+                && let Some(tail) = previous_tail(last, &window)
+            {
+                window = reader.render(options, &prepared, Some(tail)).await?;
+                record.previous_tail = Some(tail);
+                record.hash = window.hash;
+            }
+            match self.storage().record(self.session(), &key, &record).await {
+                Ok(()) => {
+                    self.keep_counts().await?;
+                    return Ok(Sent { window, record });
+                }
+                Err(StorageError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let subject = format!("the ledger of view {}", key.view);
+        Err(Error::TooManyRaces { attempts: ATTEMPTS as u32, subject })
+    }
+
+    /// Notes what the provider reported for a window sent in the system side's view.
+    pub async fn report_usage(&self, format: Format, number: u64, usage: &Usage) -> Result<()> {
+        self.report_in(format, number, usage, None).await
+    }
+
+    pub(crate) async fn report_in(
+        &self,
+        format: Format,
+        number: u64,
+        usage: &Usage,
+        guard: Option<&View>,
+    ) -> Result<()> {
+        let key = LedgerKey { view: self.reader_of(guard).view, format };
+        if self.storage().report(self.session(), &key, number, usage).await? {
+            return Ok(());
+        }
+        Err(missing(number, format))
+    }
+
+    /// Returns the records of a view's ledger, newest first.
+    pub async fn ledger(&self, format: Format, limit: usize) -> Result<Vec<SentWindow>> {
+        self.ledger_in(format, limit, None).await
+    }
+
+    pub(crate) async fn ledger_in(
+        &self,
+        format: Format,
+        limit: usize,
+        guard: Option<&View>,
+    ) -> Result<Vec<SentWindow>> {
+        let key = LedgerKey { view: self.reader_of(guard).view, format };
+        Ok(self.storage().ledger(self.session(), &key, &LedgerQuery { upto: None, limit }).await?)
+    }
+
+    async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<SentWindow>> {
+        let newest = LedgerQuery { upto: None, limit: 1 };
+        let Some(last) = self.storage().ledger(self.session(), key, &newest).await?.pop() else {
+            return Ok(None);
+        };
+        let pieces = self.sent_pieces(key, &last).await?;
+        Ok(Some(SentWindow { pieces, kept: 0, ..last }))
+    }
+
+    /// Returns all pieces of a window sent, also those it shares with the windows before.
+    async fn sent_pieces(&self, key: &LedgerKey, sent: &SentWindow) -> Result<Vec<SentPiece>> {
+        let limit = usize::try_from(SentWindow::COMPLETE_EVERY).unwrap_or(usize::MAX);
+        let upto = Some(sent.number);
+        let chain =
+            self.storage().ledger(self.session(), key, &LedgerQuery { upto, limit }).await?;
+        let mut wanted = u64::MAX;
+        let mut parts: Vec<&[SentPiece]> = Vec::new();
+        for record in &chain {
+            let own = usize::try_from(wanted.saturating_sub(record.kept)).unwrap_or(usize::MAX);
+            parts.push(&record.pieces[..record.pieces.len().min(own)]);
+            wanted = wanted.min(record.kept);
+            if wanted == 0 {
+                parts.reverse();
+                return Ok(parts.concat());
+            }
+        }
+        let reason = "the records it rests on are not there".to_owned();
+        Err(Error::SentLost { number: sent.number, reason })
+    }
+
+    /// Renders a window that was sent again, and proves it by its hash.
+    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+        self.sent_in(options, number, None).await
+    }
+
+    pub(crate) async fn sent_in(
+        &self,
+        options: &WindowOptions,
+        number: u64,
+        guard: Option<&View>,
+    ) -> Result<Sent> {
+        let reader = self.reader_of(guard);
+        let key = LedgerKey { view: reader.view.clone(), format: options.format };
+        let query = LedgerQuery { upto: Some(number), limit: 1 };
+        let found = self.storage().ledger(self.session(), &key, &query).await?.pop();
+        let record = found.filter(|record| record.number == number);
+        let record = record.ok_or_else(|| missing(number, options.format))?;
+        let pieces = self.sent_pieces(&key, &record).await?;
+        if pieces.iter().any(|piece| piece.source == SentSource::Purged) {
+            let reason = "a page it showed was purged since".to_owned();
+            return Err(Error::SentLost { number, reason });
+        }
+        if record.tokenizer != options.counter.name() {
+            let reason = format!("it was counted with {}", record.tokenizer);
+            return Err(Error::SentLost { number, reason });
+        }
+        // An agent sees again only what it still sees.
+        if let Some(piece) =
+            pieces.iter().find(|piece| reader.segment(piece.page.segment()).is_err())
+        {
+            let reason = format!("segment {} is no longer in view", piece.page.segment());
+            return Err(Error::SentLost { number, reason });
+        }
+        let options =
+            WindowOptions { level: record.level, model: record.model.clone(), ..options.clone() };
+        let before = Before { frozen: record.frozen, tail: record.previous_tail };
+        let frame = record.frame.as_deref();
+        let rendering = self.render_pieces(&options, self.mark(), &pieces, before, frame).await?;
+        let hash = ContentHash::of(rendering.body.as_bytes());
+        if hash != record.hash {
+            let reason = if record.renderer == RENDERER {
+                "its bytes are no longer what they were".to_owned()
+            } else {
+                format!("it was made by renderer {}, this is {RENDERER}", record.renderer)
+            };
+            return Err(Error::SentLost { number, reason });
+        }
+        let window = Window {
+            format: options.format,
+            body: rendering.body,
+            hash,
+            version: crate::context::ContextVersion::NONE,
+            revision: record.revision,
+            account: Default::default(),
+            due: None,
+            anchors: Default::default(),
+            repaired: rendering.repaired,
+            messages: rendering.messages,
+            pieces,
+            frozen: record.frozen,
+            frame: record.frame.clone(),
+        };
+        Ok(Sent { window, record })
+    }
+}
+
+fn missing(number: u64, format: Format) -> Error {
+    Error::NothingFound {
+        what: format!("window {number} in format {format} among those sent"),
+        hint: "`window --fold` sends one; numbers count from 1 per view and format",
+    }
+}
+
+/// Returns the record of a window as the difference to the one before.
+fn record(
+    options: &WindowOptions,
+    window: &Window,
+    prepared: &Prepared,
+    last: Option<&SentWindow>,
+    at: Timestamp,
+) -> SentWindow {
+    let number = last.map_or(1, |last| last.number + 1);
+    let before: &[SentPiece] = last.map_or(&[], |last| &last.pieces);
+    let same = |(old, new): &(&SentPiece, &SentPiece)| {
+        old.source == new.source && old.page == new.page && old.system == new.system
+    };
+    let common = before.iter().zip(&window.pieces).take_while(same).count();
+    // Every so often a record is complete, so that none rests on all before it.
+    let kept = if number % SentWindow::COMPLETE_EVERY == 1 { 0 } else { common };
+    let tokens = |pieces: &[SentPiece]| pieces.iter().map(|piece| piece.tokens.0).sum::<u64>();
+    let cached = tokens(&window.pieces[..common]);
+    // What was sent before and stands again behind the first change.
+    let moved = window.pieces[common..].iter();
+    let moved = moved.filter(|piece| before[common..].iter().any(|old| old.source == piece.source));
+    SentWindow {
+        number,
+        at,
+        revision: window.revision,
+        level: options.level,
+        budget: prepared.budget,
+        tokenizer: options.counter.name().to_owned(),
+        model: options.model.clone(),
+        renderer: RENDERER,
+        hash: window.hash,
+        tokens: Tokens(window.account.tokens),
+        cached: Tokens(if last.is_some() { cached + options.reserved.0 } else { 0 }),
+        reread: Tokens(moved.map(|piece| piece.tokens.0).sum()),
+        fold: None,
+        kept: kept as u64,
+        pieces: window.pieces[kept..].to_vec(),
+        frozen: window.frozen,
+        previous_tail: None,
+        messages: window.messages.len() as u64,
+        frame: window.frame.clone(),
+        usage: None,
+    }
+}
+
+/// Returns the last message of the window before, if everything of it still stands.
+fn previous_tail(last: &SentWindow, window: &Window) -> Option<u64> {
+    let tail = last.messages.checked_sub(1)?;
+    let kept = last.pieces.iter().zip(&window.pieces);
+    let stands = kept.take_while(|(old, new)| old.page == new.page).count() + 1;
+    (stands >= last.pieces.len() && tail < window.messages.len() as u64).then_some(tail)
+}

@@ -1,0 +1,240 @@
+//! Folding: what is lowered when a window is over its budget.
+//!
+//! ```text
+//!  system │ frozen early part │ lines of earlier folds │ pages folded now │ recent pages
+//!  never  │ stays as it is    │ only added to          │ become one line  │ never the last
+//! ```
+//!
+//! Everything behind the first changed byte is read anew by the provider. So the early part stays
+//! as it is, a fold adds its line behind those of earlier folds, and lines are merged only when
+//! together they take too much. A fold goes well below the budget, so that the next is far off.
+//! Where that is not enough, harder measures follow one by one, each only while the window is still
+//! over. The pass needs no model, visits each block a bounded number of times, and every measure
+//! that does not lower the count is not taken.
+
+mod quote;
+mod steps;
+mod zone;
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap},
+};
+
+use super::{
+    count::TokenCounter,
+    outline::Outline,
+    plan::{Item, Plan, Quotes, Writing},
+};
+use crate::{Error, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Result};
+
+/// Shares of the budget that shape a fold, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shares {
+    /// The system part and the early part that stay as they are.
+    pub frozen: u64,
+    /// Recent pages that stay beside the last one.
+    pub recent: u64,
+    /// Where a fold stops.
+    pub low_water: u64,
+    /// What lines may take together before they are merged.
+    pub lines: u64,
+    /// What they take when merged.
+    pub merged: u64,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Self { frozen: 600, recent: 45, low_water: 600, lines: 140, merged: 105 }
+    }
+}
+
+/// The tokens a page may spend on words in a run's line.
+const WORDS_PER_PAGE: u64 = 112;
+
+/// The most tokens lines take together, however large the budget.
+const MOST_LINES: u64 = 6_000;
+
+/// What a fold is planned on.
+pub struct Ground<'a> {
+    /// What the lines quote; it must hold the words of all pages.
+    pub quotes: &'a Quotes,
+    /// How the window is written.
+    pub writing: Writing<'a>,
+    /// What counts the lines.
+    pub counter: &'a dyn TokenCounter,
+    /// What shapes it.
+    pub shares: Shares,
+    /// What trimmed pages were found to take; it is not known before one is rendered.
+    pub trimmed: HashMap<PageIndex, u64>,
+}
+
+impl Ground<'_> {
+    /// Takes in what the trimmed pages of a counted plan take; tells whether any of it is new.
+    pub fn learn(&mut self, plan: &Plan) -> bool {
+        let mut learnt = false;
+        for item in &plan.items {
+            let Some(shape) = item.block.as_page().filter(|shape| shape.trimmed) else { continue };
+            if shape.entry.fold != Some(Fold::Trimmed) {
+                learnt |= self.trimmed.insert(item.block.page.index.clone(), item.tokens).is_none();
+            }
+        }
+        learnt
+    }
+}
+
+/// A fold in the making.
+pub struct Folding<'a> {
+    ground: &'a Ground<'a>,
+    outline: &'a Outline,
+    items: Vec<Item>,
+    entries: BTreeMap<PageIndex, FoldStep>,
+    folded: u64,
+    first_changed: usize,
+    /// The section it is confined to; none for all.
+    scope: Option<usize>,
+    /// How often and how lately words occurred, counted once.
+    uses: OnceCell<HashMap<u64, quote::Use>>,
+}
+
+/// A fold as planned: the plan it leaves, and the edit that takes it.
+#[derive(Debug)]
+pub struct Folded {
+    /// The blocks as the fold leaves them.
+    pub plan: Plan,
+    /// The edit.
+    pub edit: FoldPlan,
+}
+
+/// Plans the fold that is due, if any: segments over their capacity first, then the whole.
+///
+/// `budget` is what the blocks may take together.
+pub fn fold_due(
+    ground: &Ground<'_>,
+    outline: &Outline,
+    plan: &Plan,
+    budget: Option<u64>,
+) -> Result<Option<Folded>> {
+    let before = plan.tokens();
+    let mut folding = Folding {
+        ground,
+        outline,
+        items: plan.items.clone(),
+        entries: BTreeMap::new(),
+        folded: 0,
+        first_changed: usize::MAX,
+        scope: None,
+        uses: OnceCell::new(),
+    };
+    for (at, section) in outline.sections.iter().enumerate() {
+        let capacity = section.segment.capacity.0;
+        if capacity > 0 && !section.is_system() {
+            folding.scope = Some(at);
+            // As far as it goes: nobody's writing may keep others from their windows.
+            folding.meet(capacity);
+        }
+    }
+    if let Some(budget) = budget {
+        folding.scope = None;
+        if !folding.meet(budget) {
+            return Err(folding.too_large(budget));
+        }
+    }
+    Ok(folding.finish(before))
+}
+
+impl Folding<'_> {
+    /// Lowers levels until the budget is met; tells whether it is.
+    fn meet(&mut self, budget: u64) -> bool {
+        if self.total() <= budget {
+            return true;
+        }
+        let shares = self.ground.shares;
+        let share = |thousandths: u64| budget * thousandths / 1_000;
+        let lines = share(shares.lines).min(MOST_LINES);
+        self.fold_middle(
+            share(shares.frozen),
+            share(shares.recent),
+            share(shares.low_water),
+            lines,
+        );
+        self.merge_lines(lines, share(shares.merged).min(MOST_LINES));
+        let harder: [fn(&mut Self, u64); 7] = [
+            Self::trim_recent,
+            Self::fold_recent,
+            Self::fold_early,
+            Self::close_directories,
+            Self::lines_to_gist,
+            Self::lines_out,
+            Self::trim_last,
+        ];
+        for measure in harder {
+            if self.total() <= budget {
+                break;
+            }
+            measure(self, budget);
+        }
+        self.total() <= budget
+    }
+
+    fn too_large(&self, budget: u64) -> Error {
+        let last = self.last_page().map(|last| &self.items[last].block.page.index);
+        let largest = self.in_scope().max_by_key(|item| item.tokens);
+        let culprit = match largest {
+            None => "there is no room at all".to_owned(),
+            Some(item) => {
+                let why = match (item.system, item.block.as_page()) {
+                    (true, _) => "system prompts never fold",
+                    (false, Some(shape)) if shape.pinned => "it is pinned",
+                    (false, Some(_)) if last == Some(&item.block.page.index) => {
+                        "it is the last, which never folds"
+                    }
+                    (false, _) => "it folds no further",
+                };
+                format!("{} alone takes {} ({why})", item.block.index(), item.tokens)
+            }
+        };
+        Error::WindowTooLarge { tokens: self.total(), budget, culprit }
+    }
+
+    fn in_scope(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| self.scope.is_none_or(|scope| item.section == scope))
+    }
+
+    fn total(&self) -> u64 {
+        self.in_scope().map(|item| item.tokens).sum()
+    }
+
+    /// Returns what the view says of a page, as this fold would leave it.
+    fn entry(&self, page: &PageIndex, stored: &LevelEntry) -> LevelEntry {
+        self.entries.get(page).map_or_else(|| stored.clone(), |step| step.after.clone())
+    }
+
+    fn set_entry(&mut self, page: &PageIndex, stored: &LevelEntry, after: LevelEntry) {
+        let step = self.entries.entry(page.clone()).or_insert_with(|| FoldStep {
+            page: page.clone(),
+            before: stored.clone(),
+            after: LevelEntry::default(),
+        });
+        step.after = after;
+    }
+
+    fn finish(self, before: u64) -> Option<Folded> {
+        let steps: Vec<FoldStep> =
+            self.entries.into_values().filter(|step| step.before != step.after).collect();
+        if steps.is_empty() {
+            return None;
+        }
+        let plan = Plan { items: self.items };
+        let after = plan.tokens();
+        let changed = plan.items.iter().skip(self.first_changed);
+        let report = FoldReport {
+            folded: self.folded,
+            tokens_before: before,
+            tokens_after: after,
+            reread_tokens: changed.map(|item| item.tokens).sum(),
+            saved_tokens: before.saturating_sub(after),
+        };
+        Some(Folded { plan, edit: FoldPlan { steps, report } })
+    }
+}

@@ -1,0 +1,166 @@
+//! Lines of the engine: heads, stubs, runs and directories, in the two styles a window is written in.
+//!
+//! What comes from outside (names, descriptions, words of a page) is escaped and filtered, quoted
+//! and labelled, never worded as an instruction. A line says nothing that moves when pages are
+//! appended: counts of what may still grow do not stand in it.
+
+use std::borrow::Cow;
+
+use super::{escape::escape, filter::SensitiveFilter, piece::Mark, trim::Omitted};
+use crate::{Page, PageIndex, Run, RunForm, SegmentKind, Trust};
+
+/// How lines are written.
+#[derive(Clone, Copy)]
+pub struct Style<'a> {
+    /// The mark they carry in provider formats; none in `markdown`, where anchors tell them apart.
+    pub mark: Option<&'a Mark>,
+    /// What is taken out of texts that stubs quote.
+    pub filter: &'a dyn SensitiveFilter,
+}
+
+/// Tells whether a page's text came from the system side and stands as it is.
+pub fn is_trusted(kind: SegmentKind, page: &Page) -> bool {
+    kind == SegmentKind::System && page.trust == Trust::System
+}
+
+impl Style<'_> {
+    fn quoted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let redacted = self.filter.redact(text);
+        let text = match self.mark {
+            Some(mark) => mark.defuse(&redacted).into_owned(),
+            None => redacted.into_owned(),
+        };
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        escape(&flat).into_owned().into()
+    }
+
+    fn begin(&self, tag: &str, index: &PageIndex) -> String {
+        match self.mark {
+            Some(mark) => format!("{} {index}", mark.tag()),
+            None => format!("{tag} **[{index}]**"),
+        }
+    }
+
+    fn title(&self, page: &Page, line: &mut String) {
+        line.push_str(" \"");
+        line.push_str(&self.quoted(page.name.as_str()));
+        line.push('"');
+        if !page.description.as_str().is_empty() {
+            line.push_str(": ");
+            line.push_str(&self.quoted(page.description.as_str()));
+        }
+    }
+
+    fn button(&self, action: &str, index: &PageIndex, line: &mut String) {
+        if self.mark.is_none() {
+            line.push_str(&format!(" [button:{action}-{index}]"));
+        }
+    }
+
+    /// Returns the line over a page that stands in full.
+    pub fn head(&self, page: &Page, may_hide: bool) -> String {
+        let mut line = self.begin("[FULL]", &page.index);
+        self.title(page, &mut line);
+        if may_hide {
+            self.button("hide", &page.index, &mut line);
+        }
+        line
+    }
+
+    /// Returns the heading of a segment.
+    pub fn heading(&self, root: &Page) -> String {
+        let mut line = format!("## **[{}]** ", root.index);
+        line.push_str(&self.quoted(root.name.as_str()));
+        line
+    }
+
+    /// Returns the line of a directory whose pages follow.
+    pub fn directory(&self, page: &Page, may_hide: bool) -> String {
+        let mut line = self.begin("[FULL]", &page.index);
+        line.push_str(" directory");
+        self.title(page, &mut line);
+        if may_hide {
+            self.button("hide", &page.index, &mut line);
+        }
+        line
+    }
+
+    /// Returns the line that stands for a page: what it is, by whom, how much, and what is most
+    /// telling in it.
+    pub fn stub<'w>(&self, page: &Page, words: impl IntoIterator<Item = &'w str>) -> String {
+        let mut line = self.begin("[SUMMARY]", &page.index);
+        self.title(page, &mut line);
+        match page.detail() {
+            Some(detail) => {
+                let messages = match detail.messages {
+                    1 => "1 message".to_owned(),
+                    count => format!("{count} messages"),
+                };
+                let size = size(detail.weight);
+                line.push_str(&format!(" ({}, {messages}, {size})", page.author));
+            }
+            None => line.push_str(&format!(" ({}, directory)", page.author)),
+        }
+        self.extracted(words, &mut line);
+        self.button("expand", &page.index, &mut line);
+        line
+    }
+
+    /// Returns the shortest line that stands for a page.
+    pub fn gist(&self, page: &Page) -> String {
+        let mut line = self.begin("[GIST]", &page.index);
+        line.push_str(&format!(" \"{}\"", self.quoted(page.name.as_str())));
+        line
+    }
+
+    /// Returns the line that stands for a run of pages.
+    pub fn run<'w>(&self, run: &Run, words: impl IntoIterator<Item = &'w str>) -> String {
+        let mut line = self.begin("[RUN]", &run.from);
+        if run.pages > 1 {
+            line.push_str(&format!(" to {} ({} pages folded)", run.to, run.pages));
+        } else {
+            line.push_str(" (folded)");
+        }
+        if run.form == RunForm::Line {
+            self.extracted(words, &mut line);
+        }
+        line
+    }
+
+    /// Adds words, as they are but for what is escaped; those with blanks stand in quotes.
+    fn extracted<'w>(&self, words: impl IntoIterator<Item = &'w str>, line: &mut String) {
+        for (at, word) in words.into_iter().enumerate() {
+            line.push_str(if at == 0 { " extracted: " } else { " " });
+            let word = self.quoted(word);
+            if word.contains(' ') {
+                line.push_str(&format!("\"{word}\""));
+            } else {
+                line.push_str(&word);
+            }
+        }
+    }
+
+    /// Returns the line that stands where a large text was cut.
+    pub fn omitted(&self, omitted: &Omitted) -> String {
+        let mark = self.mark.map_or(String::new(), |mark| format!("{} ", mark.tag()));
+        let (size, lines) = (size(omitted.bytes), omitted.lines);
+        let mut line = format!("{mark}({size} omitted here, {lines} lines; the page holds all)");
+        if self.mark.is_some() {
+            self.extracted(omitted.words.iter().map(String::as_str), &mut line);
+        } else if !omitted.words.is_empty() {
+            // In Markdown it stands within a text that is escaped as a whole, and only once.
+            let words = self.filter.redact(&omitted.words.join(" ")).into_owned();
+            line.push_str(&format!(" extracted: {words}"));
+        }
+        line
+    }
+}
+
+/// Returns a size as people read it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{}.{} KB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}

@@ -1,0 +1,98 @@
+//! The outline: what stands where in a view, before anything is rendered.
+//!
+//! It is the result of one walk over the view's segments that visits what is visible and nothing
+//! else: a run of a million pages is one block.
+
+use std::sync::Arc;
+
+use crate::{Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind};
+
+/// What stands where in a view: its segments in order, each with its blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    /// The segments in view, those of System kind first.
+    pub sections: Vec<Section>,
+}
+
+/// A segment's part of an outline.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// Its blocks in order; the first is its root.
+    pub blocks: Vec<Block>,
+}
+
+/// A page, or a run of pages, at its level.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The page; for a run the directory it belongs to.
+    pub page: Arc<Page>,
+    /// How many directories it stands in.
+    pub depth: usize,
+    /// What of it stands there.
+    pub shape: Shape,
+}
+
+/// What of a block stands in the window.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// A page.
+    Page(PageShape),
+    /// A run of the directory's pages, as one line.
+    Run(Run),
+}
+
+/// How a page stands.
+#[derive(Debug, Clone)]
+pub struct PageShape {
+    /// How much of it.
+    pub level: Level,
+    /// Whether large results in it are cut to head and tail.
+    pub trimmed: bool,
+    /// Whether a fold lowered it, rather than somebody's choice.
+    pub folded: bool,
+    /// Whether it is kept from folding.
+    pub pinned: bool,
+    /// What the view itself says of it.
+    pub entry: LevelEntry,
+}
+
+impl Outline {
+    /// Returns all blocks in order, with whether they belong to the system part.
+    pub fn blocks(&self) -> impl Iterator<Item = (&Section, &Block)> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.blocks.iter().map(move |block| (section, block)))
+    }
+}
+
+impl Section {
+    /// Tells whether it belongs to the system part: it stands first and never folds.
+    pub fn is_system(&self) -> bool {
+        self.segment.kind == SegmentKind::System
+    }
+}
+
+impl Block {
+    /// Returns how it stands, if it is a page.
+    pub fn as_page(&self) -> Option<&PageShape> {
+        match &self.shape {
+            Shape::Page(shape) => Some(shape),
+            Shape::Run(_) => None,
+        }
+    }
+
+    /// Returns the page it is named after: itself, or the first of the run.
+    pub fn index(&self) -> &PageIndex {
+        match &self.shape {
+            Shape::Page(_) => &self.page.index,
+            Shape::Run(run) => &run.from,
+        }
+    }
+
+    /// Tells whether a fold put it where it is: only a fold, an expansion or a pin moves it again.
+    pub fn is_folded(&self) -> bool {
+        self.as_page().is_none_or(|shape| shape.folded && shape.level < Level::Full)
+    }
+}

@@ -1,0 +1,243 @@
+//! The plan: an outline with what each block becomes and what it takes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    line::{Style, is_trusted},
+    outline::{Block, Outline, PageShape, Section, Shape},
+    source::{Body, Family, line_weight, piece_overhead},
+    telling::Word,
+};
+use crate::{
+    ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Tokens,
+    permission::check_page,
+};
+
+/// The most tokens a part of a page takes that a fold has trimmed.
+pub const TRIMMED: Tokens = Tokens(1_024);
+
+/// How many words a stub gives.
+pub const STUB_WORDS: usize = 12;
+
+/// An outline with what each block becomes and what it takes, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The blocks of all sections.
+    pub items: Vec<Item>,
+}
+
+/// A block of a plan.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Which section of the outline it belongs to.
+    pub section: usize,
+    /// Whether it belongs to the system part.
+    pub system: bool,
+    /// The block.
+    pub block: Block,
+    /// What it becomes.
+    pub face: Face,
+    /// What it takes, its share of what stands around it included.
+    pub tokens: u64,
+}
+
+/// What a block becomes in the window.
+#[derive(Debug, Clone)]
+pub enum Face {
+    /// Nothing: a root in a provider format.
+    Nothing,
+    /// A line of the engine.
+    Line(Arc<str>),
+    /// Messages as they were.
+    Messages(Body),
+    /// A text under a line of the engine.
+    Note {
+        /// The line.
+        head: Arc<str>,
+        /// The text.
+        body: Body,
+    },
+}
+
+/// What the lines of a plan quote: the most telling words of contents, and the pages runs cite.
+#[derive(Debug, Default)]
+pub struct Quotes {
+    /// Words by content.
+    pub words: HashMap<ContentHash, Arc<[Word]>>,
+    /// Cited pages that are still listed.
+    pub pages: HashMap<PageIndex, Arc<Page>>,
+    /// The latest pages of runs, by the first page of each: known only where a fold is planned.
+    pub in_runs: HashMap<PageIndex, Vec<Arc<Page>>>,
+}
+
+impl Quotes {
+    /// Returns the words of a page.
+    pub fn of(&self, page: &Page) -> &[Word] {
+        let content = page.detail().map(|detail| detail.content);
+        content.and_then(|hash| self.words.get(&hash)).map_or(&[], |words| words)
+    }
+
+    /// Returns the words a run's line gives.
+    pub fn of_run(&self, run: &Run) -> Vec<&str> {
+        let mut given = Vec::new();
+        for cited in &run.cited {
+            let Some(page) = self.pages.get(&cited.page) else { continue };
+            let words = self.of(page);
+            let cited = cited.words.iter().filter_map(|&rank| words.get(usize::from(rank)));
+            given.extend(cited.map(|word| &*word.text));
+        }
+        given
+    }
+}
+
+/// How a plan is written.
+#[derive(Clone, Copy)]
+pub struct Writing<'a> {
+    /// As messages or as Markdown.
+    pub family: Family,
+    /// How lines are written.
+    pub style: Style<'a>,
+    /// The level asked for; it caps all but the system part.
+    pub level: Level,
+    /// The most tokens a part takes before it is cut to head and tail.
+    pub limit: Option<Tokens>,
+    /// What may stand between two pieces, where a provider wants turns to alternate.
+    pub filler: u64,
+    /// Whether it is written for an agent, who is shown only what it may do.
+    pub guarded: bool,
+}
+
+/// Returns the level a page stands at, capped by the level asked for.
+pub fn level_of(writing: &Writing<'_>, system: bool, shape: &PageShape) -> Level {
+    if system { shape.level } else { shape.level.min(writing.level) }
+}
+
+/// Returns the contents whose words the lines of an outline quote.
+pub fn quoted_contents(outline: &Outline, writing: &Writing<'_>) -> Vec<ContentHash> {
+    let quoted = |(section, block): (&Section, &Block)| {
+        let shape = block.as_page()?;
+        let level = level_of(writing, section.is_system(), shape);
+        (level == Level::Summary).then(|| block.page.detail().map(|detail| detail.content))?
+    };
+    outline.blocks().filter_map(quoted).collect()
+}
+
+impl Plan {
+    /// Lays out an outline. Tokens are still to be counted.
+    pub fn lay_out(outline: &Outline, quotes: &Quotes, writing: &Writing<'_>) -> Self {
+        let mut items = Vec::new();
+        for (at, section) in outline.sections.iter().enumerate() {
+            let system = section.is_system();
+            items.extend(section.blocks.iter().map(|block| Item {
+                section: at,
+                system,
+                block: block.clone(),
+                face: face(section, block, quotes, writing),
+                tokens: 0,
+            }));
+        }
+        Self { items }
+    }
+
+    /// Returns all it takes.
+    pub fn tokens(&self) -> u64 {
+        self.items.iter().map(|item| item.tokens).sum()
+    }
+}
+
+/// Returns what a block becomes.
+pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing<'_>) -> Face {
+    let style = &writing.style;
+    let line = |line: String| Face::Line(line.into());
+    let page = &block.page;
+    let shape = match &block.shape {
+        Shape::Run(run) if run.form == RunForm::Out => return Face::Nothing,
+        Shape::Run(run) => return line(style.run(run, quotes.of_run(run))),
+        Shape::Page(shape) => shape,
+    };
+    let level = level_of(writing, section.is_system(), shape);
+    let hides = !writing.guarded
+        || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok();
+    if page.index.is_root() {
+        return match (writing.family, level) {
+            (Family::Markdown, Level::Full) => line(style.heading(page)),
+            (Family::Provider, Level::Full) => Face::Nothing,
+            (_, Level::Summary | Level::Gist) => line(style.stub(page, [])),
+        };
+    }
+    let detail = match (level, page.detail()) {
+        (Level::Full, Some(detail)) => detail,
+        (Level::Full, None) => return line(style.directory(page, hides)),
+        (Level::Summary, _) => {
+            let words = quotes.of(page).iter().take(STUB_WORDS).map(|word| &*word.text);
+            return line(style.stub(page, words));
+        }
+        (Level::Gist, _) => return line(style.gist(page)),
+    };
+    let trimmed = shape.trimmed.then_some(TRIMMED);
+    // A capacity is a budget of its own: no part may take more than a quarter of either.
+    let capacity = section.segment.capacity.0;
+    let capacity = (capacity > 0).then_some(Tokens(capacity / 4));
+    let limit = trimmed.into_iter().chain(writing.limit).chain(capacity).min();
+    let trusted = is_trusted(section.segment.kind, page);
+    // The system side's own text is never cut: agents are bound by all of it.
+    let limit = limit.filter(|_| !section.is_system());
+    let body = Body { content: detail.content, limit, trusted };
+    let as_messages = page.turn.is_some() && writing.family == Family::Provider;
+    if as_messages {
+        return Face::Messages(Body { trusted: false, ..body });
+    }
+    Face::Note { head: style.head(page, hides).into(), body }
+}
+
+impl Item {
+    /// Tells whether its text stands, and not only a line.
+    pub fn shows_text(&self) -> bool {
+        matches!(self.face, Face::Messages(_) | Face::Note { .. })
+    }
+
+    /// Returns what is to be counted: its line and its body.
+    pub fn parts(&self) -> (Option<&Arc<str>>, Option<Body>) {
+        match &self.face {
+            Face::Nothing => (None, None),
+            Face::Line(line) => (Some(line), None),
+            Face::Messages(body) => (None, Some(*body)),
+            Face::Note { head, body } => (Some(head), Some(*body)),
+        }
+    }
+
+    /// Sets what it takes from the counts of its line and its body.
+    ///
+    /// `filler` is what may stand between it and the piece before it.
+    pub fn weigh(&mut self, family: Family, filler: u64, line: Option<u64>, body: Option<u64>) {
+        let line = line.map(|tokens| line_weight(family, tokens));
+        let around = match self.face {
+            Face::Nothing => 0,
+            Face::Messages(_) => 0,
+            Face::Line(_) | Face::Note { .. } => piece_overhead(family),
+        };
+        let filler = match self.face {
+            Face::Nothing => 0,
+            _ if self.system => 0,
+            _ => filler,
+        };
+        self.tokens = line.unwrap_or(0) + body.unwrap_or(0) + around + filler;
+    }
+
+    /// Returns what is recorded of it when it is sent.
+    pub fn source(&self) -> Option<SentSource> {
+        Some(match &self.face {
+            Face::Nothing => return None,
+            Face::Line(line) => SentSource::Engine(line.to_string()),
+            Face::Messages(body) => {
+                SentSource::Messages { content: body.content, limit: body.limit }
+            }
+            Face::Note { head, body } => SentSource::Note {
+                head: head.to_string(),
+                content: body.content,
+                limit: body.limit,
+                trusted: body.trusted,
+            },
+        })
+    }
+}

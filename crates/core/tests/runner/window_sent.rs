@@ -1,0 +1,263 @@
+//! The ledger: every window sent can be shown again, proved by its hash, to whoever still sees it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use contexture_core::{
+    AgentContext, Edit, Error, ErrorKind, Format, Mounts, SentWindow, Tokens, Usage, View,
+};
+use contexture_testkit::{
+    fixture::{add_segment, agent, apply, leaf, memory, segment, user, valid},
+    window::{World, options},
+};
+use futures::executor::block_on;
+
+use super::window::random_options;
+
+// D-35: every window sent in a random session is shown again byte by byte, whatever was edited,
+// folded, undone, moved or archived since, also by a process with nothing in memory.
+#[test]
+fn every_window_sent_is_shown_again() {
+    let mut shown = 0;
+    for seed in 800..815 {
+        let mut world = World::new(seed);
+        let mut sent: BTreeMap<(usize, Format, u64), (String, contexture_core::WindowOptions)> =
+            BTreeMap::new();
+        for _ in 0..60 {
+            world.step();
+            let at = world.random.below(3) as usize;
+            let mut asked = random_options(&mut world.random);
+            // A window is shown again with the tokenizer it was made with.
+            asked.counter = Arc::new(contexture_testkit::window::FourBytes);
+            if world.random.chance(10) {
+                let _ = block_on(world.agents[at].undo(None));
+            }
+            if let Ok(made) = block_on(world.agents[at].send(&asked)) {
+                let record = &made.record;
+                assert!(record.cached <= record.tokens, "seed {seed}: {record:?}");
+                assert_eq!(record.tokens.0, made.window.account.tokens);
+                sent.insert((at, asked.format, record.number), (made.window.body, asked));
+            }
+        }
+        let cold = world.cold();
+        let cold = world.agents_on(&cold);
+        for ((at, format, number), (body, asked)) in &sent {
+            for agent in [&world.agents[*at], &cold[*at]] {
+                let again = block_on(agent.sent(asked, *number));
+                let again = again.unwrap_or_else(|error| panic!("seed {seed} {format}: {error}"));
+                assert_eq!(again.window.body, *body, "seed {seed} {format} {number}");
+                shown += 1;
+            }
+        }
+        // Numbers count from 1 per view and format.
+        for at in 0..3 {
+            for format in Format::ALL {
+                let records = block_on(world.agents[at].ledger(format, 1_000)).unwrap();
+                let numbers: Vec<u64> = records.iter().rev().map(|record| record.number).collect();
+                assert_eq!(numbers, (1..=records.len() as u64).collect::<Vec<_>>());
+            }
+        }
+    }
+    assert!(shown > 1_000, "{shown}");
+}
+
+async fn talking() -> AgentContext {
+    let system = memory().await;
+    leaf(&system, "sys-0", "Rule").await;
+    agent(&system, "alpha")
+}
+
+async fn say(alpha: &AgentContext, number: u64) {
+    let text = format!("turn {number} {}", "word ".repeat(20));
+    alpha.add_turn(vec![user(&text)]).await.unwrap();
+}
+
+// D-35: records are differences, and complete every so often; each stands on those before it.
+#[test]
+fn records_are_differences() {
+    block_on(async {
+        let alpha = talking().await;
+        let asked = options("openai".parse().unwrap());
+        let mut sent = Vec::new();
+        for number in 0..SentWindow::COMPLETE_EVERY * 2 + 8 {
+            say(&alpha, number).await;
+            sent.push(alpha.send(&asked).await.unwrap());
+        }
+        for made in &sent {
+            let record = &made.record;
+            let all = made.window.pieces.len() as u64;
+            assert_eq!(record.kept + record.pieces.len() as u64, all);
+            if record.number % SentWindow::COMPLETE_EVERY == 1 {
+                assert_eq!(record.kept, 0, "window {}", record.number);
+            } else {
+                assert_eq!((record.kept, record.pieces.len()), (all - 1, 1), "{}", record.number);
+            }
+            let cached: u64 =
+                made.window.pieces[..all as usize - 1].iter().map(|piece| piece.tokens.0).sum();
+            let expected = if record.number == 1 { 0 } else { cached };
+            assert_eq!(record.cached.0, expected, "window {}", record.number);
+            let again = alpha.sent(&asked, record.number).await.unwrap();
+            assert_eq!(again.window.hash, record.hash);
+            assert_eq!(again.window.pieces, made.window.pieces);
+        }
+    });
+}
+
+// D-35: edits of what was shown, moves and archives leave it as it was sent.
+#[test]
+fn edits_leave_what_was_sent() {
+    block_on(async {
+        let alpha = talking().await;
+        let note = alpha.create_detail_page("Note", "about", "first text", "usr-0").await.unwrap();
+        alpha.expand_details(&note).await.unwrap();
+        for number in 0..40 {
+            say(&alpha, number).await;
+        }
+        let mut sent = Vec::new();
+        for format in Format::ALL {
+            let asked = options(format).budget(2_000);
+            let body = alpha.send(&asked).await.unwrap().window.body;
+            assert!(body.contains("first text"), "{format}");
+            sent.push((asked, body));
+        }
+        let same = async |what: &str| {
+            for (asked, body) in &sent {
+                let again =
+                    alpha.sent(asked, 1).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(again.window.body, *body, "{what} {}", asked.format);
+            }
+        };
+        let mut update = contexture_core::PageUpdate::of(note.clone());
+        update.detail = Some("second text".to_owned());
+        update.name = Some(valid("Renamed"));
+        alpha.apply(Edit::UpdatePage(update)).await.unwrap();
+        same("updated").await;
+        let folder = alpha.create_contents_page("Folder", "", "usr-0", &[]).await.unwrap();
+        alpha.move_page(&note, &folder).await.unwrap();
+        same("moved").await;
+        alpha.archive_page(&note).await.unwrap();
+        same("archived").await;
+        alpha.restore_page(&note).await.unwrap();
+        alpha.remove_page(&folder).await.unwrap();
+        same("removed").await;
+        alpha.fold(&options(Format::Markdown).budget(600)).await.unwrap().unwrap();
+        same("folded").await;
+        alpha.undo(None).await.unwrap();
+        same("undone").await;
+    });
+}
+
+// C11: what a purge took is gone from what was sent, and the ledger says so.
+#[test]
+fn a_purge_takes_what_was_sent() {
+    block_on(async {
+        let system = memory().await;
+        let alpha = agent(&system, "alpha");
+        let note = alpha.create_detail_page("Note", "d", "to be purged", "usr-0").await.unwrap();
+        alpha.expand_details(&note).await.unwrap();
+        for format in Format::ALL {
+            alpha.send(&options(format)).await.unwrap();
+        }
+        apply(&system, Edit::RemovePage(note.clone())).await;
+        apply(&system, Edit::PurgePage(note)).await;
+        for format in Format::ALL {
+            let lost = alpha.sent(&options(format), 1).await.unwrap_err();
+            assert!(matches!(lost, Error::SentLost { number: 1, .. }), "{format}: {lost}");
+            let records = alpha.ledger(format, 10).await.unwrap();
+            assert!(!format!("{records:?}").contains("to be purged"), "{format}");
+            // The next one stands on nothing that was lost.
+            let next = alpha.send(&options(format)).await.unwrap();
+            assert_eq!(next.record.number, 2);
+            let again = alpha.sent(&options(format), 2).await.unwrap();
+            assert_eq!(again.window.body, next.window.body, "{format}");
+        }
+    });
+}
+
+fn sees(system: &contexture_core::ContextSystem, segments: &[&str]) -> AgentContext {
+    let mounts = Mounts::Listed(segments.iter().map(|id| segment(id)).collect());
+    let view = View { agent: valid("alpha"), mounts, writes_to: segment("usr") };
+    AgentContext::new(system.clone(), view)
+}
+
+// C49, C36: an agent that lost a segment cannot see it again in what it was sent, not even in lines
+// of a fold that stood beside those of a segment it still sees.
+#[test]
+fn a_lost_segment_is_not_shown_again() {
+    use contexture_core::{Permission, SegmentKind};
+    block_on(async {
+        let system = memory().await;
+        add_segment(&system, "old", SegmentKind::Custom, Permission::ReadWrite).await;
+        let both = sees(&system, &["sys", "usr", "old"]);
+        for number in 0..12 {
+            let name = format!("Common {number}");
+            both.create_detail_page(&name, "seen by all", "text", "usr-0").await.unwrap();
+            let name = format!("Private {number}");
+            both.create_detail_page(&name, "of the old days", "text", "old-0").await.unwrap();
+        }
+        let fewer = sees(&system, &["sys", "usr"]);
+        for format in Format::ALL {
+            for budget in [None, Some(Tokens(900)), Some(Tokens(500))] {
+                let asked = contexture_core::WindowOptions { budget, ..options(format) };
+                let sent = both.send(&asked).await.unwrap();
+                let number = sent.record.number;
+                assert_eq!(both.sent(&asked, number).await.unwrap().window.body, sent.window.body);
+                let lost = fewer.sent(&asked, number).await;
+                if sent.window.body.contains("old-") {
+                    let lost = lost.map(|shown| shown.window.body).unwrap_err();
+                    assert!(matches!(lost, Error::SentLost { .. }), "{format}: {lost}");
+                    assert!(!lost.to_string().contains("Private"), "{lost}");
+                }
+            }
+        }
+    });
+}
+
+// C11: what providers report is kept with the window, and nothing else is.
+#[test]
+fn usage_is_reported() {
+    block_on(async {
+        let alpha = talking().await;
+        say(&alpha, 1).await;
+        let asked = options("anthropic".parse().unwrap());
+        let sent = alpha.send(&asked).await.unwrap();
+        assert_eq!(sent.record.usage, None);
+        let usage = Usage { input: 120, cached: 80, output: 7, ..Usage::default() };
+        alpha.report_usage(asked.format, 1, &usage).await.unwrap();
+        assert_eq!(alpha.ledger(asked.format, 1).await.unwrap()[0].usage, Some(usage.clone()));
+        for number in [0, 2, u64::MAX] {
+            let missing = alpha.report_usage(asked.format, number, &usage).await.unwrap_err();
+            assert_eq!(missing.kind(), ErrorKind::NotFound);
+            assert_eq!(alpha.sent(&asked, number).await.unwrap_err().kind(), ErrorKind::NotFound);
+        }
+        // Another format and another view have ledgers of their own.
+        let other = options("openai".parse().unwrap());
+        assert_eq!(alpha.send(&other).await.unwrap().record.number, 1);
+        assert!(alpha.ledger(Format::Markdown, 9).await.unwrap().is_empty());
+        assert_eq!(alpha.sent(&asked, 1).await.unwrap().window.body, sent.window.body);
+    });
+}
+
+// D-29: what was rendered with one filter is not shown with another.
+#[test]
+fn filters_do_not_share_what_was_rendered() {
+    use contexture_core::{PageIndex, window::filter::NoFilter};
+    block_on(async {
+        let alpha = talking().await;
+        let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
+        let text =
+            format!("{}\nOPENAI_API_KEY={key}\n{}", "a\n".repeat(3_000), "b\n".repeat(3_000));
+        let note: PageIndex = alpha.create_detail_page("Log", "", &text, "usr-0").await.unwrap();
+        alpha.expand_details(&note).await.unwrap();
+        for format in Format::ALL {
+            let filtered = options(format).budget(2_000);
+            let mut open = filtered.clone();
+            open.filter = Arc::new(NoFilter);
+            let clean = alpha.window(&filtered).await.unwrap().body;
+            let bare = alpha.window(&open).await.unwrap().body;
+            assert!(!clean.contains(key), "{format}");
+            let again = alpha.window(&filtered).await.unwrap().body;
+            assert_eq!(clean, again, "{format}: what the open one rendered was kept");
+            let _ = bare;
+        }
+    });
+}
