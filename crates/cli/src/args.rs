@@ -13,9 +13,11 @@ use crate::{commands, store};
 ///
 /// Contexture keeps everything an agent has seen, said and done as a durable tree of pages. Pages
 /// live in segments (`sys` for system prompts, `usr` for the conversation …), have an index such as
-/// usr-3, and nothing is lost: remove archives, undo takes back, only purge destroys.
+/// usr-3, and nothing is lost: fold lowers what the model sees, remove archives, undo takes back, only
+/// purge destroys.
 ///
-/// Begin with `contexture tour`, or with `contexture init` in a folder of your own.
+/// Begin with `contexture tour`, or in a folder of your own with `contexture init`, or with
+/// `contexture import FILE` of a conversation you have.
 #[derive(Debug, Parser)]
 #[command(
     name = "contexture",
@@ -24,7 +26,8 @@ use crate::{commands, store};
 Examples:
   contexture init
   contexture page create --parent usr-0 --name Plan --detail '1. read 2. think'
-  contexture page tree",
+  contexture page tree
+  contexture window --account",
     propagate_version = false
 )]
 pub(crate) struct Cli {

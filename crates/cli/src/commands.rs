@@ -2,16 +2,20 @@
 
 mod completions;
 mod export;
+mod fold;
 mod history;
+mod import;
 mod init;
 mod load;
 mod page;
+mod press;
 mod segment;
 mod session;
 mod store;
 mod tour;
 mod turn;
 mod undo;
+mod window;
 
 use clap::Subcommand;
 use contexture_core::{Actor, Error};
@@ -56,8 +60,12 @@ pub(crate) enum Command {
     /// A turn is a user message and all that follows until the next.
     #[command(subcommand, after_help = "Example:\n  contexture turn add --user 'What is 6 x 7?'")]
     Turn(turn::Command),
+    Window(window::Args),
+    Fold(fold::Args),
+    Press(press::Args),
     History(history::Args),
     Undo(undo::Args),
+    Import(import::Args),
     Export(export::Args),
     Load(load::Args),
     /// Look after the store itself
@@ -73,12 +81,16 @@ impl Command {
             Command::Tour(_) => Some("'tour'".to_owned()),
             Command::Init(_) => Some("'init'".to_owned()),
             Command::Session(_) => Some("'session'".to_owned()),
+            Command::Import(_) => Some("'import'".to_owned()),
             Command::Export(_) => Some("'export'".to_owned()),
             Command::Load(_) => Some("'load'".to_owned()),
             Command::Store(_) => Some("'store'".to_owned()),
             Command::Page(page) => page.system_side_only(),
             Command::Segment(_)
             | Command::Turn(_)
+            | Command::Window(_)
+            | Command::Fold(_)
+            | Command::Press(_)
             | Command::History(_)
             | Command::Undo(_)
             | Command::Completions(_) => None,
@@ -107,6 +119,10 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Segment(command) => block_on(segment::run(command, &settings()?, printer)),
         Command::Page(command) => block_on(page::run(command, &settings()?, printer)),
         Command::Turn(command) => block_on(turn::run(command, &settings()?, printer)),
+        Command::Window(args) => block_on(window::run(args, &settings()?, printer)),
+        Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
+        Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
+        Command::Import(args) => block_on(import::run(args, &settings()?, printer)),
         Command::History(args) => block_on(history::run(args, &settings()?, printer)),
         Command::Undo(args) => block_on(undo::run(args, &settings()?, printer)),
         Command::Export(args) => block_on(export::run(args, &settings()?, printer)),

@@ -1,11 +1,12 @@
 //! What a command works on: an opened session, and on whose behalf.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{
-    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, PageStorage, SegmentId,
-    View,
-    system::{Outcome, PageView, Reader},
+    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, PageIndex, PageStorage,
+    SegmentId, Sent, SentWindow, View, WindowOptions,
+    context::Apps,
+    system::{FoldOutcome, Outcome, PageView, Pressed, Reader},
 };
 use contexture_storage::SystemClock;
 
@@ -70,6 +71,52 @@ impl Caller {
         Ok(match self {
             Caller::System(system) => system.apply_internal(edit).await?,
             Caller::Agent(_, agent) => agent.apply(edit).await?,
+        })
+    }
+
+    /// Takes the fold that is due in the caller's view, and records the window as sent.
+    pub(crate) async fn send(&self, options: &WindowOptions) -> Result<Sent, Error> {
+        match self {
+            Caller::System(system) => system.send(options).await,
+            Caller::Agent(_, agent) => agent.send(options).await,
+        }
+    }
+
+    /// Renders a window again that the caller's view was sent.
+    pub(crate) async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent, Error> {
+        match self {
+            Caller::System(system) => system.sent(options, number).await,
+            Caller::Agent(_, agent) => agent.sent(options, number).await,
+        }
+    }
+
+    /// Returns the newest window the caller's view was sent in a format.
+    pub(crate) async fn newest_sent(&self, format: Format) -> Result<Option<SentWindow>, Error> {
+        let mut newest = match self {
+            Caller::System(system) => system.ledger(format, 1).await?,
+            Caller::Agent(_, agent) => agent.ledger(format, 1).await?,
+        };
+        Ok(newest.pop())
+    }
+
+    /// Takes the fold that is due in the caller's view; none when none is due.
+    pub(crate) async fn fold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
+        Ok(match self {
+            Caller::System(system) => system.fold(options).await?,
+            Caller::Agent(_, agent) => agent.fold(options).await?,
+        })
+    }
+
+    /// Presses an anchor, as far as the caller may.
+    pub(crate) async fn press(
+        &self,
+        key: &str,
+        params: &BTreeMap<String, String>,
+    ) -> Result<Pressed> {
+        let apps = Apps::default();
+        Ok(match self {
+            Caller::System(system) => system.press(key, params, &apps).await?,
+            Caller::Agent(_, agent) => agent.press(key, params, &apps).await?,
         })
     }
 

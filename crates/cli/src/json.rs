@@ -1,9 +1,9 @@
 //! The objects that `--json` prints, in the words and the order of the documentation.
 
 use contexture_core::{
-    Actor, Content, HistoryEntry, Level, Lifecycle, Operation, Owner, Page, PageIndex, Permission,
-    Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version, ViewId,
-    Visibility,
+    Actor, Content, FoldReport, HistoryEntry, Lifecycle, Operation, Owner, Page, PageIndex,
+    Permission, Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version,
+    ViewId, Visibility, WindowLevel,
     message::detail_text,
     storage::{ChildQuery, Order, SessionInfo, StandingFilter, StorageError},
     system::{Outcome, PageView},
@@ -32,7 +32,7 @@ pub(crate) struct PageObject<C = PageIndex> {
     pub(crate) description: String,
     lifecycle: Lifecycle,
     visibility: Visibility,
-    level: Level,
+    level: WindowLevel,
     /// Empty for a root (P-07).
     parent: String,
     #[serde(flatten)]
@@ -209,6 +209,9 @@ pub(crate) struct HistoryObject {
     undoes: Option<Revision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     undone_by: Option<Revision>,
+    /// What it saved and cost, when it is a fold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fold: Option<FoldReport>,
 }
 
 impl From<&HistoryEntry> for HistoryObject {
@@ -223,6 +226,7 @@ impl From<&HistoryEntry> for HistoryObject {
             segments: entry.segments.clone(),
             undoes: entry.undoes,
             undone_by: entry.undone_by,
+            fold: entry.fold,
         }
     }
 }

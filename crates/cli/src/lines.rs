@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    HistoryEntry, Lifecycle, PageIndex, Segment, Standing, Timestamp, Visibility, system::PageView,
+    FoldReport, HistoryEntry, Lifecycle, PageIndex, Segment, Standing, Timestamp, WindowLevel,
+    system::PageView,
 };
 
 use crate::{harmless, printer::Paint};
@@ -50,14 +51,20 @@ pub(crate) fn marks(seen: &PageView) -> Vec<String> {
     if seen.pinned {
         marks.push("pinned".to_owned());
     }
-    if seen.visibility == Visibility::Hidden {
-        marks.push("hidden".to_owned());
-    }
-    if seen.lifecycle == Lifecycle::ColdArchived {
-        marks.push("in the archive".to_owned());
-    } else if page.standing == Standing::HotArchived {
-        marks.push("archived".to_owned());
-    }
+    let archived = match (seen.lifecycle, &page.standing) {
+        (Lifecycle::ColdArchived, _) => Some("in the archive"),
+        (_, Standing::HotArchived) => Some("archived"),
+        _ => None,
+    };
+    let level = match seen.level {
+        WindowLevel::Full => None,
+        WindowLevel::Summary => Some("hidden"),
+        WindowLevel::Gist => Some("gist"),
+        WindowLevel::Run => Some("in a run"),
+        // Where the archive does not say so already: folded out, or in a hidden directory.
+        WindowLevel::Out => Some("out").filter(|_| archived.is_none()),
+    };
+    marks.extend(level.into_iter().chain(archived).map(str::to_owned));
     marks
 }
 
@@ -108,6 +115,10 @@ pub(crate) fn history(paint: Paint, entries: &[HistoryEntry]) -> Vec<String> {
     let actor = width(|entry| entry.actor.to_string());
     let operation = width(|entry| entry.operation.to_string());
     let line = |entry: &HistoryEntry| {
+        let subjects = match &entry.fold {
+            Some(report) => fold(report),
+            None => subjects(entry),
+        };
         let note = match (entry.undoes, entry.undone_by) {
             (_, Some(by)) => format!("undone by {by}"),
             (Some(undoes), None) => format!("undid {undoes}"),
@@ -118,13 +129,45 @@ pub(crate) fn history(paint: Paint, entries: &[HistoryEntry]) -> Vec<String> {
             paint.dim(time(entry.at)),
             format!("{:actor$}", entry.actor.to_string()),
             format!("{:operation$}", entry.operation),
-            subjects(entry),
+            subjects,
             paint.dim(note),
         ])
         .trim_end()
         .to_owned()
     };
     entries.iter().map(line).collect()
+}
+
+/// Says what a fold saved and cost.
+pub(crate) fn fold(report: &FoldReport) -> String {
+    let (saved, reread) = (tokens(report.saved_tokens), tokens(report.reread_tokens));
+    format!("{}, {saved} saved, {reread} read again", count(report.folded, "page"))
+}
+
+/// Returns a number of tokens, rounded: 812, 8.6k, 86k, 1.2M.
+pub(crate) fn tokens(number: u64) -> String {
+    let short = |number: u64, unit: u64, name: char| match number / unit {
+        0..10 => format!("{}.{}{name}", number / unit, number % unit / (unit / 10)),
+        whole => format!("{whole}{name}"),
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => short(number, 1_000, 'k'),
+        1_000_000.. => short(number, 1_000_000, 'M'),
+    }
+}
+
+/// Returns a number with its thousands apart: 12,345.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// Names the first few of what an edit was about.

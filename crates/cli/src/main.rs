@@ -20,7 +20,7 @@ mod store;
 mod tree;
 
 use std::{
-    io::{self, BufWriter},
+    io::{self, BufWriter, IsTerminal},
     process::ExitCode,
 };
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     // Not locked: other threads write log lines to standard error.
     let (mut out, mut err) = (BufWriter::new(io::stdout()), io::stderr());
     let mut printer = Printer::new(&mut out, &mut err, paint);
+    printer.set_terminal(io::stdout().is_terminal(), io::stderr().is_terminal());
     let started = log::start(&mut printer);
     ExitCode::from(started.unwrap_or_else(|| run::run(std::env::args_os(), &mut printer)))
 }

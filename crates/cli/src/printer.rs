@@ -18,6 +18,7 @@ pub(crate) struct Printer<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     paint: (Paint, Paint),
+    terminal: (bool, bool),
     json: bool,
 }
 
@@ -28,7 +29,12 @@ impl<'a> Printer<'a> {
         err: &'a mut dyn Write,
         paint: (Paint, Paint),
     ) -> Self {
-        Self { out, err, paint, json: false }
+        Self { out, err, paint, terminal: (false, false), json: false }
+    }
+
+    /// Says which of data and talk a person reads in a terminal.
+    pub(crate) fn set_terminal(&mut self, out: bool, err: bool) {
+        self.terminal = (out, err);
     }
 
     pub(crate) fn set_json(&mut self, json: bool) {
@@ -43,6 +49,11 @@ impl<'a> Printer<'a> {
     /// Returns how data is painted.
     pub(crate) fn paint(&self) -> Paint {
         self.paint.0
+    }
+
+    /// Tells whether a person reads the data: in a terminal, or where colour was asked for.
+    pub(crate) fn is_read(&self) -> bool {
+        self.terminal.0 || self.paint.0 == Paint::Colour
     }
 
     /// Writes a value as one line of JSON.
@@ -74,6 +85,27 @@ impl<'a> Printer<'a> {
         self.out.flush()?;
         let label = self.paint.1.warning("warning:");
         Ok(writeln!(self.err, "{label} {}", harmless::line(text))?)
+    }
+
+    /// Says something beside the data that needs no attention.
+    pub(crate) fn note(&mut self, text: &str) -> Result<()> {
+        self.out.flush()?;
+        Ok(writeln!(self.err, "{}", self.paint.1.dim(harmless::line(text)))?)
+    }
+
+    /// Says what to try next, to a person in a terminal.
+    pub(crate) fn tip(&mut self, text: &str) -> Result<()> {
+        if self.terminal.1 { self.note(text) } else { Ok(()) }
+    }
+
+    /// Shows how far long work has come, in one line that the next takes the place of; an empty text
+    /// clears it. Only in a terminal.
+    pub(crate) fn progress(&mut self, text: &str) -> Result<()> {
+        if !self.terminal.1 || self.json {
+            return Ok(());
+        }
+        write!(self.err, "\r\u{1b}[K{}", self.paint.1.dim(text))?;
+        Ok(self.err.flush()?)
     }
 
     /// Tells what went wrong. Where even that cannot be written, the exit code has to do.

@@ -66,6 +66,7 @@ fn an_agent_is_kept_from_the_system_sides_commands() {
         &["session", "create", "x"],
         &["session", "remove", "x"],
         &["session", "set", "a", "b"],
+        &["import", "document.json"],
         &["export"],
         &["load", "document.json"],
         &["store", "check"],

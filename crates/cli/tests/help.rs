@@ -63,5 +63,8 @@ fn completions_and_version() {
         assert!(script.contains("contexture") && script.contains("restore"), "{shell}");
     }
     assert!(sandbox.text(&["completions", "bash"]).contains("system-managed"));
+    for word in ["claude-code", "responses", "window", "fold", "press", "import"] {
+        assert!(sandbox.text(&["completions", "bash"]).contains(word), "{word}");
+    }
     assert!(sandbox.text(&["--version"]).starts_with("contexture "));
 }

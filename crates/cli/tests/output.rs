@@ -21,7 +21,7 @@ fn a_tree_is_drawn() {
     └── sys-1  System prompt  1 message
     usr-0  User/  user, read-write, 3 pages
     ├── usr-2  Drawer/  hidden, 1 page
-    │   └── usr-1  Note  pinned, hidden, 1 message
+    │   └── usr-1  Note  pinned, out, 1 message
     ├── usr-3  What is 6 x 7?  turn, archived, 2 messages
     └── usr-4  goroutine原理  hidden, no messages
     ");
@@ -52,7 +52,7 @@ fn a_large_directory_is_drawn_in_part() {
     ");
     assert_snapshot!(sandbox.text(&["page", "tree", "usr-6", "--depth", "1"]), @r"
     usr-6  D/  hidden, 1 page
-    └── usr-5  Page  hidden, no messages
+    └── usr-5  Page  out, no messages
     ");
     let deep = sandbox.text(&["page", "tree", "usr-0", "--depth", "1"]);
     assert!(deep.ends_with("└── usr-6  D/  hidden, 1 page\n    └── … 1 below (page tree usr-6)\n"));
@@ -65,7 +65,7 @@ fn lists_are_aligned() {
     sys-0  System/
     sys-1  System prompt  1 message
     usr-0  User/
-    usr-1  Note  pinned, hidden, 1 message
+    usr-1  Note  pinned, out, 1 message
     usr-2  Drawer/  hidden
     usr-3  What is 6 x 7?  turn, archived, 2 messages
     usr-4  goroutine原理  hidden, no messages

@@ -10,7 +10,7 @@ fn a_page_object_has_all_fields_of_the_contract() {
         timeless(sandbox.json(&["page", "show", "usr-1"])),
         json!({
             "index": "usr-1", "type": "DetailPage", "name": "Note", "description": "",
-            "lifecycle": "HotArchived", "visibility": "Hidden", "level": "summary",
+            "lifecycle": "HotArchived", "visibility": "Hidden", "level": "out",
             "parent": "usr-2", "detail": "one", "messageCount": 1, "turn": null, "pinned": false,
             "version": 2, "createdAt": "TIME", "updatedAt": "TIME", "author": "system",
             "trust": "system", "sources": [],

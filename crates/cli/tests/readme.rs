@@ -18,6 +18,11 @@ fn the_first_five_minutes_work_when_pasted() {
     for expected in [
         "sys-1  System prompt",
         "└── usr-2  Plan",
+        "imported from openai: 16 exchanges",
+        "by segment",
+        "would fold: ",
+        "folded, as revision ",
+        "[RUN] ",
         "refused, as it should be",
         "removePage",
         "is in order",

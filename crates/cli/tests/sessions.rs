@@ -46,6 +46,20 @@ fn custom_state_is_set_and_cleared() {
     assert_eq!(set(&["depth", "1"]), json!({ "custom": { "branch": "main", "depth": "1" } }));
 }
 
+// The engine's own entries are neither shown nor set; a budget is a number.
+#[test]
+fn custom_state_of_the_engine_is_its_own() {
+    let sandbox = Sandbox::with_talk(1);
+    let set = |args: &[&str]| sandbox.json(&[&["session", "set"], args].concat());
+    assert_eq!(set(&["budget", "16000"]), json!({ "custom": { "budget": "16000" } }));
+    let context = sandbox.json(&["window", "--format", "context"]);
+    assert_eq!(context["state"]["custom"], json!({ "budget": "16000" }));
+    for args in [["contexture.import.x", "{}"], ["budget", "much"], ["budget", "-5"]] {
+        assert_eq!(sandbox.unchanged(&[&["session", "set"], &args[..]].concat()).0, "invalid");
+    }
+    assert_eq!(sandbox.json(&["window", "--account"])["account"]["budget"], 16_000);
+}
+
 #[test]
 fn names_that_break_the_rules_make_nothing() {
     let sandbox = Sandbox::empty();

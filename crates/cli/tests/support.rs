@@ -46,6 +46,15 @@ impl Sandbox {
         sandbox
     }
 
+    /// Makes a folder with a session of some turns, each with a large tool result, imported from
+    /// `talk.json`: usr-1, usr-2 …
+    pub(crate) fn with_talk(turns: usize) -> Self {
+        let sandbox = Self::empty();
+        sandbox.write("talk.json", talk(turns).to_string());
+        sandbox.json(&["import", "talk.json"]);
+        sandbox
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -163,6 +172,26 @@ impl Ran {
         assert_eq!(error.as_object().unwrap().len(), 1);
         (field("kind"), field("message"))
     }
+}
+
+/// Returns an OpenAI-style conversation with a system prompt and some turns with large tool results.
+pub(crate) fn talk(turns: usize) -> Value {
+    let mut messages = vec![json!({ "role": "system", "content": "You are careful." })];
+    for turn in 1..=turns {
+        let call = format!("call_{turn}");
+        let lines: Vec<String> =
+            (0..40).map(|line| format!("{line}: src/module_{turn}.rs says {line}")).collect();
+        messages.extend([
+            json!({ "role": "user", "content": format!("What is in module {turn}?") }),
+            json!({ "role": "assistant", "content": null, "tool_calls": [{
+                "id": call, "type": "function",
+                "function": { "name": "read_file", "arguments": format!("{{\"n\":{turn}}}") },
+            }] }),
+            json!({ "role": "tool", "tool_call_id": call, "content": lines.join("\n") }),
+            json!({ "role": "assistant", "content": format!("Module {turn} says little.") }),
+        ]);
+    }
+    messages.into()
 }
 
 /// Replaces every time by `TIME`, so that values can be compared whole.

@@ -81,7 +81,7 @@ pub(crate) async fn run(
 }
 
 /// Makes the session with all it begins with, or nothing at all.
-async fn create(
+pub(super) async fn create(
     storage: &Arc<dyn PageStorage>,
     settings: &Settings,
     prompt: Option<&str>,

@@ -6,7 +6,7 @@ mod children;
 mod create;
 mod find;
 mod list;
-mod move_page;
+pub(super) mod move_page;
 mod parent;
 mod purge;
 mod restore;
@@ -118,7 +118,11 @@ pub(crate) async fn run(
 }
 
 /// Prints one page: its object, or one line.
-async fn print(caller: &Caller, seen: &PageView, printer: &mut Printer<'_>) -> Result<Status> {
+pub(super) async fn print(
+    caller: &Caller,
+    seen: &PageView,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
     if printer.is_json() {
         printer.json(&PageObject::read(caller, seen).await?)?;
     } else {
@@ -128,7 +132,7 @@ async fn print(caller: &Caller, seen: &PageView, printer: &mut Printer<'_>) -> R
 }
 
 /// Prints some of a list of pages, and where it goes on.
-async fn print_list(
+pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],
     next: Option<String>,

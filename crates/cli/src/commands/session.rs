@@ -3,7 +3,7 @@
 mod create;
 mod list;
 mod remove;
-mod set;
+pub(super) mod set;
 
 use clap::Subcommand;
 

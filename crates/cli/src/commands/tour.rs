@@ -26,8 +26,8 @@ use crate::{
 
 /// See the main job in one minute, each step with the command that does it
 ///
-/// A small agent session is stored, read, refused, edited and undone in a store of its own, which is
-/// left behind to play with. Flags such as --store are for the commands it shows, not for the tour.
+/// A small agent session is stored, imported, refused, folded to a budget, expanded and undone in a
+/// store of its own, which is left behind to play with. Flags such as --store are for the commands it shows, not for the tour.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
     let paint = printer.paint();
     let place = harmless::line(&folder.display().to_string());
     printer.line(format_args!("\nThe store is yours to play with, in {place}"))?;
-    for next in ["page tree", "history", "--help"] {
+    for next in ["window", "history", "--help"] {
         let line = command_line(&store, next.split(' '));
         printer.line(paint.strong(format!("$ {}", shell(&line))))?;
     }

@@ -1,6 +1,6 @@
 //! `contexture page move`
 
-use contexture_core::{Edit, PageIndex};
+use contexture_core::{Edit, PageIndex, system::Outcome};
 use serde::Serialize;
 
 use crate::{
@@ -45,10 +45,19 @@ pub(crate) async fn run(
     let caller = Caller::open(settings).await?;
     let (page, to) = (caller.index(&args.index)?, caller.index(&args.to)?);
     let outcome = caller.apply(Edit::MovePage { page: page.clone(), to }).await?;
+    print(&page, outcome, printer)
+}
+
+/// Prints old and new indices after a move.
+pub(crate) fn print(
+    page: &PageIndex,
+    outcome: Outcome,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
     let mut moved: Vec<Move> =
         outcome.moved.into_iter().map(|(from, to)| Move { from, to }).collect();
     if moved.is_empty() {
-        moved.push(Move { from: page.clone(), to: page });
+        moved.push(Move { from: page.clone(), to: page.clone() });
     }
     if printer.is_json() {
         printer.json(&Moved { moved })?;

@@ -4,17 +4,29 @@ use contexture_core::{CustomKey, Edit};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    commands::Status, context::Caller, error::Result, harmless, printer::Printer,
+    commands::Status,
+    context::Caller,
+    error::{Result, Stop},
+    harmless,
+    printer::Printer,
     settings::Settings,
 };
 
+/// Entries that begin so are the engine's own.
+pub(crate) const OWN_PREFIX: &str = "contexture.";
+
+/// The entry that is the budget of every view.
+const BUDGET: &str = "budget";
+
 /// Set an entry of the session's custom state
 ///
-/// It becomes part of the rendered context, as `custom`. Prints all entries.
+/// It becomes part of the rendered context, as `custom`. The entry `budget` is the tokens a window
+/// may take in every view, where `window` and `fold` are given no --budget. Prints all entries.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture session set branch main
+  contexture session set budget 16000
   contexture session set branch --clear")]
 pub(crate) struct Args {
     /// Which entry: 1 to 100 characters
@@ -34,10 +46,12 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let key: CustomKey = args.key.parse()?;
+    check(&key, args.value.as_deref())?;
     let caller = Caller::open(settings).await?;
     caller.apply(Edit::SetCustom { key, value: args.value }).await?;
     let system = caller.system();
-    let custom = system.storage().custom(system.session()).await?;
+    let mut custom = system.storage().custom(system.session()).await?;
+    custom.retain(|(key, _)| !key.as_str().starts_with(OWN_PREFIX));
     if printer.is_json() {
         let entries = custom.into_iter().map(|(key, value)| (key.to_string(), value.into()));
         let entries: Map<String, Value> = entries.collect();
@@ -49,4 +63,20 @@ pub(crate) async fn run(
         printer.line(format_args!("{key} = {}", harmless::line(&value)))?;
     }
     Ok(Status::Done)
+}
+
+/// Refuses what would be no setting of the caller's, or none at all.
+fn check(key: &CustomKey, value: Option<&str>) -> Result<()> {
+    if key.as_str().starts_with(OWN_PREFIX) {
+        let message =
+            format!("invalid key '{key}': what begins with '{OWN_PREFIX}' is the engine's");
+        return Err(Stop::invalid(message, "choose another key"));
+    }
+    match value {
+        Some(text) if key.as_str() == BUDGET && text.trim().parse::<u64>().is_err() => {
+            let message = format!("invalid budget '{text}': it is not a whole number of tokens");
+            Err(Stop::invalid(message, "give a number of tokens, such as 16000"))
+        }
+        _ => Ok(()),
+    }
 }

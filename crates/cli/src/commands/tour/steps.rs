@@ -5,8 +5,14 @@ use std::path::Path;
 use super::command_line;
 
 /// The files it reads, by name.
-pub(super) const FILES: [(&str, &str); 2] =
-    [("system.md", include_str!("system.md")), ("turn.json", include_str!("turn.json"))];
+pub(super) const FILES: [(&str, &str); 3] = [
+    ("system.md", include_str!("system.md")),
+    ("turn.json", include_str!("turn.json")),
+    ("talk.json", include_str!("talk.json")),
+];
+
+/// The budget the window of the tour is folded to, in tokens.
+const BUDGET: &str = "1000";
 
 /// One line of the tour.
 pub(super) struct Step {
@@ -21,25 +27,33 @@ pub(super) struct Step {
 /// Returns the steps, on a store and with the files in a folder.
 pub(super) fn steps(store: &str, folder: &Path) -> Vec<Step> {
     let file = |name: &str| folder.join(name).display().to_string();
-    let (system, turn) = (file("system.md"), file("turn.json"));
     let step = |says, words: &[&str], exit| Step {
         says,
         line: command_line(store, words.iter().copied()),
         exit,
     };
+    let mut steps = pages(&step, &file);
+    steps.extend(window(&step));
+    steps
+}
+
+type MakeStep<'a> = &'a dyn Fn(&'static str, &[&str], u8) -> Step;
+
+/// What is kept, and who may do what with it.
+fn pages(step: MakeStep<'_>, file: &dyn Fn(&str) -> String) -> Vec<Step> {
     vec![
         step(
             "A store and a session, with a system prompt that binds every agent.",
-            &["init", "--system", &system],
+            &["init", "--system", &file("system.md")],
             0,
         ),
         step(
             "An agent works: the request, a tool call with its result and the answer are one turn.",
-            &["--as", "fixer", "turn", "add", "--messages", &turn],
+            &["--as", "fixer", "turn", "add", "--messages", &file("turn.json")],
             0,
         ),
         step(
-            "It keeps a note, and a directory that adopts it.",
+            "It keeps a note.",
             &[
                 "--as",
                 "fixer",
@@ -57,55 +71,46 @@ pub(super) fn steps(store: &str, folder: &Path) -> Vec<Step> {
             0,
         ),
         step(
-            "",
-            &[
-                "--as",
-                "fixer",
-                "page",
-                "create",
-                "--contents",
-                "--parent",
-                "usr-0",
-                "--name",
-                "Findings",
-                "--child",
-                "usr-2",
-            ],
-            0,
-        ),
-        step("All of it is a tree of pages.", &["page", "tree"], 0),
-        step("What was said can be read back in full.", &["page", "show", "usr-1"], 0),
-        step(
             "Permissions hold: the agent can neither rewrite its system prompt nor look away from it.",
             &["--as", "fixer", "page", "update", "sys-1", "--name", "Mine"],
             1,
         ),
         step("", &["--as", "fixer", "page", "hide", "sys-0"], 1),
         step(
-            "It arranges its own view: opens the directory, pins the note.",
-            &["--as", "fixer", "page", "expand", "usr-3"],
+            "What another tool wrote down joins the session; a file that grows adds what is new.",
+            &["import", &file("talk.json")],
             0,
         ),
-        step("", &["--as", "fixer", "page", "pin", "usr-2"], 0),
-        step("That is what it sees now …", &["--as", "fixer", "page", "tree", "usr-0"], 0),
-        step("… and nobody else's view has changed.", &["page", "tree", "usr-0"], 0),
+    ]
+}
+
+/// What of it stands before the model.
+fn window(step: MakeStep<'_>) -> Vec<Step> {
+    vec![
         step(
-            "It edits its note, and takes that back.",
-            &[
-                "--as",
-                "fixer",
-                "page",
-                "update",
-                "usr-2",
-                "--name",
-                "Cause and cure",
-                "--detail",
-                "Use split_whitespace().",
-            ],
+            "Where do the tokens of the agent's window go?",
+            &["--as", "fixer", "window", "--account"],
             0,
         ),
-        step("", &["--as", "fixer", "undo"], 0),
-        step("", &["--as", "fixer", "page", "show", "usr-2"], 0),
+        step(
+            "A budget cuts large results to head and tail. What would folding save on top, and cost?",
+            &["--as", "fixer", "fold", "--budget", BUDGET, "--preview"],
+            0,
+        ),
+        step("Worth it.", &["--as", "fixer", "fold", "--budget", BUDGET], 0),
+        step(
+            "That is what the model sees now: old turns are one line, the latest stand in full.",
+            &["--as", "fixer", "window", "--budget", BUDGET],
+            0,
+        ),
+        step(
+            "Nothing is lost: a folded page opens again …",
+            &["--as", "fixer", "page", "expand", "usr-4"],
+            0,
+        ),
+        step("", &["--as", "fixer", "page", "tree", "usr-0"], 0),
+        step("… nobody else's view has changed …", &["page", "tree", "usr-0"], 0),
+        step("… and what was done can be taken back.", &["--as", "fixer", "undo"], 0),
         step("Who did what is on record.", &["history"], 0),
         step("And the store is in order.", &["store", "check"], 0),
     ]

@@ -1,0 +1,93 @@
+//! Exchanges in chunks, each one edit: an import that is interrupted goes on where it stopped.
+
+use contexture_core::{Edit, Error, ErrorKind, Message, SegmentId, message::exchange::Exchange};
+
+use crate::error::Stop;
+
+/// How many exchanges are one edit.
+const EXCHANGES: usize = 200;
+
+/// How many bytes of text are one edit, or one exchange more.
+const BYTES: u64 = 8 * 1024 * 1024;
+
+/// Some exchanges in a row, each with the line it begins on.
+pub(super) struct Chunk<'a> {
+    exchanges: &'a [(u64, Exchange)],
+    /// How many exchanges of the transcript are imported with it.
+    pub(super) upto: usize,
+}
+
+impl<'a> Chunk<'a> {
+    /// Parts the exchanges from `first` on.
+    pub(super) fn all(
+        exchanges: &'a [(u64, Exchange)],
+        first: usize,
+    ) -> impl Iterator<Item = Self> {
+        let mut from = first;
+        std::iter::from_fn(move || {
+            let rest = exchanges.get(from..).filter(|rest| !rest.is_empty())?;
+            let mut bytes = 0;
+            let fits = |(_, exchange): &&(u64, Exchange)| {
+                let fits = bytes < BYTES;
+                bytes += exchange.weight();
+                fits
+            };
+            let count = rest.iter().take(EXCHANGES).take_while(fits).count();
+            from += count;
+            Some(Self { exchanges: &rest[..count], upto: from })
+        })
+    }
+
+    /// Returns the edits that write them; with `continues`, what comes before the first user message
+    /// belongs to the turn before.
+    pub(super) fn edits(&self, segment: &SegmentId, continues: bool) -> Vec<Edit> {
+        let begins = self.exchanges.iter().position(|(_, exchange)| exchange.starts_turn());
+        let split = if continues { begins.unwrap_or(self.exchanges.len()) } else { 0 };
+        let (before, turns) = self.exchanges.split_at(split);
+        let mut edits = Vec::new();
+        let (before, turns) = (messages(before), messages(turns));
+        if !before.is_empty() {
+            edits.push(Edit::ExtendTurn { segment: segment.clone(), messages: before });
+        }
+        if !turns.is_empty() {
+            edits.push(Edit::AddTurn { segment: segment.clone(), messages: turns });
+        }
+        edits
+    }
+
+    pub(super) fn message_count(&self) -> usize {
+        self.exchanges.iter().map(|(_, exchange)| exchange.messages.len()).sum()
+    }
+
+    /// Says which exchange is to blame where one is too large.
+    pub(super) fn refused(&self, error: Error) -> Stop {
+        let largest = self.exchanges.iter().max_by_key(|(_, exchange)| exchange.weight());
+        match largest {
+            Some((line, _)) if error.kind() == ErrorKind::TooLarge => Stop::failed(
+                ErrorKind::TooLarge,
+                format!("the exchange of line {line} cannot be imported: {error}"),
+                "shorten it in the file and import again",
+            ),
+            _ if matches!(error, Error::CustomMoved { .. }) => Stop::failed(
+                ErrorKind::Conflict,
+                "another import of this transcript is under way".to_owned(),
+                "import it again when that one is done: only what is new is added",
+            ),
+            _ => error.into(),
+        }
+    }
+}
+
+/// How many bytes of text an exchange may have to be imported: what a page may hold, and some room
+/// for what stands around the text.
+const MOST: u64 = 15 * 1024 * 1024;
+
+/// Tells whether an exchange is larger than a page may be.
+pub(super) fn is_too_large(exchange: &Exchange) -> bool {
+    exchange.weight() > MOST
+}
+
+fn messages(exchanges: &[(u64, Exchange)]) -> Vec<Message> {
+    let kept = exchanges.iter().filter(|(_, exchange)| !is_too_large(exchange));
+    kept.flat_map(|(_, exchange)| exchange.messages.iter().cloned()).collect()
+}

@@ -1,0 +1,79 @@
+//! `contexture press`
+
+use std::collections::BTreeMap;
+
+use contexture_core::{context::PageAction, system::Pressed};
+use serde_json::json;
+
+use super::{Status, page};
+use crate::{
+    context::Caller,
+    error::{Result, Stop},
+    harmless,
+    printer::Printer,
+    settings::Settings,
+};
+
+/// Press an anchor of the window: do what stands behind it
+///
+/// Anchors stand in `window` as [button:KEY] and [form:KEY param=…]: expand, hide, update, move,
+/// create and find. Pressing one is an operation like any other, checked and recorded, and prints
+/// what its own command prints. One that no longer fits its page is a conflict that names the one to
+/// press instead.
+#[allow(rustdoc::broken_intra_doc_links, reason = "it is help text, where brackets are anchors")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture press create-usr-0 name=Plan detail='1. read 2. think'
+  contexture press expand-usr-1
+  contexture press find query=plan")]
+pub(crate) struct Args {
+    /// The anchor, such as expand-usr-3
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// What a form asks for, each as name=value
+    #[arg(value_name = "PARAM=VALUE")]
+    params: Vec<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let params = params(&args.params)?;
+    let caller = Caller::open(settings).await?;
+    match caller.press(&args.key, &params).await? {
+        Pressed::Edited(outcome) => {
+            if let Some((PageAction::Move, moved)) = PageAction::parse_key(&args.key) {
+                return page::move_page::print(&moved, outcome, printer);
+            }
+            let seen = caller.changed_page(&outcome).await?;
+            page::print(&caller, &seen, printer).await
+        }
+        Pressed::Found(found) => page::print_list(&caller, &found, None, printer).await,
+        Pressed::Answered(answer) => {
+            if printer.is_json() {
+                printer.json(&json!({ "answer": answer }))?;
+            } else {
+                printer.line(harmless::text(&answer))?;
+            }
+            Ok(Status::Done)
+        }
+    }
+}
+
+fn params(given: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut params = BTreeMap::new();
+    for param in given {
+        let Some((name, value)) = param.split_once('=') else {
+            let message = format!("invalid parameter '{param}': it is not name=value");
+            return Err(Stop::invalid(message, "give each as name=value, such as name=Plan"));
+        };
+        if params.insert(name.to_owned(), value.to_owned()).is_some() {
+            let message = format!("the parameter '{name}' is given twice");
+            return Err(Stop::invalid(message, "give it once"));
+        }
+    }
+    Ok(params)
+}

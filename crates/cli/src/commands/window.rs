@@ -1,0 +1,228 @@
+//! `contexture window`
+
+mod account;
+mod kinds;
+mod markdown;
+
+use contexture_core::{
+    Error, ErrorKind, Format, Level, SentWindow, Window, WindowOptions,
+    context::{Context, ContextVersion, Diagnostic},
+};
+use contexture_tokens::counter_for;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::Status;
+use crate::{
+    args::Suggested,
+    context::Caller,
+    error::{Result, Stop},
+    lines,
+    printer::Printer,
+    settings::Settings,
+};
+use account::{AccountObject, LedgerObject};
+
+/// What `--format` suggests.
+const FORMATS: &[&str] = &["markdown", "context", "openai", "responses", "anthropic", "gemini"];
+
+/// What `--level` suggests.
+const LEVELS: &[&str] = &["full", "summary", "gist"];
+
+/// What counts when no model is named.
+const TOKENIZER: &str = "o200k_base";
+
+/// Print your window: what of the pages stands before the model, within a budget
+///
+/// It never writes without --fold. Over its budget, it is printed as the fold that is due would leave
+/// it. The same state gives the same bytes, on any machine. Formats: `markdown` with anchors to
+/// `press`; `context`, all of it as one JSON object; and what each provider takes, to which you add
+/// model, tools and the like. With --json, markdown is printed as {"content":…} and the others as
+/// they are; --account puts {"window":…,"account":…,"ledger":…} around it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture turn add --user 'What is 6 x 7?' --assistant 42
+  contexture window
+  contexture window --account
+  contexture window --format anthropic --budget 100000 --fold > request.json
+  contexture window --format anthropic --sent 1")]
+pub(crate) struct Args {
+    /// The tokens it may take; by default the session's `budget`, else capacities alone
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+    /// Show nothing in more detail than this; segments of kind system stay in full
+    #[arg(long, value_name = "LEVEL", value_parser = Suggested(LEVELS), default_value = "full")]
+    level: String,
+    /// What it is rendered to
+    #[arg(long, value_name = "FORMAT", value_parser = Suggested(FORMATS))]
+    #[arg(default_value = "markdown")]
+    format: String,
+    /// Commit the fold that is due, and record the window as sent
+    #[arg(long)]
+    fold: bool,
+    /// Print a window again that was sent, by its number: from 1 per view and format
+    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "level", "fold", "model"])]
+    sent: Option<u64>,
+    /// Print where its tokens go instead
+    #[arg(long)]
+    account: bool,
+    /// The model it is for: its tokenizer counts, where that is public
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+}
+
+/// A window with what it takes.
+#[derive(Serialize)]
+struct Accounted {
+    window: Box<RawValue>,
+    account: Option<AccountObject>,
+    ledger: Option<LedgerObject>,
+}
+
+/// A window in Markdown.
+#[derive(Serialize)]
+struct Content<'a> {
+    content: &'a str,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let format: Format = args.format.parse()?;
+    let mut options = options(format, args.budget, args.model.as_deref());
+    options.level = level(&args.level)?;
+    let caller = Caller::open(settings).await?;
+    let (window, record) = match rendered(&args, &caller, &options).await {
+        Ok(rendered) => rendered,
+        Err(error) => return Err(failed(error, &caller, format, printer)),
+    };
+    if !args.account {
+        print(&window, printer)?;
+        return Ok(Status::Done);
+    }
+    let record = match record {
+        Some(record) => Some(record),
+        None => caller.newest_sent(format).await?,
+    };
+    // How a window sent earlier was counted is in its record.
+    let account = match args.sent {
+        Some(_) => None,
+        None => Some(AccountObject::of(&caller, &window).await?),
+    };
+    if printer.is_json() {
+        let ledger = record.as_ref().map(LedgerObject::from);
+        printer.json(&Accounted { window: object(&window)?, account, ledger })?;
+        return Ok(Status::Done);
+    }
+    if let Some(account) = &account {
+        account::print(account, window.due.as_ref(), &caller, printer).await?;
+    }
+    account::print_record(record.as_ref(), args.sent.is_some() || args.fold, printer)?;
+    Ok(Status::Done)
+}
+
+/// Returns what a window is asked for.
+pub(super) fn options(format: Format, budget: Option<u64>, model: Option<&str>) -> WindowOptions {
+    let mut options = WindowOptions::new(format, counter_for(model.unwrap_or(TOKENIZER)));
+    options.model = model.map(str::to_owned);
+    match budget {
+        Some(budget) => options.budget(budget),
+        None => options,
+    }
+}
+
+/// Renders what is asked for; with its record where it was sent.
+async fn rendered(
+    args: &Args,
+    caller: &Caller,
+    options: &WindowOptions,
+) -> Result<(Window, Option<SentWindow>), Error> {
+    let sent = match args.sent {
+        // Where large parts are cut depends on what counted them, so all known ones are tried.
+        Some(number) => match caller.sent(options, number).await {
+            Err(Error::SentLost { .. }) => {
+                let counter = counter_for("cl100k_base");
+                let other = WindowOptions { counter, ..options.clone() };
+                match caller.sent(&other, number).await {
+                    Err(Error::SentLost { .. }) => caller.sent(options, number).await?,
+                    sent => sent?,
+                }
+            }
+            sent => sent?,
+        },
+        None if args.fold => caller.send(options).await?,
+        None => return Ok((caller.reader().window(options).await?, None)),
+    };
+    Ok((sent.window, Some(sent.record)))
+}
+
+/// Prints the window itself: for a person painted and harmless, else exactly its bytes.
+fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
+    if printer.is_json() && window.format == Format::Markdown {
+        return printer.json(&Content { content: &window.body });
+    }
+    if !printer.is_json() && window.format == Format::Markdown && printer.is_read() {
+        let paint = printer.paint();
+        for line in markdown::lines(paint, &window.body) {
+            printer.line(line)?;
+        }
+    } else {
+        printer.bytes(window.body.as_bytes())?;
+        if !window.body.ends_with('\n') {
+            printer.bytes(b"\n")?;
+        }
+    }
+    if printer.is_json() {
+        return Ok(());
+    }
+    for repaired in &window.repaired {
+        printer.note(&format!("… made valid: {repaired}"))?;
+    }
+    if let Some(report) = &window.due {
+        let note = format!("… shown as the fold that is due leaves it ({})", lines::fold(report));
+        printer.note(&format!("{note}; --fold commits it"))?;
+    }
+    Ok(())
+}
+
+/// Returns the window as the object that `--json` prints.
+fn object(window: &Window) -> Result<Box<RawValue>> {
+    let object = match window.format {
+        Format::Markdown => to_raw_value(&Content { content: &window.body }),
+        Format::Context | Format::Provider(_) => RawValue::from_string(window.body.clone()),
+    };
+    object.map_err(|error| {
+        let reason = error.to_string();
+        Error::InvalidRendering { format: window.format.as_str(), reason }.into()
+    })
+}
+
+/// Says why there is no window. Whoever asked for a Context gets one that tells of it (D-25).
+fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'_>) -> Stop {
+    let broken = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid);
+    if broken && format == Format::Context {
+        let system = caller.system();
+        let context = Context::error(
+            system.app(),
+            system.session().as_str(),
+            ContextVersion::NONE,
+            system.created_at(),
+            vec![Diagnostic::from(&error)],
+        );
+        if let Err(stop) = printer.line(context.to_json()) {
+            return stop;
+        }
+    }
+    error.into()
+}
+
+fn level(text: &str) -> Result<Level> {
+    let known = [Level::Full, Level::Summary, Level::Gist];
+    known.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
+        let (what, text) = ("level", text.to_owned());
+        Error::UnknownValue { what, text, known: "full summary gist" }.into()
+    })
+}

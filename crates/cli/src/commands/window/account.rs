@@ -1,0 +1,222 @@
+//! Where the tokens of a window go, for people and as JSON.
+
+use contexture_core::{
+    ContentHash, FoldReport, Level, Revision, SentWindow, Timestamp, Tokens, Usage, Window,
+    WindowLevel,
+    window::request::{Account, PageAccount, SegmentAccount},
+};
+use serde::Serialize;
+
+use super::kinds::{self, KindAccount};
+use crate::{
+    context::Caller,
+    error::Result,
+    harmless,
+    lines::{self, grouped},
+    printer::{Paint, Printer},
+};
+
+/// How many of the largest pages are named.
+const LARGEST: usize = 10;
+
+/// What takes how much of a window.
+#[derive(Serialize)]
+pub(super) struct AccountObject {
+    #[serde(flatten)]
+    account: Account,
+    /// By what was said, shared out by bytes.
+    kinds: Vec<KindAccount>,
+}
+
+impl AccountObject {
+    /// Adds up what a window takes.
+    pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Self> {
+        let kinds = kinds::of(caller, window).await?;
+        Ok(Self { account: window.account.clone(), kinds })
+    }
+}
+
+/// A window sent, without what it was made from.
+#[derive(Serialize)]
+pub(super) struct LedgerObject {
+    number: u64,
+    at: Timestamp,
+    revision: Revision,
+    level: Level,
+    budget: Option<Tokens>,
+    tokenizer: String,
+    model: Option<String>,
+    hash: ContentHash,
+    tokens: Tokens,
+    cached: Tokens,
+    reread: Tokens,
+    fold: Option<Revision>,
+    usage: Option<Usage>,
+}
+
+impl From<&SentWindow> for LedgerObject {
+    fn from(sent: &SentWindow) -> Self {
+        Self {
+            number: sent.number,
+            at: sent.at,
+            revision: sent.revision,
+            level: sent.level,
+            budget: sent.budget,
+            tokenizer: sent.tokenizer.clone(),
+            model: sent.model.clone(),
+            hash: sent.hash,
+            tokens: sent.tokens,
+            cached: sent.cached,
+            reread: sent.reread,
+            fold: sent.fold,
+            usage: sent.usage.clone(),
+        }
+    }
+}
+
+/// Prints an account: the whole, then by segment, by kind and by page.
+pub(super) async fn print(
+    object: &AccountObject,
+    due: Option<&FoldReport>,
+    caller: &Caller,
+    printer: &mut Printer<'_>,
+) -> Result<()> {
+    let (account, paint) = (&object.account, printer.paint());
+    let of = match account.budget {
+        Some(budget) => format!(" of {} (the budget)", grouped(budget)),
+        None => ", no budget".to_owned(),
+    };
+    let how = if account.exact { "counted with" } else { "estimated with" };
+    printer.line(lines::join([
+        paint.strong(format!("{} tokens{of}", grouped(account.tokens))),
+        paint.dim(format!("{how} {}", account.tokenizer)),
+    ]))?;
+    if let Some(report) = due {
+        let line = format!("a fold is due and counted in: {}", lines::fold(report));
+        printer.line(paint.warning(line))?;
+    }
+    let segments = account.segments.iter().map(|segment| Row {
+        name: paint.id(&segment.id),
+        width: segment.id.as_str().len(),
+        tokens: segment.tokens,
+        more: by_level(segment),
+    });
+    print_rows("by segment", segments.collect(), account.tokens, printer)?;
+    let kinds = object.kinds.iter().map(|kind| Row {
+        name: kind.kind.to_owned(),
+        width: kind.kind.len(),
+        tokens: kind.tokens,
+        more: String::new(),
+    });
+    let mut kinds: Vec<Row> = kinds.collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.tokens));
+    print_rows("by kind, about", kinds, account.tokens, printer)?;
+    let mut largest: Vec<&PageAccount> = account.pages.iter().collect();
+    largest.sort_by_key(|page| std::cmp::Reverse(page.tokens));
+    let mut pages = Vec::new();
+    for page in largest.into_iter().take(LARGEST) {
+        pages.push(page_row(page, caller, paint).await?);
+    }
+    print_rows("largest pages", pages, account.tokens, printer)
+}
+
+/// One line of a table.
+struct Row {
+    name: String,
+    /// How wide the name is without its paint.
+    width: usize,
+    tokens: u64,
+    more: String,
+}
+
+fn print_rows(title: &str, rows: Vec<Row>, all: u64, printer: &mut Printer<'_>) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let paint = printer.paint();
+    printer.line(format_args!("\n{}", paint.strong(title)))?;
+    let width = rows.iter().map(|row| row.width).max().unwrap_or(0);
+    let digits = rows.iter().map(|row| grouped(row.tokens).len()).max().unwrap_or(0);
+    for row in rows {
+        let pad = " ".repeat(width - row.width);
+        let all = u128::from(all.max(1));
+        let percent = (u128::from(row.tokens) * 100 + all / 2) / all;
+        let line = lines::join([
+            format!("  {}{pad}", row.name),
+            format!("{:>digits$}", grouped(row.tokens)),
+            paint.dim(format!("{percent:>3}%")),
+            row.more,
+        ]);
+        printer.line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn by_level(segment: &SegmentAccount) -> String {
+    let mut levels = Vec::new();
+    if segment.full_pages > 0 {
+        let pages = lines::count(segment.full_pages, "page");
+        levels.push(format!("{pages} in full ({})", lines::tokens(segment.full)));
+    }
+    if segment.folded_pages > 0 {
+        let pages = lines::count(segment.folded_pages, "page");
+        let mut how = Vec::new();
+        if segment.lines > 0 {
+            how.push(format!("lines {}", lines::tokens(segment.lines)));
+        }
+        if segment.runs > 0 {
+            how.push(format!("runs {}", lines::tokens(segment.runs)));
+        }
+        levels.push(format!("{pages} folded or hidden ({})", how.join(", ")));
+    }
+    levels.join(", ")
+}
+
+async fn page_row(account: &PageAccount, caller: &Caller, paint: Paint) -> Result<Row> {
+    // The first page of a run may have left since; the run still stands.
+    let seen = caller.reader().page(&account.page).await.ok();
+    let name = seen.map_or(String::new(), |seen| harmless::line(seen.page.name.as_str()));
+    let level = match account.level {
+        WindowLevel::Full => String::new(),
+        level => paint.dim(level.as_str()),
+    };
+    Ok(Row {
+        name: paint.id(&account.page),
+        width: account.page.to_string().len(),
+        tokens: account.tokens,
+        more: lines::join([name, level]),
+    })
+}
+
+/// Prints what is on record of a window sent.
+pub(super) fn print_record(
+    record: Option<&SentWindow>,
+    is_this: bool,
+    printer: &mut Printer<'_>,
+) -> Result<()> {
+    let Some(record) = record else {
+        let never = printer.paint().dim("no window of this format was sent yet (--fold sends one)");
+        return printer.line(format_args!("\n{never}"));
+    };
+    let paint = printer.paint();
+    let what = if is_this { "sent as window" } else { "last sent: window" };
+    printer.line(format_args!(
+        "\n{}  {}",
+        paint.strong(format!("{what} {}", record.number)),
+        paint.dim(lines::time(record.at))
+    ))?;
+    let (tokens, cached) = (grouped(record.tokens.0), grouped(record.cached.0));
+    let reread = grouped(record.reread.0);
+    printer.line(format_args!("  {tokens} tokens: {cached} cached, {reread} read again"))?;
+    if let Some(fold) = record.fold {
+        printer.line(format_args!("  with the fold of revision {fold}"))?;
+    }
+    if let Some(usage) = &record.usage {
+        let (input, cached) = (grouped(usage.input), grouped(usage.cached));
+        let (written, output) = (grouped(usage.written), grouped(usage.output));
+        printer.line(format_args!(
+            "  the provider reported {input} in, {cached} of them cached, {written} written to the cache, {output} out"
+        ))?;
+    }
+    Ok(())
+}

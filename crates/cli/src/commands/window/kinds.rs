@@ -1,0 +1,153 @@
+//! Where the tokens of a window go by what was said: requests, answers, calls, results.
+//!
+//! A page is counted as a whole, so what it takes is shared out by the bytes of its parts. Close
+//! enough to see what fills a window; the sum is exact.
+
+use contexture_core::{
+    Content, Message, Page, PageIndex, Role, Window, WindowLevel,
+    message::Part,
+    storage::{PageStorage, StorageError},
+};
+use serde::Serialize;
+
+use crate::{context::Caller, error::Result};
+
+/// How many contents are loaded at a time.
+const AT_A_TIME: usize = 256;
+
+/// What a kind of text takes.
+#[derive(Debug, Serialize)]
+pub(super) struct KindAccount {
+    pub(super) kind: &'static str,
+    pub(super) tokens: u64,
+}
+
+/// The kinds, in the order in which they are told.
+const KINDS: [&str; 8] = [
+    "system text",
+    "user text",
+    "assistant text",
+    "thinking",
+    "tool calls",
+    "tool results",
+    "images and others",
+    "lines",
+];
+const LINES: usize = 7;
+
+/// Shares out what a window takes.
+pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Vec<KindAccount>> {
+    let mut tokens = [0_u64; KINDS.len()];
+    let mut full: Vec<(u64, Page)> = Vec::new();
+    for account in &window.account.pages {
+        let page = match account.level {
+            WindowLevel::Full => text_page(caller, &account.page).await?,
+            _ => None,
+        };
+        match page {
+            Some(page) => full.push((account.tokens, page)),
+            None => tokens[LINES] += account.tokens,
+        }
+    }
+    let storage = caller.system().storage();
+    for some in full.chunks(AT_A_TIME) {
+        for (taken, bytes) in some.iter().zip(weights(&**storage, some).await?) {
+            share(&mut tokens, taken.0, &bytes);
+        }
+    }
+    let kinds = KINDS.into_iter().zip(tokens).filter(|(_, tokens)| *tokens > 0);
+    Ok(kinds.map(|(kind, tokens)| KindAccount { kind, tokens }).collect())
+}
+
+async fn text_page(caller: &Caller, index: &PageIndex) -> Result<Option<Page>> {
+    let seen = caller.reader().page(index).await?;
+    Ok(seen.page.detail().is_some().then(|| (*seen.page).clone()))
+}
+
+/// Returns the bytes of each kind in each page.
+async fn weights(
+    storage: &dyn PageStorage,
+    pages: &[(u64, Page)],
+) -> Result<Vec<[u64; KINDS.len()]>> {
+    let hashes: Vec<_> =
+        pages.iter().filter_map(|(_, page)| page.detail()).map(|detail| detail.content).collect();
+    let contents: Vec<Option<Content>> = storage.contents(&hashes).await?;
+    let mut weights = Vec::with_capacity(pages.len());
+    for ((_, page), content) in pages.iter().zip(contents) {
+        let corrupt = |reason: String| {
+            let what = format!("the content of page {}", page.index);
+            StorageError::Corrupt { what, reason }
+        };
+        let content = content.ok_or_else(|| corrupt("it is missing".to_owned()))?;
+        let mut bytes = [0; KINDS.len()];
+        for message in content.messages().map_err(corrupt)? {
+            weigh(&mut bytes, &message);
+        }
+        weights.push(bytes);
+    }
+    Ok(weights)
+}
+
+fn weigh(bytes: &mut [u64; KINDS.len()], message: &Message) {
+    let said = match message.role {
+        Role::System => 0,
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::Tool => 5,
+    };
+    for part in &message.parts {
+        let (kind, weight) = match part {
+            Part::Text(text) => (said, text.text.len()),
+            Part::Thinking(thinking) => (3, thinking.text.len()),
+            Part::ToolCall(call) => (4, call.name.len() + call.arguments.len()),
+            Part::ToolResult(result) => (5, result.content.iter().map(length).sum()),
+            Part::Image(_) | Part::Other(_) => (6, length(part)),
+        };
+        bytes[kind] += weight as u64;
+    }
+}
+
+fn length(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.text.len(),
+        Part::Thinking(thinking) => thinking.text.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.iter().map(length).sum(),
+        Part::Image(image) => image.source.as_str().len(),
+        Part::Other(raw) => raw.as_str().len(),
+    }
+}
+
+/// Shares tokens out by bytes; what rounding leaves goes to the largest.
+fn share(tokens: &mut [u64; KINDS.len()], taken: u64, bytes: &[u64; KINDS.len()]) {
+    let all: u64 = bytes.iter().sum();
+    let largest = (0..KINDS.len()).max_by_key(|kind| bytes[*kind]).unwrap_or(LINES);
+    if all == 0 {
+        tokens[LINES] += taken;
+        return;
+    }
+    let mut left = taken;
+    for (kind, weight) in bytes.iter().enumerate() {
+        let part = u128::from(taken) * u128::from(*weight) / u128::from(all);
+        let part = u64::try_from(part).unwrap_or(left).min(left);
+        tokens[kind] += part;
+        left -= part;
+    }
+    tokens[largest] += left;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_in_sharing() {
+        let mut tokens = [0; KINDS.len()];
+        share(&mut tokens, 100, &[0, 1, 1, 0, 0, 1, 0, 0]);
+        assert_eq!(tokens.iter().sum::<u64>(), 100);
+        share(&mut tokens, 7, &[0; KINDS.len()]);
+        assert_eq!(tokens[LINES], 7);
+        share(&mut tokens, u64::MAX / 2, &[u64::MAX / 16; KINDS.len()]);
+        assert_eq!(tokens.iter().sum::<u64>(), u64::MAX / 2 + 107);
+    }
+}

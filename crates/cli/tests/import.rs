@@ -1,0 +1,325 @@
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, error, talk};
+
+/// Returns one line of a Claude Code session.
+fn line(id: &str, parent: &str, role: &str, content: &Value) -> String {
+    let mut message = json!({ "role": role, "content": content });
+    if role == "assistant" {
+        message["id"] = format!("m{id}").into();
+        message["model"] = "claude-x".into();
+    }
+    let parent = if parent.is_empty() { Value::Null } else { parent.into() };
+    let line = json!({
+        "type": role, "uuid": id, "parentUuid": parent, "sessionId": "s1",
+        "timestamp": "2026-01-02T03:04:05.006Z", "message": message,
+    });
+    format!("{line}\n")
+}
+
+fn session() -> Vec<String> {
+    let call =
+        json!([{ "type": "tool_use", "id": "t1", "name": "Bash", "input": { "command": "ls" } }]);
+    let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "a.txt" }]);
+    vec![
+        line("1", "", "user", &json!("What is there?")),
+        line("2", "1", "assistant", &call),
+        line("3", "2", "user", &result),
+        line("4", "3", "assistant", &json!([{ "type": "text", "text": "One file." }])),
+        line("5", "4", "user", &json!("Thanks.")),
+    ]
+}
+
+/// Imports a file that must give no problems; returns what `imported` says.
+fn import(sandbox: &Sandbox, name: &str, bytes: impl AsRef<[u8]>) -> Value {
+    sandbox.write(name, bytes);
+    sandbox.json(&["import", name])
+}
+
+// A newcomer needs no `init`.
+#[test]
+fn it_makes_the_session_and_says_what_it_did() {
+    let sandbox = Sandbox::empty();
+    let imported = import(&sandbox, "talk.json", talk(3).to_string());
+    assert_eq!(
+        imported,
+        json!({
+            "imported": {
+                "format": "openai", "exchanges": 9, "messages": 12, "pages": 3, "skipped": 0,
+                "held": 0, "problems": [], "notes": [],
+            },
+            "pages": ["usr-1", "usr-3"],
+        })
+    );
+    let prompt = sandbox.json(&["page", "show", "sys-1"]);
+    assert_eq!(
+        (&prompt["name"], &prompt["detail"]),
+        (&json!("Imported system prompt"), &json!("You are careful."))
+    );
+    let page = sandbox.json(&["page", "show", "usr-2"]);
+    assert_eq!((&page["turn"], &page["messageCount"]), (&json!("usr-2"), &json!(4)));
+    assert_eq!(sandbox.json(&["store", "check"])["ok"], true);
+
+    let other = sandbox.text(&["--session", "two", "import", "talk.json"]);
+    assert_eq!(
+        other,
+        "imported from openai: 9 exchanges (12 messages) as 3 pages, usr-1 to usr-3\n"
+    );
+}
+
+#[test]
+fn a_grown_file_adds_what_is_new_and_an_unchanged_one_nothing() {
+    let sandbox = Sandbox::empty();
+    let messages = talk(4);
+    let first = |count: usize| json!(messages.as_array().unwrap()[..count]).to_string();
+    // Up to the result of the second call: its answer comes later and continues the same turn.
+    import(&sandbox, "talk.json", first(8));
+    let state = sandbox.state();
+    let again = sandbox.json(&["import", "talk.json"]);
+    assert_eq!((&again["imported"]["skipped"], &again["pages"]), (&json!(5), &json!([])));
+    assert_eq!(
+        sandbox.text(&["import", "talk.json"]),
+        "nothing new: 5 exchanges imported before (openai)\n"
+    );
+    assert_eq!(sandbox.state(), state);
+
+    let grown = import(&sandbox, "talk.json", messages.to_string());
+    assert_eq!(
+        (&grown["imported"]["exchanges"], &grown["imported"]["skipped"], &grown["pages"]),
+        (&json!(7), &json!(5), &json!(["usr-2", "usr-4"]))
+    );
+    // In pieces or at once: the pages are the same.
+    let pieces = sandbox.json(&["export"]);
+    let whole = Sandbox::with_talk(4);
+    let texts = |export: &Value| export.to_string().matches("says little").count();
+    assert_eq!(texts(&pieces), texts(&whole.json(&["export"])));
+    for index in ["usr-1", "usr-2", "usr-3", "usr-4"] {
+        let (one, other) =
+            (sandbox.json(&["page", "show", index]), whole.json(&["page", "show", index]));
+        assert_eq!((&one["detail"], &one["turn"]), (&other["detail"], &other["turn"]));
+    }
+    assert_eq!(sandbox.indices(&["page", "list"]), whole.indices(&["page", "list"]), "one prompt");
+
+    // Undo takes a chunk back with its record, so it can be imported again.
+    sandbox.json(&["undo"]);
+    let redone = sandbox.json(&["import", "talk.json"]);
+    assert_eq!(redone["imported"]["exchanges"], 7);
+}
+
+// What continues an import never lands in a turn that somebody else began meanwhile.
+#[test]
+fn what_others_wrote_meanwhile_is_left_alone() {
+    let sandbox = Sandbox::empty();
+    let messages = talk(2);
+    let first = |count: usize| json!(messages.as_array().unwrap()[..count]).to_string();
+    import(&sandbox, "talk.json", first(8));
+    sandbox.json(&["turn", "add", "--user", "Something else"]);
+    let grown = import(&sandbox, "talk.json", first(9));
+    assert_eq!(grown["pages"], json!(["usr-4", "usr-4"]));
+    assert_eq!(sandbox.json(&["page", "show", "usr-3"])["messageCount"], 1);
+    assert_eq!(sandbox.json(&["page", "show", "usr-4"])["detail"], "Module 2 says little.");
+}
+
+#[test]
+fn long_transcripts_come_in_chunks() {
+    let sandbox = Sandbox::empty();
+    let messages: Vec<Value> = (0..450)
+        .map(|n| {
+            let role = if n % 5 == 0 { "user" } else { "assistant" };
+            json!({ "role": role, "content": format!("message {n}") })
+        })
+        .collect();
+    let imported = import(&sandbox, "long.json", json!(messages).to_string());
+    assert_eq!(imported["imported"]["exchanges"], 450);
+    assert_eq!(imported["pages"], json!(["usr-1", "usr-90"]));
+    let history = sandbox.json(&["history"]);
+    assert_eq!(history["items"].as_array().unwrap().len(), 1 + 3, "init and three chunks");
+    // A chunk taken back is a chunk that is imported again.
+    sandbox.json(&["undo"]);
+    let again = sandbox.json(&["import", "long.json"]);
+    assert_eq!(
+        (&again["imported"]["exchanges"], &again["imported"]["skipped"]),
+        (&json!(50), &json!(400))
+    );
+    let window = sandbox.json(&["window", "--format", "openai"]);
+    assert_eq!(window["messages"].as_array().unwrap().len(), 450);
+}
+
+#[test]
+fn anthropic_messages_and_claude_code_sessions() {
+    let sandbox = Sandbox::empty();
+    let anthropic = json!({
+        "system": "Be brief.",
+        "messages": [
+            { "role": "user", "content": "List." },
+            { "role": "assistant", "content": [
+                { "type": "tool_use", "id": "t1", "name": "ls", "input": {} },
+            ] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "t1", "content": "a.txt" },
+            ] },
+        ],
+    });
+    let imported = import(&sandbox, "anthropic.json", anthropic.to_string());
+    assert_eq!(
+        (&imported["imported"]["format"], &imported["imported"]["exchanges"]),
+        (&json!("anthropic"), &json!(2))
+    );
+    assert_eq!(sandbox.json(&["page", "show", "sys-1"])["detail"], "Be brief.");
+
+    let imported = import(&sandbox, "session.jsonl", session().concat());
+    assert_eq!(
+        (&imported["imported"]["format"], &imported["imported"]["exchanges"], &imported["pages"]),
+        (&json!("claude-code"), &json!(4), &json!(["usr-2", "usr-3"]))
+    );
+    let page = sandbox.json(&["page", "show", "usr-2"]);
+    assert_eq!(page["messageCount"], 4);
+    for format in ["openai", "responses", "anthropic", "gemini"] {
+        sandbox.json(&["window", "--format", format]);
+    }
+    // Into a segment of one's own.
+    sandbox.json(&["segment", "add", "old", "--kind", "user", "--permission", "1"]);
+    sandbox.write("two.json", r#"[{"role":"user","content":"Two"}]"#);
+    let imported = sandbox.json(&["import", "two.json", "--segment", "old", "--format", "openai"]);
+    assert_eq!(imported["pages"], json!(["old-1", "old-1"]));
+    assert_eq!(sandbox.unchanged(&["import", "two.json", "--segment", "no"]).0, "not-found");
+    // A session that has other segments is told what to do.
+    sandbox.json(&["session", "create", "bare"]);
+    let ran = sandbox.run(&["--session", "bare", "import", "two.json"]);
+    assert!(ran.err.ends_with("hint: `contexture init` adds it\n"), "{}", ran.err);
+}
+
+#[test]
+fn what_waits_for_a_result_is_held_back_or_finished() {
+    let sandbox = Sandbox::empty();
+    let lines = session();
+    sandbox.write("session.jsonl", lines[..2].concat());
+    let held = sandbox.run(&["import", "session.jsonl"]);
+    assert_eq!(held.code, 0);
+    assert!(held.out.contains("held back at the end: 1 message; "), "{}", held.out);
+    sandbox.write("session.jsonl", lines.concat());
+    let rest = sandbox.json(&["import", "session.jsonl"]);
+    assert_eq!((&rest["imported"]["exchanges"], &rest["imported"]["held"]), (&json!(3), &json!(0)));
+
+    sandbox.write("stopped.jsonl", lines[..2].concat());
+    let session = ["--session", "stopped", "import", "stopped.jsonl"];
+    let finished = sandbox.json(&[&session[..], &["--finish"]].concat());
+    assert_eq!(
+        (&finished["imported"]["exchanges"], &finished["imported"]["held"]),
+        (&json!(2), &json!(0))
+    );
+    let page = sandbox.json(&["--session", "stopped", "page", "show", "usr-1"]);
+    let detail = page["detail"].as_str().unwrap();
+    assert!(detail.ends_with("interrupted: no result was recorded"), "{detail}");
+    // The file is what it was: there is nothing new in it, with the flag or without.
+    for more in [&[][..], &["--finish"]] {
+        let again = sandbox.json(&[&session[..], more].concat());
+        assert_eq!(
+            (&again["imported"]["exchanges"], &again["imported"]["held"]),
+            (&json!(0), &json!(0))
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_by_line() {
+    let sandbox = Sandbox::empty();
+    let mut lines = session();
+    lines.insert(1, "{not json}\n".to_owned());
+    sandbox.write("session.jsonl", lines.concat());
+    let ran = sandbox.run(&["import", "session.jsonl"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.starts_with("imported from claude-code: 4 exchanges"), "{}", ran.out);
+    assert!(ran.err.contains("warning: line 2: "), "{}", ran.err);
+    let told = sandbox.json(&["import", "session.jsonl"]);
+    assert_eq!(told["imported"]["problems"][0]["line"], 2);
+
+    // In an array there are no lines to speak of.
+    sandbox.write("array.json", r#"[{"role":"user","content":"Hi"},{"role":"robot"}]"#);
+    let ran = sandbox.run(&["import", "array.json"]);
+    assert!(ran.err.starts_with("warning: message 2: "), "{}", ran.err);
+
+    let many = session().concat() + &"{not json}\n".repeat(30);
+    sandbox.write("many.jsonl", many.replace("s1", "s2"));
+    let ran = sandbox.run(&["import", "many.jsonl"]);
+    assert_eq!(ran.err.lines().count(), 21, "{}", ran.err);
+    assert!(ran.err.ends_with("warning: 10 more problems (--json lists them all)\n"));
+}
+
+#[test]
+fn what_is_no_transcript_makes_nothing() {
+    let sandbox = Sandbox::empty();
+    for (bytes, why) in [
+        (&b""[..], "it is empty"),
+        (b" \n\n", "it is empty"),
+        (b"hello", "expected a JSON array"),
+        (b"\xff\xff\xff\xff", "expected a JSON array"),
+        (b"[1, 2]", ""),
+    ] {
+        sandbox.write("file", bytes);
+        let (kind, message) = sandbox.refused(&["import", "file"]);
+        assert_eq!(kind, "invalid", "{message}");
+        assert!(message.starts_with("not a transcript: ") && message.contains(why), "{message}");
+    }
+    assert_eq!(sandbox.refused(&["import", "gone"]), error("not-found", "file gone not found"));
+    assert_eq!(sandbox.refused(&["import", "file", "--format", "word"]).0, "invalid");
+    assert_eq!(sandbox.files(), ["file"], "no store was made");
+}
+
+#[test]
+fn odd_bytes_and_huge_lines() {
+    let sandbox = Sandbox::empty();
+    let mut bytes = b"[{\"role\":\"user\",\"content\":\"caf\xe9 ".to_vec();
+    bytes.extend(b"x".repeat(3 << 20));
+    bytes.extend(b"\"}]");
+    let imported = import(&sandbox, "odd.json", &bytes);
+    assert_eq!(imported["imported"]["problems"].as_array().unwrap().len(), 1);
+    let page = sandbox.json(&["page", "show", "usr-1"]);
+    let detail = page["detail"].as_str().unwrap();
+    assert!(detail.contains("caf\u{fffd} x") && detail.len() > 3 << 20);
+
+    // More than a page may hold: told by line, and the rest is imported.
+    let large = json!([
+        { "role": "user", "content": "small" },
+        { "role": "assistant", "content": "y".repeat(17 << 20) },
+        { "role": "user", "content": "and on" },
+    ]);
+    let sandbox = Sandbox::empty();
+    let imported = import(&sandbox, "large.json", large.to_string());
+    let problems = imported["imported"]["problems"].as_array().unwrap();
+    assert_eq!((problems.len(), &problems[0]["line"]), (1, &json!(2)));
+    let window = sandbox.text(&["window", "--format", "openai"]);
+    assert!(window.contains("small") && window.contains("and on") && !window.contains("yyyy"));
+}
+
+// Two imports of one file at once: one of them imports it, the other says so or finds it done.
+#[test]
+fn two_imports_at_once_import_it_once() {
+    let sandbox = Sandbox::empty();
+    sandbox.json(&["init"]);
+    sandbox.write("talk.json", talk(40).to_string());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let ran = sandbox.run(&["import", "talk.json"]);
+                assert!(ran.code == 0 || ran.err.contains("under way"), "{}", ran.err);
+            });
+        }
+    });
+    let again = import(&sandbox, "talk.json", talk(40).to_string());
+    assert_eq!(again["imported"]["exchanges"], 0);
+    let window = sandbox.text(&["window", "--format", "openai"]);
+    assert_eq!(window.matches("What is in module 1?").count(), 1);
+}
+
+#[test]
+fn another_conversation_is_not_mixed_in() {
+    let sandbox = Sandbox::empty();
+    import(&sandbox, "talk.json", talk(3).to_string());
+    let mut other = talk(3);
+    other[2] = json!({ "role": "assistant", "content": "Changed." });
+    sandbox.write("talk.json", other.to_string());
+    let (kind, message) = sandbox.unchanged(&["import", "talk.json"]);
+    assert_eq!(kind, "invalid");
+    assert!(message.contains("no longer begins with what was imported"), "{message}");
+}
