@@ -1,0 +1,53 @@
+//! Programs that replay recorded agent sessions through the engine.
+//!
+//! ```text
+//!  data ──► replay ──┬─► economy   what windows cost, show and keep visible, beside other policies
+//!                    └─► check     whether every window is right, in every provider format
+//!                        latency   how long a window takes, in sessions it makes itself
+//! ```
+//!
+//! The first two read a folder of sessions, one a line. All print to standard output. They are for
+//! people who work on the engine and no part of what is published.
+
+mod check;
+mod data;
+mod economy;
+mod latency;
+mod replay;
+
+use std::{
+    io::{BufWriter, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+/// Replays recorded agent sessions through the engine.
+#[derive(Debug, Parser)]
+#[command(name = "contexture-measure")]
+enum Command {
+    /// Compares what windows cost and show with other policies, as a Markdown table.
+    Economy(economy::Args),
+    /// Verifies every window of every session in every provider format.
+    Check(check::Args),
+    /// Measures windows and folds in sessions of ten thousand and a million pages.
+    Latency(latency::Args),
+    /// Measures one window in a process of its own.
+    #[command(hide = true)]
+    LatencyChild {
+        /// The session's file.
+        path: std::path::PathBuf,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let code = match Command::parse() {
+        Command::Economy(args) => economy::run(&args, &mut out)?,
+        Command::Check(args) => check::run(&args, &mut out)?,
+        Command::Latency(args) => latency::run(&args, &mut out)?,
+        Command::LatencyChild { path } => latency::child(&path, &mut out)?,
+    };
+    out.flush()?;
+    Ok(code)
+}

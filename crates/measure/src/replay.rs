@@ -1,0 +1,92 @@
+//! Replaying a session: what was said goes in, and before each call to the model a window is due.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use contexture_core::{
+    ContextSystem, Edit, Format, ManualClock, MemoryStorage, NewDetailPage, NewSegment,
+    SegmentKind, Sent, WindowOptions,
+    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
+};
+
+use crate::data::Session;
+
+/// The clock of a replay stands still: nothing measured here depends on time.
+const NOW: i64 = 1_760_000_000_000;
+
+/// A session on its way through the engine.
+pub(crate) struct Replay<'a> {
+    session: &'a Session,
+    system: ContextSystem,
+    appended: usize,
+    /// Whether a turn has begun that what follows can continue.
+    begun: bool,
+}
+
+impl<'a> Replay<'a> {
+    /// Begins with the system prompt alone.
+    pub(crate) async fn begin(session: &'a Session) -> Result<Self> {
+        let storage = Arc::new(MemoryStorage::new());
+        let clock = Arc::new(ManualClock::at_millis(NOW));
+        let system = ContextSystem::create(storage, "replay".parse()?, "measure", clock).await?;
+        let rules = NewSegment::new("sys".parse()?, SegmentKind::System);
+        let talk = NewSegment::new("usr".parse()?, SegmentKind::User);
+        let segments = vec![Edit::AddSegment(rules), Edit::AddSegment(talk)];
+        system.apply_internal(Edit::Batch(segments)).await?;
+        if let Some(text) = &session.system {
+            let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, text.as_str());
+            system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+        }
+        Ok(Self { session, system, appended: 0, begun: false })
+    }
+
+    /// Appends the exchanges up to that number: what was said before a call to the model.
+    pub(crate) async fn append(&mut self, upto: usize) -> Result<()> {
+        let new = &self.session.exchanges[self.appended..upto];
+        let begins = new.iter().position(|it| it.starts_turn()).unwrap_or(new.len());
+        let (rest, turns) = new.split_at(begins);
+        for (exchanges, continues) in [(rest, self.begun), (turns, false)] {
+            if exchanges.is_empty() {
+                continue;
+            }
+            let messages = exchanges.iter().flat_map(|it| it.messages.iter().cloned()).collect();
+            let segment = "usr".parse()?;
+            self.system
+                .apply_internal(if continues {
+                    Edit::ExtendTurn { segment, messages }
+                } else {
+                    Edit::AddTurn { segment, messages }
+                })
+                .await?;
+            self.begun = true;
+        }
+        self.appended = upto;
+        Ok(())
+    }
+
+    /// Takes the fold that is due, and the window.
+    pub(crate) async fn send(&self, options: &WindowOptions) -> Result<Sent> {
+        Ok(self.system.send(options).await?)
+    }
+
+    /// Renders a window again that was sent.
+    pub(crate) async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+        Ok(self.system.sent(options, number).await?)
+    }
+
+    /// Returns what the engine's own lines begin with.
+    pub(crate) fn tag(&self) -> String {
+        self.system.mark().tag()
+    }
+}
+
+/// Returns the options of a window under a budget.
+pub(crate) fn options(
+    format: ProviderFormat,
+    counter: &Arc<dyn TokenCounter>,
+    budget: u64,
+    shares: Shares,
+) -> WindowOptions {
+    let options = WindowOptions::new(Format::Provider(format), counter.clone()).budget(budget);
+    WindowOptions { shares, ..options }
+}
