@@ -23,7 +23,6 @@ use futures::lock::Mutex;
 
 pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::ResidentLimits;
-pub(crate) use window::Wish;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::AgentContext;
 use crate::{
-    FoldReport, Format, Level, Result, SentWindow, Usage,
+    FoldReport, Format, Result, SentWindow, Usage,
     context::Apps,
-    system::{FoldOutcome, Pressed, Wish},
+    system::{FoldOutcome, Pressed},
     window::request::{Sent, Window, WindowOptions},
 };
 
@@ -53,11 +53,6 @@ impl AgentContext {
         params: &BTreeMap<String, String>,
         apps: &Apps,
     ) -> Result<Pressed> {
-        let reader = self.reader();
-        Ok(match reader.wish(key, params, apps).await? {
-            Wish::Edit(edit) => Pressed::Edited(self.apply(edit).await?),
-            Wish::Find(query) => Pressed::Found(reader.found(query).await?),
-            Wish::App => Pressed::Answered(apps.press(Level::Full, key, params)?),
-        })
+        self.system.press_in(key, params, apps, Some(&self.view)).await
     }
 }

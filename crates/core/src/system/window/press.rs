@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result,
+    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result, View,
     context::{Apps, FIND, PageAction},
     system::{ContextSystem, ListQuery, Outcome, PageView, Reader},
 };
@@ -23,7 +23,7 @@ pub enum Pressed {
 }
 
 /// What pressing an anchor asks for.
-pub(crate) enum Wish {
+enum Wish {
     Edit(Edit),
     Find(String),
     App,
@@ -31,7 +31,7 @@ pub(crate) enum Wish {
 
 impl Reader<'_> {
     /// Finds out what pressing an anchor asks for, or why it no longer can be pressed.
-    pub(crate) async fn wish(
+    async fn wish(
         &self,
         key: &str,
         params: &BTreeMap<String, String>,
@@ -123,7 +123,7 @@ impl Reader<'_> {
     }
 
     /// Returns the pages pressing `find` gives.
-    pub(crate) async fn found(&self, query: String) -> Result<Vec<PageView>> {
+    async fn found(&self, query: String) -> Result<Vec<PageView>> {
         let query = ListQuery { matching: Some(query), limit: FOUND, ..ListQuery::default() };
         Ok(self.list(&query).await?.items)
     }
@@ -137,9 +137,23 @@ impl ContextSystem {
         params: &BTreeMap<String, String>,
         apps: &Apps,
     ) -> Result<Pressed> {
-        let reader = self.reader();
+        self.press_in(key, params, apps, None).await
+    }
+
+    /// Presses an anchor in a view: what it asks for is confined and checked like any other edit.
+    pub(crate) async fn press_in(
+        &self,
+        key: &str,
+        params: &BTreeMap<String, String>,
+        apps: &Apps,
+        guard: Option<&View>,
+    ) -> Result<Pressed> {
+        let reader = self.reader_of(guard);
         Ok(match reader.wish(key, params, apps).await? {
-            Wish::Edit(edit) => Pressed::Edited(self.apply_internal(edit).await?),
+            Wish::Edit(edit) => Pressed::Edited(match guard {
+                Some(view) => self.apply_for(view, &edit).await?,
+                None => self.apply_internal(edit).await?,
+            }),
             Wish::Find(query) => Pressed::Found(reader.found(query).await?),
             Wish::App => Pressed::Answered(apps.press(Level::Full, key, params)?),
         })
