@@ -1,0 +1,186 @@
+//! Agent definitions: what an agent file says, whatever its dialect.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+
+use contexture_core::{AgentName, Timestamp};
+use serde::Serialize;
+
+/// Whose history an agent sees (M-01, M-06).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContextMode {
+    /// Its own only.
+    Isolated,
+    /// The main session's, or its group's.
+    Shared,
+}
+
+impl ContextMode {
+    /// Returns the mode as it is spelt everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ContextMode::Isolated => "isolated",
+            ContextMode::Shared => "shared",
+        }
+    }
+}
+
+impl fmt::Display for ContextMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ContextMode {
+    type Err = String;
+
+    /// Reads a mode; nothing but the two exact words is one (M-33).
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "isolated" => Ok(ContextMode::Isolated),
+            "shared" => Ok(ContextMode::Shared),
+            _ => Err(format!("'{text}' is no context mode: it is 'isolated' or 'shared'")),
+        }
+    }
+}
+
+/// An agent: who it is, what it may use, and its system prompt (M-08, M-09).
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentDefinition {
+    /// Its name.
+    pub name: AgentName,
+    /// What people call it.
+    pub title: String,
+    /// What it is for; empty when the file does not say.
+    pub description: String,
+    /// The model it wants, as the file spells it; `inherit` and the like are none.
+    pub model: Option<String>,
+    /// A colour for terminals.
+    pub color: Option<String>,
+    /// Where it was found.
+    pub scope: Scope,
+    /// The definition's own version.
+    pub version: Option<String>,
+    /// Whose history it sees, where the file says so.
+    pub context_mode: Option<ContextMode>,
+    /// Which messages of others it sees in a shared context.
+    pub context_filter: ContextFilter,
+    /// The group it shares with, instead of the main session.
+    pub context_group: Option<String>,
+    /// What of an isolated run is recorded in the main session (C31).
+    pub publish_result: PublishResult,
+    /// The tools it may use.
+    pub tools: ToolRules,
+    /// The MCP servers it uses.
+    pub mcp: Vec<McpServer>,
+    /// How often it may ask the model in one run, where the file says so.
+    pub max_turns: Option<u32>,
+    /// The sampling temperature, where the file says so.
+    pub temperature: Option<f64>,
+    /// The body of the file.
+    pub system_prompt: String,
+    /// The file.
+    pub file: PathBuf,
+    /// How the file is written.
+    pub dialect: Dialect,
+    /// When the file was made, where the file system tells.
+    pub created_at: Option<Timestamp>,
+    /// When the file last changed, where the file system tells.
+    pub updated_at: Option<Timestamp>,
+    /// Fields that are not understood, kept as text (JSON).
+    pub extra: BTreeMap<String, String>,
+}
+
+/// Where a definition was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// In the user's folders: for all projects.
+    Global,
+    /// In the project's folders.
+    Project,
+}
+
+/// How an agent file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// The seed's own.
+    Contexture,
+    /// Claude Code's.
+    ClaudeCode,
+    /// Gemini CLI's.
+    Gemini,
+    /// OpenCode's.
+    OpenCode,
+    /// Letta Code's.
+    Letta,
+    /// Codex's TOML.
+    Codex,
+}
+
+/// What of an isolated run is recorded in the main session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishResult {
+    /// The request and the final answer, as one attributed turn.
+    #[default]
+    Exchange,
+    /// Nothing.
+    None,
+}
+
+/// Which messages of others an agent sees in a shared context (M-39).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextFilter {
+    /// Only turns of these agents and its own; `user` stands for the person at the main session.
+    pub agents: Option<Vec<String>>,
+    /// Only messages of these roles: `user` always, `assistant`, `tool`.
+    pub roles: Option<Vec<String>>,
+    /// Only turns at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only turns at most this old when the run begins, in seconds.
+    pub max_age_seconds: Option<u64>,
+}
+
+/// The tools an agent may use. Names are ours: those of other dialects are translated.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct ToolRules {
+    /// Only these; none: all there are.
+    pub allow: Option<Vec<String>>,
+    /// Never these, whatever else is said.
+    pub deny: Vec<String>,
+}
+
+/// An MCP server an agent uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServer {
+    /// Its name: tools are called `mcp__NAME__TOOL`.
+    pub name: String,
+    /// How it is reached, where the agent file says so itself; else the settings do.
+    pub config: Option<McpConfig>,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum McpConfig {
+    /// A program that speaks on its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// What is added to its environment.
+        env: BTreeMap<String, String>,
+    },
+    /// A server that speaks streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers to send along.
+        headers: BTreeMap<String, String>,
+    },
+}
