@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
 use contexture_core::{AgentName, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whose history an agent sees (M-01, M-06).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextMode {
     /// Its own only.
@@ -89,6 +89,35 @@ pub struct AgentDefinition {
     pub updated_at: Option<Timestamp>,
     /// Fields that are not understood, kept as text (JSON).
     pub extra: BTreeMap<String, String>,
+}
+
+impl AgentDefinition {
+    /// Makes a definition that says nothing but its name.
+    pub fn bare(name: AgentName) -> Self {
+        Self {
+            title: name.to_string(),
+            name,
+            description: String::new(),
+            model: None,
+            color: None,
+            scope: Scope::Project,
+            version: None,
+            context_mode: None,
+            context_filter: ContextFilter::default(),
+            context_group: None,
+            publish_result: PublishResult::default(),
+            tools: ToolRules::default(),
+            mcp: Vec::new(),
+            max_turns: None,
+            temperature: None,
+            system_prompt: String::new(),
+            file: PathBuf::new(),
+            dialect: Dialect::Contexture,
+            created_at: None,
+            updated_at: None,
+            extra: BTreeMap::new(),
+        }
+    }
 }
 
 /// Where a definition was found.

@@ -16,6 +16,7 @@
 mod error;
 
 pub mod definition;
+pub mod mode;
 pub mod settings;
 
 pub mod model;

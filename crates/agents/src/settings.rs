@@ -1,1 +1,235 @@
-//! To come.
+//! Settings: what `settings.json` of the project and of the user say about agents, models, providers
+//! and MCP servers, and where each value came from.
+//!
+//! Two dialects are read: ours (`.contexture/settings.json` of the project, `settings.json` in the
+//! user's configuration folder) and the `agents` keys of `.gemini/settings.json` of both, where the
+//! seed keeps them (M-22). An invalid value is an error wherever it stands, never a silent fallback
+//! (C28).
+
+mod read;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use crate::{ContextMode, Result, definition::McpConfig};
+
+pub use read::SettingsFile;
+
+/// How many messages a shared window shows in full when nothing says otherwise (M-23).
+pub const DEFAULT_MAX_MESSAGES: u64 = 100;
+
+/// The model when none is named anywhere, as in the seed (M-21).
+pub const DEFAULT_MODEL: &str = "gemini-2.0-flash";
+
+/// Where a value came from, in order of precedence (C28).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The call itself.
+    Flag,
+    /// The session.
+    SessionOverride,
+    /// The agent's file.
+    Definition(PathBuf),
+    /// The project's settings.
+    Project(PathBuf),
+    /// The user's settings.
+    User(PathBuf),
+    /// Nobody said.
+    Default,
+}
+
+impl Source {
+    fn at(scope: Layer, path: &Path) -> Self {
+        match scope {
+            Layer::Project => Source::Project(path.to_owned()),
+            Layer::User => Source::User(path.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Flag => f.write_str("the call"),
+            Source::SessionOverride => f.write_str("session override"),
+            Source::Definition(path) => write!(f, "agent file {}", path.display()),
+            Source::Project(path) => write!(f, "project settings {}", path.display()),
+            Source::User(path) => write!(f, "user settings {}", path.display()),
+            Source::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// Whose settings a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// The project's: they come with its files, from whoever wrote those.
+    Project,
+    /// The user's own.
+    User,
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// All settings, merged.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// `agents.defaultContextMode`.
+    pub default_mode: Option<Sourced<ContextMode>>,
+    /// What forbids shared contexts, where something does: `agents.allowSharedContext: false`.
+    pub shared_forbidden: Option<Source>,
+    /// `agents.sharedContextMaxMessages`.
+    pub max_messages: Option<Sourced<u64>>,
+    /// `agents.defaultModel`.
+    pub default_model: Option<Sourced<String>>,
+    /// `agents.budget`: what a window may take, in tokens.
+    pub budget: Option<Sourced<u64>>,
+    /// `providers.NAME`.
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// `mcpServers.NAME`.
+    pub mcp_servers: BTreeMap<String, McpSettings>,
+    /// What is odd in the files, but no error.
+    pub warnings: Vec<String>,
+}
+
+/// How a provider is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderSettings {
+    /// The address of its API.
+    pub base_url: Option<String>,
+    /// The environment variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// How it speaks: `openai`, `anthropic` or `gemini`; by default as its name says, else `openai`.
+    pub kind: Option<String>,
+    /// Whether the address comes with the project's files: no key is sent there, unless it is this
+    /// machine.
+    #[serde(skip)]
+    pub from_project: bool,
+}
+
+/// How an MCP server is reached, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpSettings {
+    /// How.
+    pub config: McpConfig,
+    /// Where that is said.
+    pub source: Source,
+}
+
+impl Settings {
+    /// Merges files, those that come first winning.
+    ///
+    /// The gate is the exception: any file can close it, none can open it again (C28).
+    pub fn merge(files: &[SettingsFile]) -> Self {
+        let mut settings = Settings::default();
+        for file in files {
+            let source = || Source::at(file.layer, &file.path);
+            let sourced = |value: ContextMode| Sourced { value, source: source() };
+            keep(&mut settings.default_mode, file.default_mode.map(sourced));
+            keep(
+                &mut settings.max_messages,
+                file.max_messages.map(|value| Sourced { value, source: source() }),
+            );
+            keep(
+                &mut settings.budget,
+                file.budget.map(|value| Sourced { value, source: source() }),
+            );
+            keep(
+                &mut settings.default_model,
+                file.default_model.clone().map(|value| Sourced { value, source: source() }),
+            );
+            if file.allow_shared == Some(false) {
+                keep(&mut settings.shared_forbidden, Some(source()));
+            }
+            for (name, provider) in &file.providers {
+                settings.providers.entry(name.clone()).or_insert_with(|| ProviderSettings {
+                    from_project: file.layer == Layer::Project,
+                    ..provider.clone()
+                });
+            }
+            for (name, config) in &file.mcp_servers {
+                settings
+                    .mcp_servers
+                    .entry(name.clone())
+                    .or_insert_with(|| McpSettings { config: config.clone(), source: source() });
+            }
+            settings.warnings.extend(file.warnings.iter().cloned());
+        }
+        settings
+    }
+
+    /// Returns how many messages a shared window shows in full.
+    pub fn max_messages(&self) -> u64 {
+        self.max_messages.as_ref().map_or(DEFAULT_MAX_MESSAGES, |it| it.value)
+    }
+
+    /// Reads the files of a project and a user, where they exist.
+    pub fn load(places: &SettingsPlaces) -> Result<Self> {
+        let mut files = Vec::new();
+        for (layer, path, dialect) in places.files() {
+            files.extend(SettingsFile::load(layer, &path, dialect)?);
+        }
+        Ok(Self::merge(&files))
+    }
+}
+
+fn keep<T>(slot: &mut Option<T>, value: Option<T>) {
+    if slot.is_none() {
+        *slot = value;
+    }
+}
+
+/// Where settings are looked for.
+#[derive(Debug, Clone)]
+pub struct SettingsPlaces {
+    /// The project's folder.
+    pub project: PathBuf,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// The user's configuration folder of this program.
+    pub config: Option<PathBuf>,
+}
+
+/// How a settings file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingsDialect {
+    /// Ours: every key is known or reported.
+    Contexture,
+    /// Another program's: only `agents` is read.
+    Gemini,
+}
+
+impl SettingsPlaces {
+    /// Returns the files in order of precedence.
+    fn files(&self) -> Vec<(Layer, PathBuf, SettingsDialect)> {
+        let (ours, gemini) = (SettingsDialect::Contexture, SettingsDialect::Gemini);
+        let mut files = vec![
+            (Layer::Project, self.project.join(".contexture/settings.json"), ours),
+            (Layer::Project, self.project.join(".gemini/settings.json"), gemini),
+        ];
+        if let Some(config) = &self.config {
+            files.push((Layer::User, config.join("settings.json"), ours));
+        }
+        if let Some(home) = self.home.as_ref().filter(|home| **home != self.project) {
+            files.push((Layer::User, home.join(".gemini/settings.json"), gemini));
+        }
+        files
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! Which mode an agent runs in, and why: precedence and the gate (C28).
+
+use crate::{
+    AgentDefinition, AgentsError, ContextMode, Result,
+    settings::{Settings, Source},
+};
+
+/// The mode an agent runs in, and where that came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// The mode it runs in.
+    pub mode: ContextMode,
+    /// Who decided it.
+    pub source: Source,
+    /// Everybody who said something, in order of precedence; the first decided, unless the gate did.
+    pub said: Vec<(Source, ContextMode)>,
+    /// What the gate changed.
+    pub warnings: Vec<String>,
+}
+
+impl Resolution {
+    /// Returns what would hold without a flag and without a session override.
+    pub fn original(&self) -> (Source, ContextMode) {
+        let lasting = |said: &&(Source, ContextMode)| {
+            !matches!(said.0, Source::Flag | Source::SessionOverride)
+        };
+        let default = || (Source::Default, ContextMode::Isolated);
+        self.said.iter().find(lasting).cloned().unwrap_or_else(default)
+    }
+}
+
+/// Says what is asked for beside the files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// What the call says.
+    pub flag: Option<ContextMode>,
+    /// What the session says.
+    pub session: Option<ContextMode>,
+}
+
+/// Resolves an agent's mode: call, session, definition, project, user, `isolated`. Then the gate: an
+/// explicit request for a forbidden shared context is an error; a shared default or definition runs
+/// isolated, with a warning.
+pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Result<Resolution> {
+    let mut said = Vec::new();
+    said.extend(asked.flag.map(|mode| (Source::Flag, mode)));
+    said.extend(asked.session.map(|mode| (Source::SessionOverride, mode)));
+    let file = || Source::Definition(agent.file.clone());
+    // Who names a group wants to share with it.
+    let defined = agent.context_group.as_ref().map(|_| ContextMode::Shared);
+    said.extend(agent.context_mode.or(defined).map(|mode| (file(), mode)));
+    said.extend(settings.default_mode.clone().map(|set| (set.source, set.value)));
+    said.push((Source::Default, ContextMode::Isolated));
+    let (source, mode) = said[0].clone();
+    let mut resolution = Resolution { mode, source, said, warnings: Vec::new() };
+    let Some(gate) = settings.shared_forbidden.as_ref().filter(|_| mode == ContextMode::Shared)
+    else {
+        return Ok(resolution);
+    };
+    if matches!(resolution.source, Source::Flag | Source::SessionOverride) {
+        return Err(AgentsError::Denied {
+            what: format!(
+                "agent '{}' cannot run shared: agents.allowSharedContext is false in {gate}",
+                agent.name
+            ),
+            hint: "run it isolated, or allow shared contexts there".to_owned(),
+        });
+    }
+    resolution.warnings.push(format!(
+        "agent '{}' is {} by {}, but {gate} forbids shared contexts: it runs isolated",
+        agent.name, resolution.mode, resolution.source
+    ));
+    resolution.mode = ContextMode::Isolated;
+    Ok(resolution)
+}
+
+#[cfg(test)]
+#[path = "mode_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+use std::path::Path;
+
+use super::*;
+use crate::settings::{Layer, SettingsDialect, SettingsFile};
+
+fn agent(mode: Option<ContextMode>) -> AgentDefinition {
+    let mut agent = crate::definition::AgentDefinition::bare("bug-fixer".parse().unwrap());
+    agent.context_mode = mode;
+    agent.file = "bug-fixer.md".into();
+    agent
+}
+
+fn settings(files: &[(Layer, &str)]) -> Settings {
+    let read = |(layer, text): &(Layer, &str)| {
+        let path = Path::new(if *layer == Layer::User { "user.json" } else { "project.json" });
+        SettingsFile::parse(*layer, path, SettingsDialect::Contexture, text.as_bytes()).unwrap()
+    };
+    Settings::merge(&files.iter().map(read).collect::<Vec<_>>())
+}
+
+const SHARED: &str = r#"{"agents":{"defaultContextMode":"shared"}}"#;
+const CLOSED: &str = r#"{"agents":{"allowSharedContext":false}}"#;
+const OPEN: &str = r#"{"agents":{"allowSharedContext":true}}"#;
+
+#[test]
+fn precedence_is_call_session_definition_project_user_isolated() {
+    // M-04, M-07, C28: each level decides only when all above it are silent.
+    use ContextMode::{Isolated, Shared};
+    let user = settings(&[(Layer::User, SHARED)]);
+    let none = Settings::default();
+    let asked = |flag, session| Asked { flag, session };
+    let cases = [
+        (agent(None), &none, asked(None, None), Isolated, Source::Default),
+        (agent(None), &user, asked(None, None), Shared, Source::User("user.json".into())),
+        (
+            agent(Some(Isolated)),
+            &user,
+            asked(None, None),
+            Isolated,
+            Source::Definition("bug-fixer.md".into()),
+        ),
+        (agent(Some(Isolated)), &user, asked(None, Some(Shared)), Shared, Source::SessionOverride),
+        (agent(Some(Shared)), &user, asked(Some(Isolated), Some(Shared)), Isolated, Source::Flag),
+    ];
+    for (agent, settings, asked, mode, source) in cases {
+        let resolved = resolve(&agent, settings, asked).unwrap();
+        assert_eq!((resolved.mode, &resolved.source), (mode, &source));
+        assert_eq!(resolved.warnings, Vec::<String>::new());
+    }
+    let both = settings(&[
+        (Layer::Project, r#"{"agents":{"defaultContextMode":"isolated"}}"#),
+        (Layer::User, SHARED),
+    ]);
+    let resolved = resolve(&agent(None), &both, Asked::default()).unwrap();
+    assert_eq!(resolved.source, Source::Project("project.json".into()));
+}
+
+#[test]
+fn the_original_mode_is_what_lasts() {
+    // M-32: an override does not hide what the file says.
+    let asked = Asked { flag: None, session: Some(ContextMode::Isolated) };
+    let resolved = resolve(&agent(Some(ContextMode::Shared)), &Settings::default(), asked).unwrap();
+    assert_eq!(resolved.mode, ContextMode::Isolated);
+    assert_eq!(resolved.original().1, ContextMode::Shared);
+}
+
+#[test]
+fn a_closed_gate_refuses_requests_and_tames_defaults() {
+    // M-22, C28.
+    let closed = settings(&[(Layer::User, CLOSED)]);
+    for asked in [
+        Asked { flag: Some(ContextMode::Shared), session: None },
+        Asked { flag: None, session: Some(ContextMode::Shared) },
+    ] {
+        let refused = resolve(&agent(None), &closed, asked).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @"permission denied: agent 'bug-fixer' cannot run shared: agents.allowSharedContext is false in user settings user.json");
+        }
+    }
+    let tamed = resolve(&agent(Some(ContextMode::Shared)), &closed, Asked::default()).unwrap();
+    assert_eq!(tamed.mode, ContextMode::Isolated);
+    insta::assert_snapshot!(tamed.warnings.join("\n"), @"agent 'bug-fixer' is shared by agent file bug-fixer.md, but user settings user.json forbids shared contexts: it runs isolated");
+}
+
+#[test]
+fn a_project_tightens_the_gate_and_never_loosens_it() {
+    // C28: settings that come with a project's files cannot undo what the user forbids.
+    let shared = Asked { flag: Some(ContextMode::Shared), session: None };
+    let loosened = settings(&[(Layer::Project, OPEN), (Layer::User, CLOSED)]);
+    assert!(resolve(&agent(None), &loosened, shared).is_err());
+    let tightened = settings(&[(Layer::Project, CLOSED), (Layer::User, OPEN)]);
+    assert!(resolve(&agent(None), &tightened, shared).is_err());
+    let open = settings(&[(Layer::Project, OPEN), (Layer::User, OPEN)]);
+    assert!(resolve(&agent(None), &open, shared).is_ok());
+}
+
+#[test]
+fn a_group_is_shared_unless_told_otherwise() {
+    // M-40.
+    let mut member = agent(None);
+    member.context_group = Some("reviewers".to_owned());
+    let resolved = resolve(&member, &Settings::default(), Asked::default()).unwrap();
+    assert_eq!(resolved.mode, ContextMode::Shared);
+    member.context_mode = Some(ContextMode::Isolated);
+    let resolved = resolve(&member, &Settings::default(), Asked::default()).unwrap();
+    assert_eq!(resolved.mode, ContextMode::Isolated);
+}

@@ -1,0 +1,209 @@
+use contexture_core::{
+    Message, Role, Timestamp, Usage,
+    message::{Fields, Part, ToolCall},
+};
+
+use super::*;
+
+fn run() -> Run {
+    Run {
+        agent: "bug-fixer".parse().unwrap(),
+        number: 1,
+        mode: ContextMode::Isolated,
+        model: "openai/gpt-4o".to_owned(),
+        prompt: "fix it".to_owned(),
+        began_at: Timestamp::from_millis(0),
+        driver: Driver::default(),
+        limits: Limits::default(),
+        publishes: true,
+        iterations: 0,
+        used: Totals::default(),
+        pages: Vec::new(),
+        phase: Phase::Asking,
+        repeated: Default::default(),
+        empty: 0,
+        shortened: false,
+        stopping: false,
+    }
+}
+
+fn says(text: &str) -> Answer {
+    let usage = Some(Usage { input: 10, cached: 4, output: 2, ..Usage::default() });
+    Answer { message: Message::text(Role::Assistant, text), usage, stop: Stop::End }
+}
+
+fn calls(names: &[&str]) -> Answer {
+    let mut answer = says("let me see");
+    for (at, name) in names.iter().enumerate() {
+        let (id, arguments) = (format!("c{at}"), "{}".to_owned());
+        let extra = Fields::default();
+        let call = ToolCall { id, name: (*name).to_owned(), arguments, extra };
+        answer.message.parts.push(Part::ToolCall(call));
+    }
+    answer.stop = Stop::ToolCalls;
+    answer
+}
+
+/// Stores a run and reads it back, as happens between any two steps.
+fn stored(run: &Run) -> Run {
+    let text = serde_json::to_string(run).unwrap();
+    let read: Run = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, *run);
+    read
+}
+
+fn results(messages: &[Message]) -> Vec<(String, bool)> {
+    let results = messages.iter().flat_map(|message| message.tool_results());
+    results
+        .map(|result| {
+            let Part::Text(text) = &result.content[0] else { panic!("{result:?}") };
+            (text.text.clone(), result.error)
+        })
+        .collect()
+}
+
+#[test]
+fn a_run_asks_calls_appends_and_publishes() {
+    let mut run = run();
+    assert_eq!(run.next(), Next::Ask);
+    run.answered(calls(&["read_file", "grep"]));
+    for name in ["read_file", "grep"] {
+        let Next::Call(call) = run.next() else { panic!("{:?}", run.next()) };
+        assert_eq!(call.name, name);
+        run.begin_call();
+        run = stored(&run);
+        run.called(&ToolOutput::of(format!("{name} done")));
+        run = stored(&run);
+    }
+    let Next::Append(exchange) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(exchange.len(), 3);
+    assert_eq!(exchange[0].author.as_ref().unwrap().as_str(), "bug-fixer");
+    assert_eq!(
+        results(&exchange),
+        [("read_file done".to_owned(), false), ("grep done".to_owned(), false)]
+    );
+    run.appended(vec!["agent-bug-fixer-1".parse().unwrap()]);
+    assert_eq!(run.next(), Next::Ask);
+    run.answered(says("done"));
+    run.appended(vec!["agent-bug-fixer-1".parse().unwrap()]);
+    let Next::Publish(messages) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(messages[0].plain_text(), "fix it");
+    assert_eq!(messages[1].plain_text(), "done");
+    run.published();
+    assert_eq!(run.next(), Next::Done);
+    assert_eq!((run.ending(), run.text().as_str()), (Some(&Ending::Answered), "done"));
+    assert_eq!((run.iterations, run.used.input, run.used.cached), (2, 20, 8));
+    assert_eq!(run.pages.len(), 1);
+}
+
+#[test]
+fn after_a_crash_what_changes_the_world_is_not_done_twice() {
+    let effect = |name: &str| if name == "grep" { Effect::Reads } else { Effect::Changes };
+    let mut run = run();
+    run.answered(calls(&["edit_file", "grep", "write_file"]));
+    run.begin_call();
+    let mut resumed = stored(&run);
+    resumed.resume(Driver::default(), effect);
+    // The edit may have happened: it is answered, and the next call is due.
+    let Next::Call(call) = resumed.next() else { panic!() };
+    assert_eq!(call.name, "grep");
+    resumed.begin_call();
+    let mut again = stored(&resumed);
+    again.resume(Driver::default(), effect);
+    let Next::Call(call) = again.next() else { panic!() };
+    assert_eq!(call.name, "grep", "reading is harmless and is done again");
+    again.called(&ToolOutput::of("found"));
+    again.called(&ToolOutput::of("written"));
+    let Next::Append(exchange) = again.next() else { panic!() };
+    let results = results(&exchange);
+    assert!(results[0].0.starts_with("interrupted: it is not known"), "{results:?}");
+    assert!(results[0].1);
+    assert_eq!(results[2], ("written".to_owned(), false));
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_there_is() {
+    let mut asking = run();
+    asking.stop("half an ans");
+    let Next::Append(messages) = asking.next() else { panic!() };
+    assert_eq!(messages[0].plain_text(), "half an ans");
+    asking.appended(Vec::new());
+    asking.published();
+    assert_eq!(asking.ending(), Some(&Ending::Stopped));
+
+    let mut acting = run();
+    acting.answered(calls(&["edit_file", "grep"]));
+    acting.begin_call();
+    acting.stop("");
+    let Next::Append(exchange) = acting.next() else { panic!() };
+    let results = results(&exchange);
+    assert!(results[0].0.starts_with("interrupted: it is not known"));
+    assert_eq!(results[1].0, "interrupted: this call was not made.");
+    acting.appended(Vec::new());
+    assert_eq!(acting.next(), Next::Append(Vec::new()));
+    acting.appended(Vec::new());
+    assert_eq!(acting.ending(), Some(&Ending::Stopped));
+}
+
+#[test]
+fn limits_end_a_run() {
+    let mut asked = run();
+    asked.limits.iterations = 1;
+    assert!(!asked.stop_at_limit());
+    asked.answered(calls(&["grep"]));
+    asked.called(&ToolOutput::of("x"));
+    asked.appended(Vec::new());
+    assert!(asked.stop_at_limit());
+    asked.appended(Vec::new());
+    let Some(Ending::Limit(why)) = asked.ending() else { panic!("{asked:?}") };
+    assert_eq!(why, "the model was asked 1 times, the limit of this run");
+
+    let mut tokens = run();
+    tokens.limits.tokens = Some(12);
+    tokens.answered(calls(&["grep"]));
+    tokens.called(&ToolOutput::of("x"));
+    tokens.appended(Vec::new());
+    assert!(tokens.stop_at_limit());
+}
+
+#[test]
+fn the_same_call_over_and_over_ends_a_run() {
+    let mut run = run();
+    for _ in 0..4 {
+        run.answered(calls(&["grep"]));
+        run.called(&ToolOutput::of("nothing"));
+        run.appended(Vec::new());
+        assert_eq!(run.next(), Next::Ask);
+    }
+    run.answered(calls(&["grep"]));
+    run.called(&ToolOutput::of("nothing"));
+    run.appended(Vec::new());
+    run.appended(Vec::new());
+    let Some(Ending::Stuck(why)) = run.ending() else { panic!("{run:?}") };
+    assert_eq!(why, "grep was called 5 times in a row with the same result");
+
+    // Another result is progress.
+    let mut moving = self::run();
+    for at in 0..20 {
+        moving.answered(calls(&["grep"]));
+        moving.called(&ToolOutput::of(format!("line {at}")));
+        moving.appended(Vec::new());
+        assert_eq!(moving.next(), Next::Ask);
+    }
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_once_more() {
+    let mut run = run();
+    run.answered(says("  "));
+    assert_eq!(run.next(), Next::Ask);
+    run.answered(says(""));
+    run.appended(Vec::new());
+    assert!(matches!(run.ending(), Some(Ending::Stuck(_))), "{run:?}");
+
+    let mut cut = self::run();
+    cut.answered(Answer { stop: Stop::Length, ..says("half") });
+    cut.appended(Vec::new());
+    cut.published();
+    assert_eq!(cut.ending(), Some(&Ending::CutShort));
+}

@@ -1,0 +1,258 @@
+//! One settings file, read strictly: what it says, or where it is wrong.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+
+use super::{Layer, ProviderSettings, SettingsDialect};
+use crate::{AgentsError, ContextMode, Result, definition::McpConfig};
+
+/// The most bytes a settings file may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+const TOP_KEYS: [&str; 3] = ["agents", "providers", "mcpServers"];
+const AGENT_KEYS: [&str; 5] = [
+    "defaultContextMode",
+    "allowSharedContext",
+    "sharedContextMaxMessages",
+    "defaultModel",
+    "budget",
+];
+const PROVIDER_KEYS: [&str; 3] = ["baseUrl", "apiKeyEnv", "kind"];
+const PROVIDER_KINDS: [&str; 3] = ["openai", "anthropic", "gemini"];
+const MCP_KEYS: [&str; 7] = ["command", "args", "env", "url", "httpUrl", "headers", "type"];
+
+/// What one file says.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub layer: Layer,
+    pub(super) default_mode: Option<ContextMode>,
+    pub(super) allow_shared: Option<bool>,
+    pub(super) max_messages: Option<u64>,
+    pub(super) default_model: Option<String>,
+    pub(super) budget: Option<u64>,
+    pub(super) providers: BTreeMap<String, ProviderSettings>,
+    pub(super) mcp_servers: BTreeMap<String, McpConfig>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Default for Layer {
+    /// The project's: what is trusted less.
+    fn default() -> Self {
+        Layer::Project
+    }
+}
+
+impl SettingsFile {
+    /// Reads a file; none when there is none.
+    pub fn load(layer: Layer, path: &Path, dialect: SettingsDialect) -> Result<Option<Self>> {
+        let unreadable = |reason: String| AgentsError::Invalid {
+            what: format!("settings {} cannot be read: {reason}", path.display()),
+            hint: "mend the file, or move it away".to_owned(),
+        };
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.len() > MOST_BYTES => {
+                return Err(unreadable(format!(
+                    "it has {} bytes, the limit is {MOST_BYTES}",
+                    metadata.len()
+                )));
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(unreadable("it is not a file".to_owned()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error.to_string())),
+        }
+        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        Self::parse(layer, path, dialect, &bytes).map(Some)
+    }
+
+    /// Reads a file's bytes.
+    pub fn parse(
+        layer: Layer,
+        path: &Path,
+        dialect: SettingsDialect,
+        bytes: &[u8],
+    ) -> Result<Self> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut reading = Reading { path, file: SettingsFile::default() };
+        reading.file.path = path.to_owned();
+        reading.file.layer = layer;
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
+            reading.wrong(&format!("it is not JSON ({place}: {reason})"))
+        })?;
+        let top = reading.object("the file", &value)?;
+        if dialect == SettingsDialect::Contexture {
+            reading.known("", top, &TOP_KEYS);
+            reading.providers(top)?;
+            reading.mcp_servers(top)?;
+        }
+        if let Some(agents) = top.get("agents") {
+            let agents = reading.object("agents", agents)?;
+            if dialect == SettingsDialect::Contexture {
+                reading.known("agents.", agents, &AGENT_KEYS);
+            }
+            reading.agents(agents)?;
+        }
+        Ok(reading.file)
+    }
+}
+
+/// A file being read.
+struct Reading<'a> {
+    path: &'a Path,
+    file: SettingsFile,
+}
+
+impl Reading<'_> {
+    fn wrong(&self, reason: &str) -> AgentsError {
+        AgentsError::Invalid {
+            what: format!("settings {}: {reason}", self.path.display()),
+            hint: "mend the file; nothing was run".to_owned(),
+        }
+    }
+
+    fn object<'v>(&self, what: &str, value: &'v Value) -> Result<&'v Map<String, Value>> {
+        value.as_object().ok_or_else(|| self.wrong(&format!("{what} must be an object")))
+    }
+
+    fn known(&mut self, prefix: &str, object: &Map<String, Value>, known: &[&str]) {
+        let mut unknown: Vec<&String> =
+            object.keys().filter(|key| !known.contains(&key.as_str())).collect();
+        unknown.sort();
+        for key in unknown {
+            let near = known.iter().find(|known| strsim::osa_distance(known, key) <= 3);
+            let near = near.map(|near| format!("; did you mean {prefix}{near}?"));
+            self.file.warnings.push(format!(
+                "settings {}: unknown key {prefix}{key}{}",
+                self.path.display(),
+                near.unwrap_or_default()
+            ));
+        }
+    }
+
+    fn text(&self, key: &str, value: &Value) -> Result<String> {
+        let text = value.as_str().filter(|text| !text.trim().is_empty());
+        text.map(str::to_owned).ok_or_else(|| self.wrong(&format!("{key} must be a text")))
+    }
+
+    fn number(&self, key: &str, value: &Value) -> Result<u64> {
+        let number = value.as_u64().filter(|number| *number > 0);
+        number.ok_or_else(|| self.wrong(&format!("{key} must be a whole number above 0")))
+    }
+
+    fn agents(&mut self, agents: &Map<String, Value>) -> Result<()> {
+        if let Some(value) = agents.get("defaultContextMode") {
+            let mode = value.as_str().unwrap_or_default().parse();
+            let mode = mode.map_err(|_| {
+                self.wrong(&format!(
+                    "agents.defaultContextMode is {value}: it must be \"isolated\" or \"shared\""
+                ))
+            })?;
+            self.file.default_mode = Some(mode);
+        }
+        if let Some(value) = agents.get("allowSharedContext") {
+            let allow = value.as_bool();
+            let wrong = || self.wrong("agents.allowSharedContext must be true or false");
+            self.file.allow_shared = Some(allow.ok_or_else(wrong)?);
+        }
+        if let Some(value) = agents.get("sharedContextMaxMessages") {
+            self.file.max_messages = Some(self.number("agents.sharedContextMaxMessages", value)?);
+        }
+        if let Some(value) = agents.get("defaultModel") {
+            self.file.default_model = Some(self.text("agents.defaultModel", value)?);
+        }
+        if let Some(value) = agents.get("budget") {
+            self.file.budget = Some(self.number("agents.budget", value)?);
+        }
+        Ok(())
+    }
+
+    fn providers(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(providers) = top.get("providers") else { return Ok(()) };
+        for (name, value) in self.object("providers", providers)? {
+            let place = format!("providers.{name}");
+            let object = self.object(&place, value)?;
+            self.known(&format!("{place}."), object, &PROVIDER_KEYS);
+            let text = |key: &str| {
+                let value = object.get(key);
+                value.map(|value| self.text(&format!("{place}.{key}"), value)).transpose()
+            };
+            let settings = ProviderSettings {
+                base_url: text("baseUrl")?,
+                api_key_env: text("apiKeyEnv")?,
+                kind: text("kind")?,
+                from_project: false,
+            };
+            if let Some(kind) = &settings.kind
+                && !PROVIDER_KINDS.contains(&kind.as_str())
+            {
+                let known = PROVIDER_KINDS.join(", ");
+                return Err(self.wrong(&format!("{place}.kind is '{kind}': it is one of {known}")));
+            }
+            self.file.providers.insert(name.clone(), settings);
+        }
+        Ok(())
+    }
+
+    fn mcp_servers(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(servers) = top.get("mcpServers") else { return Ok(()) };
+        for (name, value) in self.object("mcpServers", servers)? {
+            let place = format!("mcpServers.{name}");
+            let object = self.object(&place, value)?;
+            self.known(&format!("{place}."), object, &MCP_KEYS);
+            let config = self.mcp_server(&place, object)?;
+            self.file.mcp_servers.insert(name.clone(), config);
+        }
+        Ok(())
+    }
+
+    fn mcp_server(&self, place: &str, object: &Map<String, Value>) -> Result<McpConfig> {
+        if let Some(command) = object.get("command") {
+            let command = self.text(&format!("{place}.command"), command)?;
+            let args = match object.get("args") {
+                None => Vec::new(),
+                Some(Value::Array(args)) => args
+                    .iter()
+                    .map(|arg| arg.as_str().map(str::to_owned))
+                    .collect::<Option<_>>()
+                    .ok_or_else(|| self.wrong(&format!("{place}.args must be texts")))?,
+                Some(_) => return Err(self.wrong(&format!("{place}.args must be a list"))),
+            };
+            return Ok(McpConfig::Stdio { command, args, env: self.texts(place, object, "env")? });
+        }
+        let url = object.get("httpUrl").or_else(|| object.get("url"));
+        let Some(url) = url else {
+            return Err(self.wrong(&format!("{place} needs a command or a url")));
+        };
+        let url = self.text(&format!("{place}.url"), url)?;
+        Ok(McpConfig::Http { url, headers: self.texts(place, object, "headers")? })
+    }
+
+    fn texts(
+        &self,
+        place: &str,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Result<BTreeMap<String, String>> {
+        let Some(value) = object.get(key) else { return Ok(BTreeMap::new()) };
+        let place = format!("{place}.{key}");
+        let entries = self.object(&place, value)?.iter().map(|(name, value)| {
+            let text = value.as_str().map(str::to_owned);
+            let wrong = || self.wrong(&format!("{place}.{name} must be a text"));
+            Ok((name.clone(), text.ok_or_else(wrong)?))
+        });
+        entries.collect()
+    }
+}

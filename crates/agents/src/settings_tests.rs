@@ -1,0 +1,77 @@
+use std::path::Path;
+
+use super::*;
+
+fn read(text: &str) -> Result<SettingsFile> {
+    let path = Path::new(".contexture/settings.json");
+    SettingsFile::parse(Layer::Project, path, SettingsDialect::Contexture, text.as_bytes())
+}
+
+#[test]
+fn the_seeds_settings_are_read() {
+    // M-22, M-23.
+    let text = r#"{"agents":{"defaultContextMode":"isolated","allowSharedContext":true,"sharedContextMaxMessages":40}}"#;
+    let settings = Settings::merge(&[read(text).unwrap()]);
+    assert_eq!(settings.default_mode.as_ref().unwrap().value, ContextMode::Isolated);
+    assert_eq!(settings.shared_forbidden, None);
+    assert_eq!(settings.max_messages(), 40);
+    assert_eq!(Settings::default().max_messages(), 100);
+    assert_eq!(settings.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    // C28: an invalid value anywhere is an error, never a silent fallback.
+    let cases = [
+        "{\"agents\": {\n  \"defaultContextMode\": shared\n}}",
+        r#"{"agents":{"defaultContextMode":"Shared"}}"#,
+        r#"{"agents":{"allowSharedContext":"yes"}}"#,
+        r#"{"agents":{"sharedContextMaxMessages":-1}}"#,
+        r#"{"agents":[]}"#,
+        r#"{"providers":{"mine":{"kind":"grpc"}}}"#,
+        r#"{"mcpServers":{"time":{}}}"#,
+        "",
+    ];
+    let told: Vec<String> = cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    settings .contexture/settings.json: it is not JSON (line 2, column 25: expected value)
+    settings .contexture/settings.json: agents.defaultContextMode is "Shared": it must be "isolated" or "shared"
+    settings .contexture/settings.json: agents.allowSharedContext must be true or false
+    settings .contexture/settings.json: agents.sharedContextMaxMessages must be a whole number above 0
+    settings .contexture/settings.json: agents must be an object
+    settings .contexture/settings.json: providers.mine.kind is 'grpc': it is one of openai, anthropic, gemini
+    settings .contexture/settings.json: mcpServers.time needs a command or a url
+    settings .contexture/settings.json: it is not JSON (line 1, column 0: EOF while parsing a value)
+    "#);
+}
+
+#[test]
+fn unknown_keys_are_reported_with_what_was_meant() {
+    let file = read(r#"{"agents":{"defaultContextmode":"shared"},"agent":{}}"#).unwrap();
+    insta::assert_snapshot!(file.warnings.join("\n"), @r#"
+    settings .contexture/settings.json: unknown key agent; did you mean agents?
+    settings .contexture/settings.json: unknown key agents.defaultContextmode; did you mean agents.defaultContextMode?
+    "#);
+}
+
+#[test]
+fn another_programs_settings_are_read_for_agents_alone() {
+    let text = br#"{"mcpServers": 7, "theme": "dark", "agents": {"defaultContextMode": "shared", "x": 1}}"#;
+    let path = Path::new(".gemini/settings.json");
+    let file = SettingsFile::parse(Layer::User, path, SettingsDialect::Gemini, text).unwrap();
+    assert_eq!(file.default_mode, Some(ContextMode::Shared));
+    assert_eq!(file.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn servers_and_providers_are_read() {
+    let text = r#"{"providers":{"mine":{"baseUrl":"http://127.0.0.1:1/v1","apiKeyEnv":"MINE"}},
+        "mcpServers":{"time":{"command":"mcp-time","args":["--utc"],"env":{"A":"b"}},"far":{"url":"http://127.0.0.1:2/mcp"}}}"#;
+    let settings = Settings::merge(&[read(text).unwrap()]);
+    assert!(settings.providers["mine"].from_project);
+    assert_eq!(settings.providers["mine"].api_key_env.as_deref(), Some("MINE"));
+    assert!(
+        matches!(&settings.mcp_servers["time"].config, McpConfig::Stdio { args, .. } if args == &["--utc"])
+    );
+    assert!(matches!(&settings.mcp_servers["far"].config, McpConfig::Http { .. }));
+}
