@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, Content, ContentHash, CustomKey, FoldReport, HistoryEntry, Inverse, LevelEntry,
-    Operation, Page, PageBefore, PageIndex, Place, Revision, Segment, SegmentBefore, SegmentId,
-    Standing, Timestamp, Version, ViewId,
+    Operation, Page, PageBefore, PageIndex, Place, Revision, RunPut, Segment, SegmentBefore,
+    SegmentId, Standing, Timestamp, Version, ViewId,
 };
 
 /// What an edit does to the storage.
@@ -39,6 +39,9 @@ pub struct Change {
     pub focus: Vec<FocusDelta>,
     /// Custom state changed.
     pub custom: Vec<CustomDelta>,
+    /// Run records that move on with it, each at most once. They are checked like the basis and are
+    /// no part of the inverse.
+    pub runs: Vec<RunPut>,
     /// What it saves and costs, when it is a fold.
     pub fold: Option<FoldReport>,
     /// Content that pages of this change refer to; stored already when it was known before.

@@ -89,6 +89,9 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::UpdatePage(update) => pages::update(draft, update),
         Edit::AddTurn { segment, messages } => turns::add(draft, segment, messages),
         Edit::ExtendTurn { segment, messages } => turns::extend(draft, segment, messages),
+        Edit::PublishTurn { segment, agent, messages, sources } => {
+            turns::publish(draft, segment, agent, messages, sources)
+        }
         Edit::ExpandDetails(page) => levels::expand(draft, page),
         Edit::HideDetails(page) => levels::hide(draft, page),
         Edit::PinPage(page) => levels::pin(draft, page, true),

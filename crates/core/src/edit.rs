@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CustomKey, Description, Error, FoldReport, LevelEntry, Message, NewSegment, PageIndex,
-    PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility, document::LoadPlan,
+    AgentName, CustomKey, Description, Error, FoldReport, LevelEntry, Message, NewSegment,
+    PageIndex, PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility,
+    document::LoadPlan,
 };
 
 /// What is asked for. [`crate::decide`] turns it into a [`crate::Change`].
@@ -48,6 +49,18 @@ pub enum Edit {
         segment: SegmentId,
         /// Whole exchanges without a user message.
         messages: Vec<Message>,
+    },
+    /// Writes messages as new turns of an agent where that agent itself may not write: what came of
+    /// its work, with the pages it was made from. For the system side only.
+    PublishTurn {
+        /// Where.
+        segment: SegmentId,
+        /// Whose turns they are.
+        agent: AgentName,
+        /// Whole exchanges; assistant messages without an author become the agent's.
+        messages: Vec<Message>,
+        /// The pages they were made from, of any segment; their trust is the lowest of all.
+        sources: Vec<PageIndex>,
     },
     /// Changes what is given of a page.
     UpdatePage(PageUpdate),
@@ -244,6 +257,7 @@ impl Edit {
             Edit::CreateContentsPage(_) => Operation::CreateContentsPage,
             Edit::AddTurn { .. } => Operation::AddTurn,
             Edit::ExtendTurn { .. } => Operation::ExtendTurn,
+            Edit::PublishTurn { .. } => Operation::PublishTurn,
             Edit::UpdatePage(_) => Operation::UpdatePage,
             Edit::ExpandDetails(_) => Operation::ExpandDetails,
             Edit::HideDetails(_) => Operation::HideDetails,
@@ -352,6 +366,8 @@ operations! {
     AddTurn = "addTurn",
     /// Continues a turn.
     ExtendTurn = "extendTurn",
+    /// Writes turns of an agent for it.
+    PublishTurn = "publishTurn",
     /// Sets custom state.
     SetCustom = "setCustom",
     /// Takes an edit back.

@@ -38,6 +38,12 @@ pub struct SentWindow {
     pub model: Option<String>,
     /// The version of the renderer: another may give other bytes.
     pub renderer: u64,
+    /// The hash of what the host put before it, where the host said so: block 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<ContentHash>,
+    /// What the host added takes; part of `tokens`.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub reserved: Tokens,
     /// The hash of its bytes.
     pub hash: ContentHash,
     /// All it takes.
@@ -130,6 +136,10 @@ pub struct Usage {
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+fn is_nothing(tokens: &Tokens) -> bool {
+    *tokens == Tokens(0)
 }
 
 impl SentWindow {

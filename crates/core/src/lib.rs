@@ -56,6 +56,7 @@ mod edit;
 mod change;
 mod history;
 mod ledger;
+mod run;
 
 pub mod decide;
 pub mod permission;
@@ -89,10 +90,11 @@ pub use level::{ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunFo
 pub use message::{Message, Role};
 pub use page::{Body, Checksum, Detail, Lifecycle, Page, Standing, Trust, Visibility};
 pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
+pub use run::{RunPut, RunRecord};
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
 pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
 pub use system::ContextSystem;
-pub use text::{AgentName, CustomKey, Description, PageName, SessionId};
+pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId};
 pub use view::{Actor, Mounts, View, ViewId};
 pub use window::{
     format::Format,

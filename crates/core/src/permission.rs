@@ -10,7 +10,7 @@
 //! | hide | ✓ (System kind: ✗) | ✓ | ✓ |
 //! | update, move, remove, create, archive, restore, turns | ✗ | ✓ | ✓ |
 //! | add, update, remove segment, set permission | ✗ | ✗ | ✓ (System kind: ✗) |
-//! | purge, load, custom state | ✗ | ✗ | ✗ |
+//! | purge, publish, load, custom state | ✗ | ✗ | ✗ |
 //!
 //! The root of a System-kind segment is never hidden, whatever the permission.
 
@@ -58,6 +58,7 @@ pub fn required_level(operation: Operation) -> AccessLevel {
         | Operation::RemoveSegment
         | Operation::SetPermission
         | Operation::PurgePage
+        | Operation::PublishTurn
         | Operation::SetCustom
         | Operation::Undo
         | Operation::Load
@@ -88,7 +89,7 @@ pub fn check_page(segment: &Segment, page: &PageIndex, operation: Operation) -> 
         }
         // Hiding changes the caller's own view: only system prompts are held against it (C04).
         Operation::HideDetails if !system_kind => admits(segment.permission, AccessLevel::Read),
-        Operation::PurgePage => false,
+        Operation::PurgePage | Operation::PublishTurn => false,
         _ => admits(segment.permission, required_level(operation)),
     };
     if allowed {

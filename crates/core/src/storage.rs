@@ -13,8 +13,8 @@ use async_trait::async_trait;
 
 use crate::{
     Actor, Change, ChunkKey, Content, ContentHash, CustomKey, ErrorKind, HistoryEntry, LedgerKey,
-    LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId, SentWindow, SessionId,
-    Timestamp, Tokens, Usage, ViewId,
+    LevelChunk, Mark, Page, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
 };
 
 pub use memory::MemoryStorage;
@@ -23,19 +23,22 @@ pub use page_store::PageStore;
 /// What a storage answers.
 pub type StorageResult<T> = std::result::Result<T, StorageError>;
 
-/// Keeps sessions: segments, pages, contents, level states, custom state and history.
+/// Keeps sessions: segments, pages, contents, level states, custom state, history and run records.
 ///
 /// For implementers:
 /// - Reads see every commit that returned before them, and never half of one. They may be called
 ///   from many threads. A missing session reads as empty; `session` tells whether it exists.
 /// - What is read is verified: a checksum or hash that does not fit is [`StorageError::Corrupt`].
-/// - `commit` first checks the basis; then it writes segments (keeping a stored counter, else taking
+/// - `commit` first checks the run records the change moves on ([`StorageError::RunMoved`]: deciding
+///   again would not help), then the basis; then it writes segments (keeping a stored counter, else taking
 ///   `next_number` of the new one, then applying `floors`), takes numbers from the counters for the
 ///   claims and places from the session, settles the change ([`Change::settle`]), writes everything
 ///   and the history entry, and returns the settled change. On any error nothing has changed,
 ///   counters included. Numbers and places in a change that is not settled are provisional.
 /// - Whoever writes pages of a segment sets its `touched`, whoever changes a view its head's.
 /// - A purge also scrubs all records of the session's ledgers ([`SentWindow::scrub`]).
+///   Run records it leaves alone, though one may quote what was purged: whoever runs the loop ends
+///   the run, or moves its record on.
 /// - Limits on lists are honoured; lists are in the order documented.
 #[async_trait]
 pub trait PageStorage: Send + Sync {
@@ -121,6 +124,13 @@ pub trait PageStorage: Send + Sync {
         session: &SessionId,
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>>;
+
+    /// Reads the run records whose keys begin with `prefix`, by key in byte order.
+    async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>>;
+
+    /// Keeps or removes a run record, as durably as a commit. It is no edit: revision and history
+    /// stay as they are. [`StorageError::RunMoved`] when the record is not at the version expected.
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()>;
 
     /// Commits a change, making the session first where `create` says so.
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed>;
@@ -334,6 +344,12 @@ pub enum StorageError {
         /// What moved.
         subject: String,
     },
+    /// A run record is not at the version expected: somebody else took the run's step.
+    #[error("run '{key}' was moved on by another process")]
+    RunMoved {
+        /// Which.
+        key: RunKey,
+    },
     /// The session exists already.
     #[error("session '{session}' already exists")]
     SessionExists {
@@ -400,9 +416,9 @@ impl StorageError {
     /// Returns what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            StorageError::Conflict { .. } | StorageError::SessionExists { .. } => {
-                ErrorKind::Conflict
-            }
+            StorageError::Conflict { .. }
+            | StorageError::RunMoved { .. }
+            | StorageError::SessionExists { .. } => ErrorKind::Conflict,
             StorageError::SessionMissing { .. } => ErrorKind::NotFound,
             StorageError::Foreign { .. } | StorageError::Newer { .. } => ErrorKind::Invalid,
             StorageError::ReadOnly { .. } | StorageError::Unavailable { .. } => {
@@ -416,6 +432,7 @@ impl StorageError {
     pub fn hint(&self) -> String {
         match self {
             StorageError::Conflict { .. } => "read again, then decide again",
+            StorageError::RunMoved { .. } => "read the run's record again and go on from there",
             StorageError::SessionExists { .. } => "choose another name, or use the one that exists",
             StorageError::SessionMissing { session } => {
                 return format!(

@@ -11,6 +11,7 @@ mod measures;
 mod publish;
 mod reader;
 mod resident;
+mod runs;
 mod survey;
 mod window;
 
@@ -26,8 +27,8 @@ pub use resident::ResidentLimits;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Result, Revision, Segment,
-    SessionId, Timestamp, View, ViewId,
+    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Result, Revision, RunPut,
+    Segment, SessionId, Timestamp, View, ViewId,
     decide::{Halt, Known, Limits, Request, Segments, decide},
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
@@ -250,6 +251,17 @@ impl ContextSystem {
     }
 
     async fn apply(&self, edit: &Edit, actor: Actor, guard: Option<&View>) -> Result<Outcome> {
+        self.apply_moving(edit, actor, guard, &[]).await
+    }
+
+    /// Makes an edit and moves run records on with it, all or nothing.
+    async fn apply_moving(
+        &self,
+        edit: &Edit,
+        actor: Actor,
+        guard: Option<&View>,
+        runs: &[RunPut],
+    ) -> Result<Outcome> {
         let _turn = match lane(edit) {
             Some(lane) => Some(self.inner.lanes[lane].lock().await),
             None => None,
@@ -264,7 +276,8 @@ impl ContextSystem {
                 limits: self.inner.settings.limits,
             };
             let mut known = self.gather(edit).await?;
-            let change = self.decide(edit, &request, &mut known).await?;
+            let mut change = self.decide(edit, &request, &mut known).await?;
+            change.runs = runs.to_vec();
             match self.commit(change).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(StorageError::Conflict { subject: moved }) => {
@@ -330,7 +343,7 @@ fn lane(edit: &Edit) -> Option<usize> {
         usize::try_from(hasher.hash_one(what.to_string()) % LANES as u64).unwrap_or(0)
     };
     match edit {
-        Edit::CreateDetailPage(_) | Edit::AddTurn { .. } => None,
+        Edit::CreateDetailPage(_) | Edit::AddTurn { .. } | Edit::PublishTurn { .. } => None,
         Edit::AddSegment(new) => Some(hash(&new.id)),
         Edit::UpdateSegment(update) => Some(hash(&update.segment)),
         Edit::RemoveSegment { segment, .. }

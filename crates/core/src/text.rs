@@ -78,6 +78,11 @@ text_type!(
     CustomKey, "key", key_text
 );
 
+text_type!(
+    /// Names a run's record: 1 to 200 characters, no control characters.
+    RunKey, "run key", run_key_text
+);
+
 impl Description {
     /// Tells whether there is no description.
     pub fn is_empty(&self) -> bool {
@@ -112,6 +117,10 @@ fn name_text(text: &str) -> Result<&str, &'static str> {
 
 fn key_text(text: &str) -> Result<&str, &'static str> {
     bounded_line(text, 100, "it is longer than 100 characters")
+}
+
+fn run_key_text(text: &str) -> Result<&str, &'static str> {
+    bounded_line(text, 200, "it is longer than 200 characters")
 }
 
 fn bounded_line<'a>(

@@ -7,8 +7,8 @@
 //!
 //! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
 //! that begins afterwards. Several processes may use one file at once. What is read is verified row
-//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap. Windows sent
-//! are as durable as commits; token counts may be lost in a power cut.
+//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap. Run records
+//! and windows sent are as durable as commits; token counts may be lost in a power cut.
 
 mod basis;
 mod commit;
@@ -26,6 +26,7 @@ mod read;
 mod readers;
 mod remove;
 mod rows;
+mod runs;
 mod schema;
 mod tables;
 mod tasks;
@@ -37,8 +38,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, Segment, SegmentId, SentWindow,
-    SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
         SessionInfo, StorageError, StorageResult,
@@ -50,6 +51,7 @@ use error::Fault;
 use ledger::{Record, Report, SentRow};
 use packing::PackedContent;
 use readers::Readers;
+use runs::Keep;
 use writer::Writer;
 
 /// Keeps sessions in a SQLite file.
@@ -227,6 +229,14 @@ impl PageStorage for SqliteStorage {
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
         self.readers.read(|db| history::read(db, session, query))
+    }
+
+    async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
+        self.readers.read(|db| runs::read(db, session, prefix))
+    }
+
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+        self.writer()?.keep_run(Keep { session: session.clone(), put: put.clone() }).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {

@@ -4,15 +4,15 @@ use std::fs;
 
 use contexture_core::{
     Change, ChunkKey, CountKey, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation,
-    PageStorage, Tokens, Visibility,
+    PageStorage, RunPut, Tokens, Visibility,
     storage::{HistoryQuery, LedgerQuery, StorageError, StorageResult},
 };
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
 
 use crate::build::{
-    Sandbox, append, assert_sound, change, commit, content, index, init, ledger, segment_id, sent,
-    session,
+    Sandbox, append, assert_sound, at, change, commit, content, index, init, ledger, segment_id,
+    sent, session,
 };
 
 /// A storage with one of everything.
@@ -51,6 +51,8 @@ fn filled() -> Sandbox {
         let sent = sent(number, &line);
         block_on(storage.record(&session("s"), &ledger("bot"), &sent)).unwrap();
     }
+    let run = RunPut::first("run".parse().unwrap(), "{\"step\":1}", at(0));
+    block_on(storage.keep_run(&session("s"), &run)).unwrap();
     block_on(storage.keep_counts(&[(CountKey([7; 16]), Tokens(7))])).unwrap();
     assert_sound(&storage);
     sandbox
@@ -114,6 +116,21 @@ fn a_damaged_content_is_noticed() {
     for set in ["raw = raw + 1", "raw = NULL", "raw = 9223372036854775807", "blob = 1"] {
         noticed(&format!("UPDATE contents SET {set} WHERE hash = x'{hash}'"), &name, read);
     }
+}
+
+#[test]
+fn a_damaged_run_record_is_noticed() {
+    let read = |storage: &SqliteStorage| block_on(storage.runs(&session("s"), ""));
+    for set in [
+        "value = '{}'",
+        "version = 2",
+        "updated_at = 7",
+        "checksum = zeroblob(16)",
+        "key = 'rum', version = -1",
+    ] {
+        noticed(&format!("UPDATE runs SET {set}"), "' of session 's'", read);
+    }
+    noticed("UPDATE runs SET key = 'ran'", "run 'ran' of session 's'", read);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command, thread};
 
-use contexture_core::{PageStorage, storage::StorageError};
+use contexture_core::{Change, PageStorage, RunPut, storage::StorageError};
 use contexture_storage::{CreateMode, Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
 
-use crate::build::{Sandbox, append, assert_sound, commit, init, page};
+use crate::build::{Sandbox, append, assert_sound, commit, init, page, session};
 
 fn open(path: &Path) -> Result<SqliteStorage, StorageError> {
     SqliteStorage::open(path, SqliteOptions::default())
@@ -22,11 +22,21 @@ fn what_was_committed_is_there_after_reopening() {
         init(&storage, "s");
         commit(&storage, "s", append("usr", "text")).unwrap();
         let before = page(&storage, "s", "usr-1");
+        let run = RunPut::first("run".parse().unwrap(), "{}", before.created_at);
+        block_on(storage.keep_run(&session("s"), &run)).unwrap();
         drop(storage);
         let options = SqliteOptions { create: CreateMode::MustExist, ..options };
         let storage = SqliteStorage::open(&path, options).unwrap();
         assert_eq!(page(&storage, "s", "usr-1"), before);
-        commit(&storage, "s", append("usr", "more")).unwrap();
+        let record = run.record().unwrap();
+        assert_eq!(block_on(storage.runs(&session("s"), "")).unwrap(), [record.clone()]);
+        let more =
+            Change { runs: vec![record.next("[]", before.created_at)], ..append("usr", "more") };
+        commit(&storage, "s", more).unwrap();
+        drop(storage);
+        let storage = SqliteStorage::open(&path, options).unwrap();
+        let kept = block_on(storage.runs(&session("s"), "")).unwrap();
+        assert_eq!((kept[0].version.0, kept[0].value.as_str()), (2, "[]"));
         assert_sound(&storage);
     }
 }
@@ -113,7 +123,7 @@ fn what_a_later_program_wrote_is_left_alone() {
     init(&sandbox.open(), "s");
     sandbox.meddle().pragma_update(None, "user_version", 99).unwrap();
     match refused(&sandbox) {
-        StorageError::Newer { found: 99, known: 2, .. } => {}
+        StorageError::Newer { found: 99, known: 3, .. } => {}
         error => panic!("{error}"),
     }
 }

@@ -11,6 +11,7 @@ mod folds;
 mod ledgers;
 mod lists;
 mod records;
+mod runs;
 mod sessions;
 mod touched;
 
@@ -18,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{
     Actor, Basis, Change, Content, HistoryEntry, LevelChunk, Operation, Page, PageDelta, PageIndex,
-    PageStorage, Place, PlaceClaim, Segment, SessionId, Timestamp, ViewId,
+    PageStorage, Place, PlaceClaim, RunRecord, Segment, SessionId, Timestamp, ViewId,
     storage::{
         ChildQuery, Commit, Committed, HistoryQuery, Order, SessionInfo, StandingFilter,
         StorageResult, ViewHead,
@@ -75,6 +76,12 @@ tests! {
     ledgers::a_purge_scrubs_every_record,
     ledgers::ledgers_go_with_their_session,
     ledgers::large_records_are_kept,
+    runs::run_records_are_kept_by_version,
+    runs::run_records_are_listed_by_prefix,
+    runs::run_records_move_with_a_commit,
+    runs::run_records_go_with_their_session,
+    runs::a_snapshot_keeps_run_records_as_they_were,
+    runs::a_purge_leaves_run_records,
     counts::counts_are_kept,
     counts::a_snapshot_reads_but_does_not_write,
     differential::random_edits_read_the_same_as_in_memory,
@@ -100,6 +107,7 @@ pub struct Dump {
     levels: BTreeMap<String, LevelChunk>,
     views: Vec<ViewHead>,
     custom: Vec<(contexture_core::CustomKey, String)>,
+    runs: Vec<RunRecord>,
     history: Vec<HistoryEntry>,
     turns: BTreeMap<String, Option<PageIndex>>,
     verified: Vec<String>,
@@ -116,6 +124,7 @@ async fn read_all(storage: &dyn PageStorage, session: &SessionId) -> StorageResu
         segments: storage.segments(session).await?,
         views: storage.views(session).await?,
         custom: storage.custom(session).await?,
+        runs: storage.runs(session, "").await?,
         verified: storage.verify().await?,
         ..Dump::default()
     };
@@ -206,6 +215,7 @@ fn change() -> Change {
         levels: Vec::new(),
         focus: Vec::new(),
         custom: Vec::new(),
+        runs: Vec::new(),
         fold: None,
         contents: Vec::new(),
         numbers: Vec::new(),

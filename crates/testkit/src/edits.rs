@@ -102,7 +102,7 @@ impl Edits {
     fn single(&mut self, model: &Model, caller: &Caller) -> Edit {
         self.count += 1;
         let purge = if self.diet.purge { 2 } else { 0 };
-        let weights = [22, 8, 8, 5, 8, 9, 7, 4, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 8, 2];
+        let weights = [22, 8, 8, 5, 8, 9, 7, 4, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 8, 3, 2];
         match self.random.weighted(&weights) {
             0 => self.create_detail(model),
             1 => self.create_contents(model),
@@ -132,6 +132,7 @@ impl Edits {
                 permission: *self.random.pick(&PERMISSIONS),
             },
             20 => self.fold(model, caller),
+            21 => self.publish_turn(model),
             _ => self.update_segment(),
         }
     }
@@ -224,6 +225,14 @@ impl Edits {
             new.children = (0..1 + self.random.below(3)).map(|_| self.such(model, near)).collect();
         }
         Edit::CreateContentsPage(new)
+    }
+
+    fn publish_turn(&mut self, model: &Model) -> Edit {
+        let agent: &&str = self.random.pick(&["alpha", "beta", "delta"]);
+        let agent = valid(agent);
+        let sources = (0..self.random.below(3)).map(|_| self.page(model)).collect();
+        let segment = self.segment();
+        Edit::PublishTurn { segment, agent, messages: self.messages(true), sources }
     }
 
     fn messages(&mut self, turn: bool) -> Vec<Message> {

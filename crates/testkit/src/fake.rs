@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, Segment, SegmentId, SentWindow, SessionId,
-    Tokens, Usage, ViewHead,
+    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
         SessionInfo, StorageError, StorageResult,
@@ -186,6 +186,16 @@ impl PageStorage for WatchedStorage {
     ) -> StorageResult<Vec<HistoryEntry>> {
         self.tally("history", 1);
         self.inner.history(session, query).await
+    }
+
+    async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
+        self.tally("runs", 1);
+        self.inner.runs(session, prefix).await
+    }
+
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+        self.tally("keep_run", 1);
+        self.inner.keep_run(session, put).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {

@@ -343,6 +343,9 @@ impl Doing<'_> {
             Edit::UpdatePage(update) => self.update_page(update),
             Edit::AddTurn { segment, messages } => self.add_turn(segment, messages),
             Edit::ExtendTurn { segment, messages } => self.extend_turn(segment, messages),
+            Edit::PublishTurn { segment, agent, messages, sources } => {
+                self.publish_turn(segment, agent, messages, sources)
+            }
             Edit::ExpandDetails(page) => self.expand(page),
             Edit::HideDetails(page) => self.hide(page),
             Edit::PinPage(page) => self.pin(page, true),

@@ -95,6 +95,7 @@ impl<'a> Draft<'a> {
             levels: self.levels,
             focus: self.focus,
             custom: self.custom,
+            runs: Vec::new(),
             fold: self.fold,
             contents: self.contents,
             numbers: self.numbers,

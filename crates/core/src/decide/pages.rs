@@ -10,11 +10,8 @@ use crate::{
 /// Creates a leaf with a text.
 pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decision {
     let parent = draft.allowed(&new.parent, Operation::CreatePage)?.directory()?;
-    let mut trust = actor_trust(&draft.request.actor);
-    for source in &new.sources {
-        draft.lineage(source)?;
-        trust = draft.page(source)?.map_or(trust, |source| trust.min(source.trust));
-    }
+    let own = actor_trust(&draft.request.actor);
+    let trust = trust_of_sources(draft, &new.sources)?.map_or(own, |lowest| lowest.min(own));
     let body = Body::Detail(text_body(draft, &new.name, &new.detail)?);
     let seed = PageSeed { body, name: &new.name, visibility: new.visibility, trust };
     let mut page = new_page(draft, &parent.segment, &new.parent, seed);
@@ -22,6 +19,20 @@ pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decis
     page.sources = new.sources.clone();
     draft.subjects.push(page.index.clone());
     draft.put_page(page.index.clone(), Some(page), None)
+}
+
+/// Returns the lowest trust of the pages something is made from, which the caller must see.
+pub(super) fn trust_of_sources(
+    draft: &mut Draft<'_>,
+    sources: &[PageIndex],
+) -> Decision<Option<Trust>> {
+    let mut lowest: Option<Trust> = None;
+    for source in sources {
+        draft.lineage(source)?;
+        let trust = draft.page(source)?.map(|source| source.trust);
+        lowest = [lowest, trust].into_iter().flatten().min();
+    }
+    Ok(lowest)
 }
 
 /// Creates a directory, optionally adopting pages in argument order (C05).

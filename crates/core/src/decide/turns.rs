@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     Decision, Draft,
-    pages::{PageSeed, body, new_page},
+    pages::{PageSeed, body, new_page, trust_of_sources},
     segments::actor_trust,
 };
 use crate::{
-    Actor, Body, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment, SegmentId,
-    Trust, Visibility,
+    Actor, AgentName, Body, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment,
+    SegmentId, Trust, Visibility,
     message::exchange::{Exchange, cut, group, turns},
 };
 
@@ -17,12 +17,57 @@ use crate::{
 pub(super) fn add(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
     let root = draft.allowed(&segment.root(), Operation::AddTurn)?;
     let exchanges = exchanges(draft, messages)?;
+    put_turns(draft, &root.segment, &Byline::of_caller(draft), exchanges)
+}
+
+/// Writes messages as new turns of an agent, for the system side.
+pub(super) fn publish(
+    draft: &mut Draft<'_>,
+    segment: &SegmentId,
+    agent: &AgentName,
+    messages: &[Message],
+    sources: &[PageIndex],
+) -> Decision {
+    draft.system_side_only(Operation::PublishTurn)?;
+    let root = draft.allowed(&segment.root(), Operation::PublishTurn)?;
+    let author = Actor::Agent(agent.clone());
+    let own = actor_trust(&author);
+    let trust = trust_of_sources(draft, sources)?.map_or(own, |lowest| lowest.min(own));
+    let mut exchanges = exchanges(draft, messages)?;
+    for message in exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages) {
+        if message.role == Role::Assistant {
+            message.author.get_or_insert_with(|| agent.clone());
+        }
+    }
+    put_turns(draft, &root.segment, &Byline { author, trust, sources }, exchanges)
+}
+
+/// Who pages of a turn are by, how far that one is trusted, and what they are made from.
+struct Byline<'a> {
+    author: Actor,
+    trust: Trust,
+    sources: &'a [PageIndex],
+}
+
+impl Byline<'_> {
+    fn of_caller(draft: &Draft<'_>) -> Self {
+        let author = draft.request.actor.clone();
+        Self { trust: actor_trust(&author), author, sources: &[] }
+    }
+}
+
+fn put_turns(
+    draft: &mut Draft<'_>,
+    segment: &Segment,
+    byline: &Byline<'_>,
+    exchanges: Vec<Exchange>,
+) -> Decision {
     for turn in turns(exchanges) {
         let name = turn_name(&turn);
         let mut first: Option<PageIndex> = None;
         for (at, exchanges) in cut(None, turn).pages.into_iter().enumerate() {
             let name = numbered(&name, at);
-            let index = put_new(draft, &root.segment, &name, first.as_ref(), exchanges)?;
+            let index = put_new(draft, segment, byline, &name, first.as_ref(), exchanges)?;
             first.get_or_insert(index);
         }
     }
@@ -51,7 +96,8 @@ pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Mes
     }
     for (at, exchanges) in cut.pages.into_iter().enumerate() {
         let name = numbered(&last.name, at + 1);
-        put_new(draft, &root.segment, &name, last.turn.as_ref(), exchanges)?;
+        let byline = Byline::of_caller(draft);
+        put_new(draft, &root.segment, &byline, &name, last.turn.as_ref(), exchanges)?;
     }
     Ok(())
 }
@@ -75,7 +121,7 @@ fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decis
     let mut messages = content.messages().map_err(|reason| Error::InvalidMessages { reason })?;
     messages.extend(exchanges.into_iter().flat_map(|exchange| exchange.messages));
     let mut extended = page.clone();
-    extended.trust = page.trust.min(trust(draft, &messages));
+    extended.trust = page.trust.min(trust(actor_trust(&draft.request.actor), &messages));
     extended.body = Body::Detail(body(draft, &page.name, &messages)?);
     draft.subjects.push(page.index.clone());
     draft.change_page(extended)
@@ -84,6 +130,7 @@ fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decis
 fn put_new(
     draft: &mut Draft<'_>,
     segment: &Segment,
+    byline: &Byline<'_>,
     name: &PageName,
     turn: Option<&PageIndex>,
     exchanges: Vec<Exchange>,
@@ -94,10 +141,12 @@ fn put_new(
         body: Body::Detail(body(draft, name, &messages)?),
         name,
         visibility: Some(Visibility::Expanded),
-        trust: trust(draft, &messages),
+        trust: trust(byline.trust, &messages),
     };
     let mut page = new_page(draft, segment, &segment.root(), seed);
     let index = page.index.clone();
+    page.author = byline.author.clone();
+    page.sources = byline.sources.to_vec();
     page.turn = Some(turn.cloned().unwrap_or_else(|| index.clone()));
     draft.subjects.push(index.clone());
     draft.put_page(index.clone(), Some(page), None)?;
@@ -125,8 +174,7 @@ fn stamp(draft: &Draft<'_>, mut message: Message) -> Message {
 }
 
 /// Returns the lowest trust of the messages, no higher than that of who brings them.
-fn trust(draft: &Draft<'_>, messages: &[Message]) -> Trust {
-    let brought_by = actor_trust(&draft.request.actor);
+fn trust(brought_by: Trust, messages: &[Message]) -> Trust {
     messages.iter().map(Message::trust).fold(brought_by, Trust::min)
 }
 

@@ -20,7 +20,8 @@ use session::Session;
 
 use crate::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, Place, Revision, Segment, SegmentId, SentWindow, SessionId, Tokens, Usage, ViewId,
+    PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId, SentWindow, SessionId,
+    Tokens, Usage, ViewId,
 };
 
 /// Keeps sessions in memory. Everything is gone with it.
@@ -284,6 +285,25 @@ impl PageStorage for MemoryStorage {
             });
             entries.take(query.limit).cloned().collect()
         })
+    }
+
+    async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
+        self.read(session, |session| {
+            let records = session.runs.values();
+            records.filter(|record| record.key.as_str().starts_with(prefix)).cloned().collect()
+        })
+    }
+
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+        self.writable()?;
+        match self.lock().sessions.get_mut(session) {
+            Some(session) => {
+                session.check_run(put)?;
+                session.keep_run(put);
+                Ok(())
+            }
+            None => Err(StorageError::SessionMissing { session: session.clone() }),
+        }
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {

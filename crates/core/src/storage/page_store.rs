@@ -162,6 +162,7 @@ impl PageStore {
             levels: Vec::new(),
             focus: Vec::new(),
             custom: Vec::new(),
+            runs: Vec::new(),
             fold: None,
             contents: Vec::new(),
             numbers: Vec::new(),

@@ -202,6 +202,10 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         Edit::RemoveSegment { segment, .. }
         | Edit::AddTurn { segment, .. }
         | Edit::ExtendTurn { segment, .. } => into.push(root(segment)),
+        Edit::PublishTurn { segment, sources, .. } => {
+            into.push(root(segment));
+            into.extend(sources.iter().cloned());
+        }
         Edit::CreateDetailPage(new) => {
             into.push(new.parent.clone());
             into.extend(new.sources.iter().cloned());

@@ -32,6 +32,9 @@ pub struct WindowOptions {
     pub part_limit: Option<Tokens>,
     /// What the host adds and pays for: tool definitions and the like.
     pub reserved: Tokens,
+    /// The hash of what the host puts before the window: tool definitions, model, thinking settings.
+    /// Whenever it changes, nothing of the window before is expected to be cached.
+    pub head: Option<ContentHash>,
     /// What counts.
     pub counter: Arc<dyn TokenCounter>,
     /// The model it is for: what models keep to themselves goes back to the same only.
@@ -53,6 +56,7 @@ impl WindowOptions {
             budget: None,
             part_limit: None,
             reserved: Tokens(0),
+            head: None,
             counter,
             model: None,
             apps: Arc::default(),
@@ -65,6 +69,14 @@ impl WindowOptions {
     #[must_use]
     pub fn budget(mut self, tokens: u64) -> Self {
         self.budget = Some(Tokens(tokens));
+        self
+    }
+
+    /// Sets what the host puts before the window: its bytes, and what they take.
+    #[must_use]
+    pub fn head(mut self, bytes: &[u8], tokens: u64) -> Self {
+        self.head = Some(ContentHash::of(bytes));
+        self.reserved = Tokens(tokens);
         self
     }
 
@@ -91,6 +103,7 @@ impl std::fmt::Debug for WindowOptions {
             .field("level", &self.level)
             .field("budget", &self.budget)
             .field("reserved", &self.reserved)
+            .field("head", &self.head)
             .field("counter", &self.counter.name())
             .field("model", &self.model)
             .finish_non_exhaustive()

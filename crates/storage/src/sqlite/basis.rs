@@ -11,10 +11,13 @@ use super::{
     heads::Head,
     lookup,
     rows::read_text,
+    runs,
 };
 
 /// Refuses a change when something it was based on has moved. Without a head there is no session yet.
 pub(crate) fn check(db: &Connection, head: Option<&mut Head>, change: &Change) -> Outcome<()> {
+    let session = head.as_ref().map(|head| head.key);
+    change.runs.iter().try_for_each(|put| runs::check(db, session, put))?;
     let mut present = Present { db, head };
     let basis = &change.basis;
     for (index, version) in &basis.pages {

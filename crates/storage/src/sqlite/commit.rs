@@ -16,6 +16,7 @@ use super::{
     history, ledger, lookup,
     packing::PackedContent,
     rows::{self, ChunkRow, PageColumns},
+    runs,
 };
 
 /// A commit on its way.
@@ -83,6 +84,7 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<R
     write_pages(db, head, change)?;
     write_levels(db, head, change)?;
     write_texts(db, head.key, change)?;
+    change.runs.iter().try_for_each(|put| runs::write(db, head.key, put))?;
     if change.purge {
         ledger::scrub(db, head)?;
     }

@@ -20,6 +20,7 @@ pub(crate) fn session(db: &Connection, session: &SessionId) -> Outcome<bool> {
         "DELETE FROM focus WHERE session = ?1",
         "DELETE FROM views WHERE session = ?1",
         "DELETE FROM ledger WHERE session = ?1",
+        "DELETE FROM runs WHERE session = ?1",
         "DELETE FROM custom WHERE session = ?1",
         "DELETE FROM history WHERE session = ?1",
         "DELETE FROM segments WHERE session = ?1",

@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    CountKey, Edit, Mark, PageStorage, Revision, Segment, SessionId, Tokens, ViewHead,
+    CountKey, Edit, Mark, PageStorage, Revision, RunPut, Segment, SessionId, Tokens, ViewHead,
     storage::{HistoryQuery, LedgerQuery},
 };
 use contexture_testkit::{
@@ -132,6 +132,10 @@ fn a_file_of_the_first_version_opens_and_works() {
         apply(&system, Edit::Undo { revision: Some(Revision(4)) }).await; // 10
         storage.keep_counts(&[(CountKey([1; 16]), Tokens(1))]).await.unwrap();
         assert_eq!(storage.counts(&[CountKey([1; 16])]).await.unwrap(), [Some(Tokens(1))]);
+        let run = RunPut::first(valid("run"), "{}", info.created_at);
+        assert_eq!(storage.runs(&id, "").await.unwrap(), []);
+        storage.keep_run(&id, &run).await.unwrap();
+        assert_eq!(storage.runs(&id, "").await.unwrap(), [run.record().unwrap()]);
         let key = contexture_core::LedgerKey { view: valid("bot"), format: valid("openai") };
         let query = LedgerQuery { upto: None, limit: 9 };
         assert_eq!(storage.ledger(&id, &key, &query).await.unwrap(), []);

@@ -140,3 +140,16 @@ pub(crate) const SECOND: &str = "
         tokens INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 ";
+
+/// What the third version adds: run records, which are no part of history.
+pub(crate) const THIRD: &str = "
+    CREATE TABLE runs (
+        session INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        updated_at INTEGER NOT NULL,
+        checksum BLOB NOT NULL,
+        PRIMARY KEY (session, key)
+    ) STRICT, WITHOUT ROWID;
+";

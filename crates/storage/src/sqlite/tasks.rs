@@ -1,4 +1,5 @@
-//! What the writer does in a shared transaction: commits, records, reports and counts.
+//! What the writer does in a shared transaction: commits, run records, windows sent, reports and
+//! counts.
 
 use contexture_core::storage::{Committed, StorageResult};
 use futures::channel::oneshot;
@@ -9,6 +10,7 @@ use super::{
     counts,
     heads::Heads,
     ledger::{self, Record, Report},
+    runs::{self, Keep},
 };
 
 /// Who waits for an answer.
@@ -17,6 +19,7 @@ pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
 /// Something to be written, and who waits for it.
 pub(crate) enum Task {
     Commit(Box<Request>, Reply<Committed>),
+    Run(Box<Keep>, Reply<()>),
     Record(Box<Record>, Reply<()>),
     Report(Box<Report>, Reply<bool>),
     Counts(counts::Rows, Reply<()>),
@@ -27,6 +30,7 @@ impl Task {
     pub(crate) fn apply(&mut self, db: &Connection, heads: &mut Heads) -> Result<(), Refusal> {
         match self {
             Task::Commit(request, _) => commit::apply(db, heads, request),
+            Task::Run(keep, _) => runs::keep(db, heads, keep),
             Task::Record(record, _) => ledger::append(db, heads, record),
             Task::Report(report, _) => ledger::report(db, heads, report),
             Task::Counts(rows, _) => counts::keep(db, rows).map_err(Refusal::Midway),
@@ -51,7 +55,9 @@ impl Task {
                 drop(reply.send(result.map(|()| Committed { revision, change })));
             }
             Task::Report(report, reply) => drop(reply.send(result.map(|()| report.found))),
-            Task::Record(_, reply) | Task::Counts(_, reply) => drop(reply.send(result)),
+            Task::Run(_, reply) | Task::Record(_, reply) | Task::Counts(_, reply) => {
+                drop(reply.send(result));
+            }
         }
     }
 }

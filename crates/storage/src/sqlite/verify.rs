@@ -14,6 +14,7 @@ use super::{
         self, ChunkRow, HistoryRow, PAGE_COLUMNS, PageHome, SegmentRow, SessionRow, ViewRow,
         read_page, read_text,
     },
+    runs,
 };
 
 /// Lists what is wrong, one sentence each.
@@ -124,6 +125,10 @@ impl Survey<'_> {
         self.rows(&format!("the ledgers of {name}"), &sql, [key], |_, row| {
             SentRow::read(row, key, session).map(|_| ())
         });
+        let sql = format!("SELECT {} FROM runs WHERE session = ?1", runs::COLUMNS);
+        self.rows(&format!("the run records of {name}"), &sql, [key], |_, row| {
+            runs::read_row(row, key, session).map(|_| ())
+        });
         let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1";
         self.rows(&format!("the custom state of {name}"), sql, [key], |_, row| {
             read_text(row, key, &format!("in {name}, custom state")).map(|_| ())
@@ -194,6 +199,7 @@ impl Survey<'_> {
                 "window sent",
                 "SELECT number FROM ledger WHERE session NOT IN (SELECT id FROM sessions)",
             ),
+            ("run", "SELECT key FROM runs WHERE session NOT IN (SELECT id FROM sessions)"),
             ("blob", "SELECT id FROM blobs WHERE id NOT IN (SELECT blob FROM contents)"),
         ] {
             self.rows(what, sql, [], |survey, row| {

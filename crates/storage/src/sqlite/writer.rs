@@ -5,7 +5,7 @@
 //! again one by one, so that only the guilty one fails. The storage owns the thread: dropping the
 //! [`Writer`] lets it answer what is waiting, and waits for it.
 //!
-//! Records and reports of windows sent share these transactions. So do token counts when something
+//! Run records, and records and reports of windows sent, share these transactions. So do token counts when something
 //! else is waiting; alone they are written without waiting for the disk, because they can be lost.
 
 use std::{
@@ -33,6 +33,7 @@ use super::{
     open,
     queue::Queue,
     remove,
+    runs::Keep,
     tasks::{Reply, Task},
 };
 
@@ -77,6 +78,10 @@ impl Writer {
 
     pub(crate) async fn commit(&self, request: Request) -> StorageResult<Committed> {
         self.ask(|reply| Job::Write(Task::Commit(Box::new(request), reply))).await
+    }
+
+    pub(crate) async fn keep_run(&self, keep: Keep) -> StorageResult<()> {
+        self.ask(|reply| Job::Write(Task::Run(Box::new(keep), reply))).await
     }
 
     pub(crate) async fn record(&self, record: Record) -> StorageResult<()> {

@@ -36,6 +36,8 @@ pub(super) fn sent(number: u64) -> SentWindow {
         tokenizer: "o200k".to_owned(),
         model: Some("a-model".to_owned()),
         renderer: 1,
+        head: Some(ContentHash::of(b"tools")),
+        reserved: Tokens(7),
         hash: ContentHash::of(&number.to_le_bytes()),
         tokens: Tokens(30),
         cached: Tokens(20),

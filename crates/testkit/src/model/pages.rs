@@ -1,8 +1,8 @@
 //! Pages and turns: created, updated, extended.
 
 use contexture_core::{
-    ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate, Role, SegmentId,
-    SegmentKind, Standing, Trust, Visibility,
+    Actor, AgentName, ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate,
+    Role, SegmentId, SegmentKind, Standing, Trust, Visibility,
 };
 
 use super::{Answer, Doing, ModelPage, is_listed};
@@ -150,6 +150,33 @@ impl Doing<'_> {
         }
         written.dedup();
         self.named.extend(written);
+        Ok(())
+    }
+
+    pub(super) fn publish_turn(
+        &mut self,
+        segment: &SegmentId,
+        agent: &AgentName,
+        messages: &[Message],
+        sources: &[PageIndex],
+    ) -> Answer {
+        if self.is_agent() {
+            return Err(ErrorKind::PermissionDenied);
+        }
+        self.find(&segment.root())?;
+        let mut trust = Trust::Agent;
+        for source in sources {
+            trust = trust.min(self.find(source)?.trust);
+        }
+        let before = self.named.len();
+        self.add_turn(segment, messages)?;
+        for index in self.named[before..].to_vec() {
+            let mut page = self.model.pages[&index].clone();
+            page.author = Actor::Agent(agent.clone());
+            page.trust = page.trust.min(trust);
+            page.sources = sources.to_vec();
+            self.put_page(&index, Some(page));
+        }
         Ok(())
     }
 

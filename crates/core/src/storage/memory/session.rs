@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ledgers::Ledgers;
 use crate::{
     Actor, Assigned, Basis, Change, ChunkKey, ContentHash, CustomKey, HistoryEntry, LevelChunk,
-    Mark, Page, PageIndex, Place, Revision, Segment, SegmentId, SessionId, ViewId,
+    Mark, Page, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment, SegmentId,
+    SessionId, ViewId,
     storage::{NewSession, SessionInfo, StorageError, StorageResult},
 };
 
@@ -19,6 +20,7 @@ pub(super) struct Session {
     pub(super) levels: BTreeMap<ChunkKey, LevelChunk>,
     pub(super) focus: BTreeMap<ViewId, PageIndex>,
     pub(super) custom: BTreeMap<CustomKey, String>,
+    pub(super) runs: BTreeMap<RunKey, RunRecord>,
     pub(super) history: BTreeMap<Revision, HistoryEntry>,
     /// The edits that last changed each view.
     pub(super) views: BTreeMap<ViewId, Revision>,
@@ -44,6 +46,7 @@ impl Session {
             levels: BTreeMap::new(),
             focus: BTreeMap::new(),
             custom: BTreeMap::new(),
+            runs: BTreeMap::new(),
             history: BTreeMap::new(),
             views: BTreeMap::new(),
             ledgers: Ledgers::default(),
@@ -72,6 +75,7 @@ impl Session {
     }
 
     pub(super) fn check(&self, change: &Change) -> StorageResult<()> {
+        change.runs.iter().try_for_each(|put| self.check_run(put))?;
         let basis: &Basis = &change.basis;
         let moved = |subject: String| Err(StorageError::Conflict { subject });
         for (index, version) in &basis.pages {
@@ -117,6 +121,20 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn check_run(&self, put: &RunPut) -> StorageResult<()> {
+        if self.runs.get(&put.key).map(|record| record.version) == put.expect {
+            return Ok(());
+        }
+        Err(StorageError::RunMoved { key: put.key.clone() })
+    }
+
+    pub(super) fn keep_run(&mut self, put: &RunPut) {
+        match put.record() {
+            Some(record) => self.runs.insert(put.key.clone(), record),
+            None => self.runs.remove(&put.key),
+        };
     }
 
     pub(super) fn assign(&mut self, change: &Change) -> Assigned {
@@ -185,6 +203,7 @@ impl Session {
                 None => self.custom.remove(&delta.key),
             };
         }
+        change.runs.iter().for_each(|put| self.keep_run(put));
     }
 
     pub(super) fn put_page(&mut self, index: &PageIndex, after: Option<Page>) {

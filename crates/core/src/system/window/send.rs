@@ -211,10 +211,16 @@ fn record(
     // Every so often a record is complete, so that none rests on all before it.
     let kept = if number % SentWindow::COMPLETE_EVERY == 1 { 0 } else { common };
     let tokens = |pieces: &[SentPiece]| pieces.iter().map(|piece| piece.tokens.0).sum::<u64>();
-    let cached = tokens(&window.pieces[..common]);
+    // The host's block stands before all pieces: when it changes, none is where it was.
+    let in_place = match last {
+        Some(last) if last.head == options.head => Some(common),
+        Some(_) | None => None,
+    };
+    let cached = in_place.map(|count| tokens(&window.pieces[..count]) + options.reserved.0);
     // What was sent before and stands again behind the first change.
-    let moved = window.pieces[common..].iter();
-    let moved = moved.filter(|piece| before[common..].iter().any(|old| old.source == piece.source));
+    let behind = in_place.unwrap_or(0);
+    let moved = window.pieces[behind..].iter();
+    let moved = moved.filter(|piece| before[behind..].iter().any(|old| old.source == piece.source));
     SentWindow {
         number,
         at,
@@ -224,9 +230,11 @@ fn record(
         tokenizer: options.counter.name().to_owned(),
         model: options.model.clone(),
         renderer: RENDERER,
+        head: options.head,
+        reserved: options.reserved,
         hash: window.hash,
         tokens: Tokens(window.account.tokens),
-        cached: Tokens(if last.is_some() { cached + options.reserved.0 } else { 0 }),
+        cached: Tokens(cached.unwrap_or(0)),
         reread: Tokens(moved.map(|piece| piece.tokens.0).sum()),
         fold: None,
         kept: kept as u64,

@@ -1,0 +1,55 @@
+//! Run records: read, kept, and moved on together with an edit.
+
+use super::{ContextSystem, Outcome};
+use crate::{Actor, Edit, Error, Result, RunPut, RunRecord, Version, View};
+
+impl ContextSystem {
+    /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.
+    pub async fn runs(&self, prefix: &str) -> Result<Vec<RunRecord>> {
+        Ok(self.storage().runs(self.session(), prefix).await?)
+    }
+
+    /// Keeps or removes a run record; returns the version it has now, or would have.
+    ///
+    /// A record that is not at the version expected is a conflict, and nothing has changed.
+    pub async fn keep_run(&self, put: &RunPut) -> Result<Version> {
+        self.check_runs(std::slice::from_ref(put))?;
+        self.storage().keep_run(self.session(), put).await?;
+        Ok(put.version())
+    }
+
+    /// Makes an edit and moves run records on with it, in one commit.
+    ///
+    /// With a view the edit is that agent's: confined to the view and checked. The records are the
+    /// host's own and never an agent's to name. Where others changed what the edit was based on, it
+    /// is decided again; where a record was moved on, it is not: somebody else has taken that step
+    /// ([`RunMoved`](crate::storage::StorageError::RunMoved)).
+    pub async fn apply_with_runs(
+        &self,
+        view: Option<&View>,
+        edit: &Edit,
+        runs: &[RunPut],
+    ) -> Result<Outcome> {
+        self.check_runs(runs)?;
+        let actor = view.map_or(Actor::System, |view| Actor::Agent(view.agent.clone()));
+        self.apply_moving(edit, actor, view, runs).await
+    }
+
+    fn check_runs(&self, runs: &[RunPut]) -> Result<()> {
+        let limit = self.inner.settings.limits.detail_bytes;
+        for (at, put) in runs.iter().enumerate() {
+            if runs[..at].iter().any(|other| other.key == put.key) {
+                return Err(Error::InvalidRequest {
+                    reason: format!("run '{}' is to be moved on twice at once", put.key),
+                    hint: "name each run once",
+                });
+            }
+            let size = put.value.as_ref().map_or(0, |value| value.len() as u64);
+            if size > limit {
+                let what = format!("the record of run '{}'", put.key);
+                return Err(Error::TooLarge { what, size, limit });
+            }
+        }
+        Ok(())
+    }
+}
