@@ -1,11 +1,11 @@
 //! The objects that `--json` prints, in the words and the order of the documentation.
 
 use contexture_core::{
-    Actor, Content, FoldReport, HistoryEntry, Lifecycle, Operation, Owner, Page, PageIndex,
-    Permission, Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version,
-    ViewId, Visibility, WindowLevel,
+    Actor, FoldReport, HistoryEntry, Lifecycle, Operation, Owner, Page, PageIndex, Permission,
+    Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version, ViewId,
+    Visibility, WindowLevel,
     message::detail_text,
-    storage::{ChildQuery, Order, SessionInfo, StandingFilter, StorageError},
+    storage::{Order, SessionInfo},
     system::{Outcome, PageView},
 };
 use serde::Serialize;
@@ -106,36 +106,19 @@ impl PageObject {
 /// Reads the text of a page the caller sees; none for a directory.
 pub(crate) async fn detail<C>(caller: &Caller, page: &Page) -> Result<Option<BodyObject<C>>> {
     let Some(detail) = page.detail() else { return Ok(None) };
-    let mut contents = caller.system().storage().contents(&[detail.content]).await?;
-    let corrupt = |reason: String| {
-        let what = format!("the content of page {}", page.index);
-        StorageError::Corrupt { what, reason }
-    };
-    let content: Content =
-        contents.pop().flatten().ok_or_else(|| corrupt("it is missing".to_owned()))?;
-    let messages = content.messages().map_err(corrupt)?;
+    let messages = caller.reader().messages(&page.index).await?;
     let detail =
         BodyObject::Detail { detail: detail_text(&messages), message_count: detail.messages };
     Ok(Some(detail))
 }
 
-/// Lists the children of a directory the caller sees: they lie in the same segment, so it sees them.
+/// Lists the children of a directory that the caller sees.
 async fn children(caller: &Caller, index: &PageIndex) -> Result<BodyObject<PageIndex>> {
-    let (storage, session) = (caller.system().storage(), caller.system().session());
-    let query = ChildQuery {
-        parent: index.clone(),
-        standing: StandingFilter::Listed,
-        order: Order::Forward,
-        after: None,
-        limit: CHILDREN_NAMED,
-    };
-    let pages = storage.children(session, &query).await?;
-    let child_count = if pages.len() < CHILDREN_NAMED {
-        pages.len() as u64
-    } else {
-        storage.child_count(session, index).await?
-    };
-    let children = pages.into_iter().map(|page| page.index).collect();
+    let reader = caller.reader();
+    let listing = reader.children(index, Order::Forward, None, CHILDREN_NAMED).await?;
+    let child_count =
+        if listing.more { reader.child_count(index).await? } else { listing.items.len() as u64 };
+    let children = listing.items.into_iter().map(|seen| seen.page.index.clone()).collect();
     Ok(BodyObject::Contents { children, child_count })
 }
 

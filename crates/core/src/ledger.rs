@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentHash, Format, Level, PageIndex, Revision, Timestamp, Tokens, ViewId};
+use crate::{
+    ContentHash, FilterKey, Format, Level, PageIndex, Revision, Speech, Timestamp, Tokens, ViewId,
+};
 
 /// Names a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,6 +72,9 @@ pub struct SentWindow {
     /// What the format says beside its pieces: the header, state and history of a Context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<String>,
+    /// Through which filter it was seen.
+    #[serde(default, skip_serializing_if = "FilterKey::is_open")]
+    pub filter: FilterKey,
     /// What the provider reported for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -100,6 +105,9 @@ pub enum SentSource {
         content: ContentHash,
         /// The most tokens a part may take before it is cut to head and tail.
         limit: Option<Tokens>,
+        /// Which of them.
+        #[serde(default, skip_serializing_if = "Speech::is_all")]
+        speech: Speech,
     },
     /// A page's text under a line of the engine.
     Note {
@@ -111,6 +119,9 @@ pub enum SentSource {
         limit: Option<Tokens>,
         /// Whether the text came from the system side and needs no escaping.
         trusted: bool,
+        /// Which of the messages.
+        #[serde(default, skip_serializing_if = "Speech::is_all")]
+        speech: Speech,
     },
     /// Lines of the engine.
     Engine(String),

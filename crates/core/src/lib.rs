@@ -95,7 +95,7 @@ pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
 pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
 pub use system::ContextSystem;
 pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId};
-pub use view::{Actor, Mounts, View, ViewId};
+pub use view::{Actor, FilterKey, Mounts, Speech, View, ViewFilter, ViewId};
 pub use window::{
     format::Format,
     piece::Mark,

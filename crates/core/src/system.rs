@@ -12,6 +12,7 @@ mod publish;
 mod reader;
 mod resident;
 mod runs;
+mod sight;
 mod survey;
 mod window;
 
@@ -247,7 +248,20 @@ impl ContextSystem {
 
     /// Makes an edit for an agent, confined to its view and checked against its permissions.
     pub(crate) async fn apply_for(&self, view: &View, edit: &Edit) -> Result<Outcome> {
-        self.apply(edit, Actor::Agent(view.agent.clone()), Some(view)).await
+        let mut outcome = self.apply(edit, Actor::Agent(view.agent.clone()), Some(view)).await?;
+        // What an edit takes along may hold what the view does not see.
+        let reader = self.reader_for(view);
+        if reader.filtered().is_some() {
+            outcome.pages = reader.seen_of(outcome.pages).await?;
+            let mut moved = Vec::with_capacity(outcome.moved.len());
+            for (from, to) in outcome.moved {
+                if reader.sees(&to).await? {
+                    moved.push((from, to));
+                }
+            }
+            outcome.moved = moved;
+        }
+        Ok(outcome)
     }
 
     async fn apply(&self, edit: &Edit, actor: Actor, guard: Option<&View>) -> Result<Outcome> {

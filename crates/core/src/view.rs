@@ -1,8 +1,12 @@
 //! Who acts, and through which view.
 
+mod filter;
+
 use std::{fmt, str::FromStr};
 
 use crate::{AgentName, Error, Owner, Segment, SegmentId};
+
+pub use filter::{FilterKey, Speech, ViewFilter};
 
 /// Who makes an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,9 +74,9 @@ impl FromStr for ViewId {
 
 crate::text::serde_as_text!(Actor, ViewId);
 
-/// What an agent sees: segments in order, and where its turns are written (C49).
+/// What an agent sees: segments in order, what of them, and where its turns are written (C49).
 ///
-/// What is not mounted does not exist for it.
+/// What is not mounted, or left out by the filter, does not exist for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The agent looking through it.
@@ -81,6 +85,8 @@ pub struct View {
     pub mounts: Mounts,
     /// Where its turns are written.
     pub writes_to: SegmentId,
+    /// What of them it does not see.
+    pub filter: ViewFilter,
 }
 
 /// Which segments a view holds.
@@ -96,7 +102,7 @@ impl View {
     /// The view of an agent of which nothing else is known: the common segments, writing to `usr`.
     pub fn common(agent: AgentName) -> Self {
         let usr = "usr".parse().expect("usr follows the grammar");
-        Self { agent, mounts: Mounts::Common, writes_to: usr }
+        Self { agent, mounts: Mounts::Common, writes_to: usr, filter: ViewFilter::default() }
     }
 
     /// Returns the name of its level state.
@@ -114,7 +120,8 @@ impl View {
 
     /// Tells whether a segment is mounted.
     pub fn mounts(&self, segment: &Segment) -> bool {
-        if segment.removed {
+        let without = &self.filter.without;
+        if segment.removed || (!without.is_empty() && without.contains(&segment.root())) {
             return false;
         }
         let own = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);

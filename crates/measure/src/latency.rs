@@ -114,6 +114,8 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
         from: first,
         to: last,
         pages: early,
+        messages: 0,
+        filter: Default::default(),
         form: RunForm::Line,
         cited: Vec::new(),
         apart: Vec::new(),

@@ -252,6 +252,7 @@ pub(crate) fn sent(number: u64, line: &str) -> SentWindow {
         frozen: 0,
         previous_tail: None,
         frame: Some(line.to_owned()),
+        filter: Default::default(),
         usage: None,
     }
 }

@@ -370,6 +370,8 @@ fn run(dice: &mut Dice, page: &Page) -> Run {
         from: page.index.clone(),
         to: page.index.clone(),
         pages: dice.roll(5),
+        messages: 0,
+        filter: Default::default(),
         form: [RunForm::Line, RunForm::Gist, RunForm::Out][dice.roll(3) as usize],
         cited: Vec::new(),
         apart: (0..dice.roll(2)).map(|_| page.index.clone()).collect(),

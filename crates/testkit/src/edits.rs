@@ -64,8 +64,11 @@ pub fn callers() -> Vec<Caller> {
         view: Some(View { writes_to: segment(writes_to), ..View::common(valid(name)) }),
     };
     let listed = ["tool", "sys", "pub-secure"].map(segment).to_vec();
-    let gamma =
-        View { agent: valid("gamma"), mounts: Mounts::Listed(listed), writes_to: segment("tool") };
+    let gamma = View {
+        mounts: Mounts::Listed(listed),
+        writes_to: segment("tool"),
+        ..View::common(valid("gamma"))
+    };
     vec![
         Caller::SYSTEM,
         Caller::SYSTEM,

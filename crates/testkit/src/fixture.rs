@@ -136,7 +136,7 @@ pub fn agent(system: &ContextSystem, name: &str) -> AgentContext {
 pub fn confined(system: &ContextSystem, name: &str, segments: &[&str]) -> AgentContext {
     let mounts: Vec<SegmentId> = segments.iter().map(|id| segment(id)).collect();
     let writes_to = mounts.last().expect("a view mounts something").clone();
-    let view = View { agent: valid(name), mounts: Mounts::Listed(mounts), writes_to };
+    let view = View { mounts: Mounts::Listed(mounts), writes_to, ..View::common(valid(name)) };
     AgentContext::new(system.clone(), view)
 }
 

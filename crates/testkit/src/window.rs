@@ -123,9 +123,9 @@ impl World {
     /// Returns the agents as they stand before another instance of the session.
     pub fn agents_on(&self, system: &ContextSystem) -> Vec<AgentContext> {
         let listed = |name: &str, ids: &[&str], writes_to: &str| View {
-            agent: valid(name),
             mounts: Mounts::Listed(ids.iter().map(|id| segment(id)).collect()),
             writes_to: segment(writes_to),
+            ..View::common(valid(name))
         };
         let views = [
             View::common(valid("alpha")),

@@ -1,6 +1,7 @@
 //! A change in the making: reads note what they saw, writes lie over what is known.
 
 mod reading;
+mod sight;
 
 use std::{
     collections::{HashMap, HashSet},

@@ -179,6 +179,9 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
     };
     let segment = segment.ok_or_else(missing)?;
     let page = draft.page(index)?.ok_or_else(missing)?;
+    if !matches!(page.standing, Standing::Moved(_)) && !draft.sees(&segment, &page)? {
+        return Err(missing().into());
+    }
     draft.check(&segment, index, Operation::RestorePage)?;
     let under_archive =
         draft.ancestors(&page)?.iter().any(|ancestor| !ancestor.standing.is_listed());

@@ -70,6 +70,11 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     let written = entry.inverse.pages.iter().map(|before| (&before.index, AccessLevel::Write));
     let shown = entry.inverse.levels.iter().map(|delta| (&delta.page, AccessLevel::Read));
     let named = entry.pages.iter().map(|page| (page, AccessLevel::Read));
+    for page in entry.inverse.levels.iter().map(|delta| &delta.page).chain(&entry.pages) {
+        if !draft.sees_page(page)? {
+            return Err(missing().into());
+        }
+    }
     for (page, level) in written.chain(shown).chain(named) {
         let segment = draft.seen_segment(page.segment()).ok_or_else(missing)?;
         if own {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PageIndex, Place};
+use crate::{FilterKey, PageIndex, Place};
 
 /// A run of a directory's pages, by their places, which only grow and are never used again.
 ///
@@ -20,6 +20,12 @@ pub struct Run {
     pub to: PageIndex,
     /// How many pages it stood for when it was folded.
     pub pages: u64,
+    /// How many messages they held, where the fold was made for their sake; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages: u64,
+    /// Through which filter they were counted.
+    #[serde(default, skip_serializing_if = "FilterKey::is_open")]
+    pub filter: FilterKey,
     /// What stands in their place.
     pub form: RunForm,
     /// Whose most telling words the line gives.
@@ -28,6 +34,10 @@ pub struct Run {
     /// Pages within it that stand by themselves again, directly behind the line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart: Vec<PageIndex>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What stands in place of a run.

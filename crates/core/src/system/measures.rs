@@ -11,7 +11,7 @@ use std::{
 
 use super::{ContextSystem, resident::Bounded};
 use crate::{
-    ContentHash, Message, Result, Tokens,
+    ContentHash, Message, Result, Speech, Tokens,
     storage::{CountKey, StorageError},
     window::{
         count::TokenCounter,
@@ -30,13 +30,18 @@ const OWED: usize = 32;
 /// What is kept in memory of each kind.
 const COUNTS: usize = 16 << 20;
 const WORD_BYTES: usize = 16 << 20;
+const HEARD_BYTES: usize = 4 << 20;
 const RENDERED_BYTES: usize = 64 << 20;
+
+/// A content, and which of its messages are seen.
+type HeardKey = (ContentHash, Speech);
 
 /// Derived data in memory.
 #[derive(Debug)]
 pub(super) struct Measures {
     counts: Mutex<Bounded<CountKey, Tokens>>,
-    words: Mutex<Bounded<ContentHash, Arc<[Word]>>>,
+    words: Mutex<Bounded<HeardKey, Arc<[Word]>>>,
+    heard: Mutex<Bounded<HeardKey, Heard>>,
     rendered: Mutex<Bounded<PieceKey, Arc<RenderedPiece>>>,
     texts: Mutex<Bounded<PieceKey, Arc<str>>>,
     /// Counts the storage does not have yet.
@@ -48,6 +53,7 @@ impl Default for Measures {
         Self {
             counts: Mutex::new(Bounded::new(COUNTS)),
             words: Mutex::new(Bounded::new(WORD_BYTES)),
+            heard: Mutex::new(Bounded::new(HEARD_BYTES)),
             rendered: Mutex::new(Bounded::new(RENDERED_BYTES)),
             texts: Mutex::new(Bounded::new(RENDERED_BYTES)),
             owed: Mutex::default(),
@@ -64,6 +70,7 @@ impl Measures {
     /// Drops everything: what a purge took must not stay in words or rendered pieces.
     pub(super) fn clear(&self) {
         lock(&self.words).clear();
+        lock(&self.heard).clear();
         lock(&self.rendered).clear();
         lock(&self.texts).clear();
     }
@@ -101,6 +108,15 @@ impl Measures {
     pub(super) fn keep_text(&self, key: PieceKey, text: &Arc<str>) {
         lock(&self.texts).put(key, text.clone(), text.len() + 64);
     }
+}
+
+/// What is known of the messages of a content that a view sees.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heard {
+    pub(super) messages: u32,
+    pub(super) weight: u64,
+    /// Whether any of them says something in words.
+    pub(super) worded: bool,
 }
 
 /// What is to be counted.
@@ -197,8 +213,23 @@ impl ContextSystem {
 
     /// Returns a page's messages as a window shows them.
     pub(crate) async fn shown(&self, body: &Body, scale: &Scale<'_>) -> Result<Vec<Message>> {
-        let messages = self.messages(body.content).await?;
+        let messages = body.speech.heard(self.messages(body.content).await?);
         Ok(shown(messages, body.limit, scale.counter, scale.style))
+    }
+
+    /// Measures the messages of a content that a view sees.
+    pub(super) async fn heard(&self, hash: ContentHash, speech: Speech) -> Result<Heard> {
+        if let Some(known) = lock(&self.inner.measures.heard).get(&(hash, speech)) {
+            return Ok(*known);
+        }
+        let messages = speech.heard(self.messages(hash).await?);
+        let heard = Heard {
+            messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
+            weight: messages.iter().map(Message::weight).sum(),
+            worded: messages.iter().any(|message| !message.plain_text().trim().is_empty()),
+        };
+        lock(&self.inner.measures.heard).put((hash, speech), heard, 96);
+        Ok(heard)
     }
 
     async fn messages(&self, hash: ContentHash) -> Result<Vec<Message>> {
@@ -208,21 +239,22 @@ impl ContextSystem {
         })
     }
 
-    /// Returns the most telling words of contents, in the order asked for.
-    pub(crate) async fn words(&self, hashes: &[ContentHash]) -> Result<Vec<Arc<[Word]>>> {
+    /// Returns the most telling words of what is seen of contents, in the order asked for.
+    pub(crate) async fn words(&self, asked: &[HeardKey]) -> Result<Vec<Arc<[Word]>>> {
         let known: Vec<Option<Arc<[Word]>>> = {
             let mut cache = lock(&self.inner.measures.words);
-            hashes.iter().map(|hash| cache.get(hash).cloned()).collect()
+            asked.iter().map(|key| cache.get(key).cloned()).collect()
         };
-        let mut words = Vec::with_capacity(hashes.len());
-        for (hash, known) in hashes.iter().zip(known) {
+        let mut words = Vec::with_capacity(asked.len());
+        for (key @ (hash, speech), known) in asked.iter().zip(known) {
             if let Some(known) = known {
                 words.push(known);
                 continue;
             }
-            let made: Arc<[Word]> = telling::words(&self.messages(*hash).await?).into();
+            let messages = speech.heard(self.messages(*hash).await?);
+            let made: Arc<[Word]> = telling::words(&messages).into();
             let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
-            lock(&self.inner.measures.words).put(*hash, made.clone(), size);
+            lock(&self.inner.measures.words).put(*key, made.clone(), size);
             words.push(made);
         }
         Ok(words)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     Actor, ChunkKey, Error, HistoryEntry, Level, LevelEntry, Lifecycle, Message, Page, PageIndex,
-    Place, Result, Revision, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
-    Visibility, WindowLevel,
+    Place, Result, Revision, RunForm, Segment, SegmentId, SegmentKind, Speech, Standing, View,
+    ViewId, Visibility, WindowLevel,
     decide::MOST_MOVES,
     storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
 };
@@ -108,7 +108,8 @@ impl<'a> Reader<'a> {
         let Some(segment) = segment else { return Err(self.missing(index).await?) };
         match self.system.page(index).await? {
             Some(page) if !matches!(page.standing, Standing::Moved(_)) => {
-                self.describe(&segment, page).await
+                let seen = self.describe(&segment, page).await?;
+                seen.ok_or_else(|| Error::PageNotFound { page: index.clone() })
             }
             _ => Err(self.missing(index).await?),
         }
@@ -126,15 +127,16 @@ impl<'a> Reader<'a> {
             target = Some(to);
         }
         let page = index.clone();
-        Ok(match target.filter(|to| self.segment(to.segment()).is_ok()) {
-            Some(to) => Error::PageMoved { page, to },
-            None => Error::PageNotFound { page },
+        Ok(match target {
+            Some(to) if self.sees(&to).await? => Error::PageMoved { page, to },
+            _ => Error::PageNotFound { page },
         })
     }
 
-    /// Works out how a page stands in this view.
-    async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<PageView> {
-        let page = self.without_foreign_links(page);
+    /// Works out how a page stands in this view; none where it does not exist for it.
+    async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<Option<PageView>> {
+        let Some(sight) = self.sight(segment, page).await? else { return Ok(None) };
+        let page = self.without_foreign_links(sight.page).await?;
         let entries = self.entries(&page).await?;
         let (lifecycle, hidden) = self.lifecycle(segment, &page).await?;
         let level = if hidden {
@@ -149,7 +151,7 @@ impl<'a> Reader<'a> {
             _ => Visibility::Hidden,
         };
         let pinned = entries.0.pinned.or(entries.1.pinned).unwrap_or(false);
-        Ok(PageView { page, visibility, level, lifecycle, pinned })
+        Ok(Some(PageView { page, visibility, level, lifecycle, pinned }))
     }
 
     /// Returns how a page stands by its own entries, this view's fold included.
@@ -180,15 +182,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes out what a page says of pages that are out of view.
-    fn without_foreign_links(&self, page: Arc<Page>) -> Arc<Page> {
-        let seen = |index: &PageIndex| self.segment(index.segment()).is_ok();
-        if self.guard.is_none() || page.sources.iter().chain(&page.turn).all(seen) {
-            return page;
+    async fn without_foreign_links(&self, page: Arc<Page>) -> Result<Arc<Page>> {
+        if self.guard.is_none() {
+            return Ok(page);
+        }
+        let mut foreign = Vec::new();
+        for index in page.sources.iter().chain(&page.turn) {
+            if *index != page.index && !self.sees(index).await? {
+                foreign.push(index.clone());
+            }
+        }
+        if foreign.is_empty() {
+            return Ok(page);
         }
         let mut page = Arc::unwrap_or_clone(page);
-        page.sources.retain(seen);
-        page.turn = page.turn.filter(seen);
-        Arc::new(page)
+        page.sources.retain(|index| !foreign.contains(index));
+        page.turn = page.turn.filter(|index| !foreign.contains(index));
+        Ok(Arc::new(page))
     }
 
     /// Returns what this view and the system side's say of a page.
@@ -286,27 +296,59 @@ impl<'a> Reader<'a> {
         let missing = || Error::SegmentNotFound { segment: index.segment().clone() };
         let segment = self.system.segments().get(index.segment()).cloned().ok_or_else(missing)?;
         let limit = limit.min(BATCH);
-        let query = ChildQuery {
+        let mut items = Vec::with_capacity(limit);
+        let mut query = ChildQuery {
             parent: index.clone(),
             standing: StandingFilter::Listed,
             order,
             after,
             limit: limit + 1,
         };
-        let mut pages = self.system.storage().children(self.system.session(), &query).await?;
-        let more = pages.len() > limit;
-        pages.truncate(limit);
-        let mut items = Vec::with_capacity(pages.len());
-        for page in pages {
-            items.push(self.describe(&segment, Arc::new(page)).await?);
+        loop {
+            let pages = self.system.storage().children(self.system.session(), &query).await?;
+            let done = pages.len() < query.limit;
+            for page in pages {
+                query.after = Some(page.place);
+                // What stands behind what was asked for is only looked at.
+                if items.len() == limit {
+                    if self.sight(&segment, Arc::new(page)).await?.is_some() {
+                        return Ok(Listing { items, more: true });
+                    }
+                    continue;
+                }
+                items.extend(self.describe(&segment, Arc::new(page)).await?);
+            }
+            if done {
+                return Ok(Listing { items, more: false });
+            }
+            query.limit = BATCH;
         }
-        Ok(Listing { items, more })
     }
 
     /// Counts the pages a directory lists.
     pub async fn child_count(&self, index: &PageIndex) -> Result<u64> {
         self.page_or_archived(index).await?;
-        Ok(self.system.storage().child_count(self.system.session(), index).await?)
+        let (storage, session) = (self.system.storage(), self.system.session());
+        let (Some(_), Some(segment)) =
+            (self.filtered(), self.system.segments().get(index.segment()).cloned())
+        else {
+            return Ok(storage.child_count(session, index).await?);
+        };
+        let (standing, order) = (StandingFilter::Listed, Order::Forward);
+        let parent = index.clone();
+        let mut query = ChildQuery { parent, standing, order, after: None, limit: BATCH };
+        let mut count = 0;
+        loop {
+            let pages = storage.children(session, &query).await?;
+            let done = pages.len() < BATCH;
+            for page in pages {
+                query.after = Some(page.place);
+                count += u64::from(self.sight_below(&segment, Arc::new(page)).await?.is_some());
+            }
+            if done {
+                return Ok(count);
+            }
+        }
     }
 
     /// Returns a leaf's messages.
@@ -314,10 +356,22 @@ impl<'a> Reader<'a> {
         let page = self.page_or_archived(index).await?.page;
         let detail = page.detail().ok_or_else(|| Error::NotDetailPage { page: index.clone() })?;
         let content = self.system.content(detail.content).await?;
-        content.messages().map_err(|reason| {
+        let messages = content.messages().map_err(|reason| {
             let what = format!("the content of page {index}");
-            crate::storage::StorageError::Corrupt { what, reason }.into()
-        })
+            crate::storage::StorageError::Corrupt { what, reason }
+        })?;
+        Ok(self.speech(index).await?.heard(messages))
+    }
+
+    /// Returns which messages of a page are seen.
+    async fn speech(&self, index: &PageIndex) -> Result<Speech> {
+        if self.filtered().is_none() {
+            return Ok(Speech::All);
+        }
+        let missing = || Error::PageNotFound { page: index.clone() };
+        let page = self.system.page(index).await?.ok_or_else(missing)?;
+        let segment = self.segment(index.segment()).map_err(|_| missing())?;
+        Ok(self.sight(&segment, page).await?.ok_or_else(missing)?.speech)
     }
 
     /// Lists pages in natural order: segments in view order, then numbers.
@@ -345,10 +399,13 @@ impl<'a> Reader<'a> {
                 let done = pages.len() < BATCH;
                 for page in pages {
                     after = Some(page.index.number());
-                    if !wanted(&page, needle.as_deref()) {
+                    // What the view does not see of a page must not find it either.
+                    let page = Arc::new(page);
+                    let Some(sight) = self.sight(&segment, page.clone()).await? else { continue };
+                    if !wanted(&sight.page, needle.as_deref()) {
                         continue;
                     }
-                    let seen = self.describe(&segment, Arc::new(page)).await?;
+                    let Some(seen) = self.describe(&segment, page).await? else { continue };
                     if (seen.lifecycle == Lifecycle::ColdArchived) != query.archived {
                         continue;
                     }
@@ -401,7 +458,7 @@ impl<'a> Reader<'a> {
             let done = entries.len() < query.limit;
             for entry in entries {
                 before = Some(entry.revision);
-                if let Some(entry) = self.visible_entry(entry) {
+                if let Some(entry) = self.visible_entry(entry).await? {
                     if items.len() == limit {
                         return Ok(Listing { items, more: true });
                     }
@@ -415,18 +472,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what of a history entry this view may see.
-    fn visible_entry(&self, mut entry: HistoryEntry) -> Option<HistoryEntry> {
-        let Some(view) = self.guard else { return Some(entry) };
+    async fn visible_entry(&self, mut entry: HistoryEntry) -> Result<Option<HistoryEntry>> {
+        let Some(view) = self.guard else { return Ok(Some(entry)) };
         if entry.actor != Actor::System && entry.actor != Actor::Agent(view.agent.clone()) {
-            return None;
+            return Ok(None);
         }
         let touched = !entry.pages.is_empty() || !entry.segments.is_empty();
-        entry.pages.retain(|page| self.segment(page.segment()).is_ok());
+        entry.pages = self.seen_of(std::mem::take(&mut entry.pages)).await?;
         entry.segments.retain(|segment| self.segment(segment).is_ok());
         // How to take it back may name pages out of view; nobody but undo needs it.
         entry.inverse = Default::default();
         let seen = !entry.pages.is_empty() || !entry.segments.is_empty();
-        (seen || (!touched && entry.actor != Actor::System)).then_some(entry)
+        Ok((seen || (!touched && entry.actor != Actor::System)).then_some(entry))
     }
 
     /// Returns the page this view is focused on, while it is in the tree.

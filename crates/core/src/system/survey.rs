@@ -38,7 +38,8 @@ impl Reader<'_> {
             let blocks = walk.blocks;
             sections.push(Section { segment, blocks });
         }
-        Ok(Outline { sections })
+        let filter = self.guard.map(|view| view.filter.key()).unwrap_or_default();
+        Ok(Outline { sections, filter })
     }
 }
 
@@ -123,8 +124,13 @@ impl<'a, 'r> Walk<'a, 'r> {
             let Some(run) = top.runs.get(top.gap).cloned() else { return Ok(None) };
             (top.gap, top.list, top.at) = (top.gap + 1, None, 0);
             top.apart = self.apart(&run.apart, &top.directory.index).await?;
-            if run.form != RunForm::Out {
-                let (page, shape) = (top.directory.clone(), Shape::Run(run));
+            if run.form == RunForm::Out {
+                continue;
+            }
+            let directory = &top.directory;
+            let run = self.reader.run_as_seen(self.segment, &directory.index, run).await?;
+            if let Some(run) = run {
+                let (page, shape) = (directory.clone(), Shape::Run(run));
                 self.blocks.push(Block { page, depth, shape });
             }
         }
@@ -150,6 +156,10 @@ impl<'a, 'r> Walk<'a, 'r> {
         if page.standing != Standing::InTree {
             return Ok(None);
         }
+        let Some(sight) = self.reader.sight_below(self.segment, page).await? else {
+            return Ok(None);
+        };
+        let page = sight.page;
         let own = self.entry(true, &page.index).await?;
         let system = match &self.reader.view {
             view if *view == ViewId::SYSTEM => own.clone(),
@@ -169,6 +179,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             trimmed: own.fold == Some(crate::Fold::Trimmed),
             folded: own.fold.is_some(),
             pinned,
+            speech: sight.speech,
             entry: own,
         };
         self.blocks.push(Block { page, depth, shape: Shape::Page(shape) });

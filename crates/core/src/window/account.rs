@@ -37,6 +37,8 @@ pub(crate) fn account(
     Account {
         tokens: plan.tokens() + options.reserved.0 + panels,
         budget: budget.map(|budget| budget.0),
+        messages: options.max_messages.map(|_| plan.messages()),
+        max_messages: options.max_messages,
         reserved: options.reserved.0,
         tokenizer: options.counter.name().to_owned(),
         exact: options.counter.is_exact(),

@@ -10,8 +10,10 @@
 //! together they take too much. A fold goes well below the budget, so that the next is far off.
 //! Where that is not enough, harder measures follow one by one, each only while the window is still
 //! over. The pass needs no model, visits each block a bounded number of times, and every measure
-//! that does not lower the count is not taken.
+//! that does not lower the count is not taken. Messages may be bounded too (`messages`): then their
+//! number is the count.
 
+mod messages;
 mod quote;
 mod steps;
 mod zone;
@@ -93,6 +95,10 @@ pub struct Folding<'a> {
     first_changed: usize,
     /// The section it is confined to; none for all.
     scope: Option<usize>,
+    /// Whether messages are bounded, so that lines tell how many are folded.
+    bounded: bool,
+    /// Whether it is messages that are to become fewer, whatever that takes.
+    for_messages: bool,
     /// How often and how lately words occurred, counted once.
     uses: OnceCell<HashMap<u64, quote::Use>>,
 }
@@ -106,14 +112,22 @@ pub struct Folded {
     pub edit: FoldPlan,
 }
 
-/// Plans the fold that is due, if any: segments over their capacity first, then the whole.
-///
-/// `budget` is what the blocks may take together.
+/// What blocks may be together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// The tokens they may take.
+    pub tokens: Option<u64>,
+    /// The messages that may stand in full.
+    pub messages: Option<u64>,
+}
+
+/// Plans the fold that is due, if any: too many messages first, then segments over their capacity,
+/// then the whole.
 pub fn fold_due(
     ground: &Ground<'_>,
     outline: &Outline,
     plan: &Plan,
-    budget: Option<u64>,
+    bounds: Bounds,
 ) -> Result<Option<Folded>> {
     let before = plan.tokens();
     let mut folding = Folding {
@@ -124,8 +138,13 @@ pub fn fold_due(
         folded: 0,
         first_changed: usize::MAX,
         scope: None,
+        bounded: bounds.messages.is_some(),
+        for_messages: false,
         uses: OnceCell::new(),
     };
+    if let Some(most) = bounds.messages {
+        folding.meet_messages(most, bounds.tokens);
+    }
     for (at, section) in outline.sections.iter().enumerate() {
         let capacity = section.segment.capacity.0;
         if capacity > 0 && !section.is_system() {
@@ -134,7 +153,7 @@ pub fn fold_due(
             folding.meet(capacity);
         }
     }
-    if let Some(budget) = budget {
+    if let Some(budget) = bounds.tokens {
         folding.scope = None;
         if !folding.meet(budget) {
             return Err(folding.too_large(budget));

@@ -117,10 +117,17 @@ impl Style<'_> {
     pub fn run<'w>(&self, run: &Run, words: impl IntoIterator<Item = &'w str>) -> String {
         let mut line = self.begin("[RUN]", &run.from);
         if run.pages > 1 {
-            line.push_str(&format!(" to {} ({} pages folded)", run.to, run.pages));
-        } else {
-            line.push_str(" (folded)");
+            line.push_str(&format!(" to {}", run.to));
         }
+        line.push_str(&match (run.pages, run.messages) {
+            (0..=1, 0) => " (folded)".to_owned(),
+            (0..=1, 1) => " (1 message folded; expand it to see it)".to_owned(),
+            (0..=1, messages) => format!(" ({messages} messages folded; expand it to see them)"),
+            (pages, 0) => format!(" ({pages} pages folded)"),
+            (pages, messages) => {
+                format!(" ({pages} pages, {messages} messages folded; expand any to see it)")
+            }
+        });
         if run.form == RunForm::Line {
             self.extracted(words, &mut line);
         }

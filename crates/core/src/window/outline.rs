@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
-use crate::{Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind};
+use crate::{FilterKey, Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind, Speech};
 
 /// What stands where in a view: its segments in order, each with its blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
     /// The segments in view, those of System kind first.
     pub sections: Vec<Section>,
+    /// The filter it is seen through.
+    pub filter: FilterKey,
 }
 
 /// A segment's part of an outline.
@@ -54,6 +56,8 @@ pub struct PageShape {
     pub folded: bool,
     /// Whether it is kept from folding.
     pub pinned: bool,
+    /// Which of its messages are seen.
+    pub speech: Speech,
     /// What the view itself says of it.
     pub entry: LevelEntry,
 }

@@ -9,7 +9,7 @@ use super::{
     telling::Word,
 };
 use crate::{
-    ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Tokens,
+    ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Speech, Tokens,
     permission::check_page,
 };
 
@@ -62,8 +62,10 @@ pub enum Face {
 /// What the lines of a plan quote: the most telling words of contents, and the pages runs cite.
 #[derive(Debug, Default)]
 pub struct Quotes {
-    /// Words by content.
-    pub words: HashMap<ContentHash, Arc<[Word]>>,
+    /// Words by content and which of its messages are seen.
+    pub words: HashMap<(ContentHash, Speech), Arc<[Word]>>,
+    /// Pages of which not all messages are seen.
+    pub speech: HashMap<PageIndex, Speech>,
     /// Cited pages that are still listed.
     pub pages: HashMap<PageIndex, Arc<Page>>,
     /// The latest pages of runs, by the first page of each: known only where a fold is planned.
@@ -73,8 +75,9 @@ pub struct Quotes {
 impl Quotes {
     /// Returns the words of a page.
     pub fn of(&self, page: &Page) -> &[Word] {
-        let content = page.detail().map(|detail| detail.content);
-        content.and_then(|hash| self.words.get(&hash)).map_or(&[], |words| words)
+        let Some(detail) = page.detail() else { return &[] };
+        let speech = self.speech.get(&page.index).copied().unwrap_or_default();
+        self.words.get(&(detail.content, speech)).map_or(&[], |words| words)
     }
 
     /// Returns the words a run's line gives.
@@ -112,12 +115,15 @@ pub fn level_of(writing: &Writing<'_>, system: bool, shape: &PageShape) -> Level
     if system { shape.level } else { shape.level.min(writing.level) }
 }
 
-/// Returns the contents whose words the lines of an outline quote.
-pub fn quoted_contents(outline: &Outline, writing: &Writing<'_>) -> Vec<ContentHash> {
-    let quoted = |(section, block): (&Section, &Block)| {
+/// Returns the pages whose words the lines of an outline quote, with which of their messages.
+pub fn quoted_pages<'o>(
+    outline: &'o Outline,
+    writing: &Writing<'_>,
+) -> Vec<(&'o Arc<Page>, Speech)> {
+    let quoted = |(section, block): (&Section, &'o Block)| {
         let shape = block.as_page()?;
         let level = level_of(writing, section.is_system(), shape);
-        (level == Level::Summary).then(|| block.page.detail().map(|detail| detail.content))?
+        (level == Level::Summary).then_some((&block.page, shape.speech))
     };
     outline.blocks().filter_map(quoted).collect()
 }
@@ -142,6 +148,11 @@ impl Plan {
     /// Returns all it takes.
     pub fn tokens(&self) -> u64 {
         self.items.iter().map(|item| item.tokens).sum()
+    }
+
+    /// Counts the messages that stand in full, those of the system part apart.
+    pub fn messages(&self) -> u64 {
+        self.items.iter().filter(|item| !item.system).map(Item::messages).sum()
     }
 }
 
@@ -182,7 +193,7 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let trusted = is_trusted(section.segment.kind, page);
     // The system side's own text is never cut: agents are bound by all of it.
     let limit = limit.filter(|_| !section.is_system());
-    let body = Body { content: detail.content, limit, trusted };
+    let body = Body { content: detail.content, limit, trusted, speech: shape.speech };
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;
     if as_messages {
         return Face::Messages(Body { trusted: false, ..body });
@@ -194,6 +205,12 @@ impl Item {
     /// Tells whether its text stands, and not only a line.
     pub fn shows_text(&self) -> bool {
         matches!(self.face, Face::Messages(_) | Face::Note { .. })
+    }
+
+    /// Counts the messages of it that stand.
+    pub fn messages(&self) -> u64 {
+        let detail = self.block.page.detail().filter(|_| self.shows_text());
+        detail.map_or(0, |detail| u64::from(detail.messages))
     }
 
     /// Returns what is to be counted: its line and its body.
@@ -229,14 +246,17 @@ impl Item {
         Some(match &self.face {
             Face::Nothing => return None,
             Face::Line(line) => SentSource::Engine(line.to_string()),
-            Face::Messages(body) => {
-                SentSource::Messages { content: body.content, limit: body.limit }
-            }
+            Face::Messages(body) => SentSource::Messages {
+                content: body.content,
+                limit: body.limit,
+                speech: body.speech,
+            },
             Face::Note { head, body } => SentSource::Note {
                 head: head.to_string(),
                 content: body.content,
                 limit: body.limit,
                 trusted: body.trusted,
+                speech: body.speech,
             },
         })
     }

@@ -26,6 +26,9 @@ pub struct WindowOptions {
     pub level: Level,
     /// What it may take. Without it the session's `budget` applies, else capacities alone.
     pub budget: Option<Tokens>,
+    /// How many messages may stand in full, those of System-kind segments apart. Met by folding as
+    /// far as pages fold: the last one and pinned ones stay.
+    pub max_messages: Option<u64>,
     /// The most tokens a part of a page takes before it is cut to head and tail; results of tools a
     /// quarter of that. By default a quarter of the budget. It should stay the same from window to
     /// window, for large parts change with it.
@@ -54,6 +57,7 @@ impl WindowOptions {
             format,
             level: Level::Full,
             budget: None,
+            max_messages: None,
             part_limit: None,
             reserved: Tokens(0),
             head: None,
@@ -80,6 +84,13 @@ impl WindowOptions {
         self
     }
 
+    /// Sets how many messages may stand in full.
+    #[must_use]
+    pub fn max_messages(mut self, messages: u64) -> Self {
+        self.max_messages = Some(messages);
+        self
+    }
+
     /// Sets the level asked for.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
@@ -102,6 +113,7 @@ impl std::fmt::Debug for WindowOptions {
             .field("format", &self.format)
             .field("level", &self.level)
             .field("budget", &self.budget)
+            .field("max_messages", &self.max_messages)
             .field("reserved", &self.reserved)
             .field("head", &self.head)
             .field("counter", &self.counter.name())
@@ -158,6 +170,12 @@ pub struct Account {
     pub tokens: u64,
     /// What it may take.
     pub budget: Option<u64>,
+    /// How many messages stand in full, where they are bounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// How many may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_messages: Option<u64>,
     /// What the host adds.
     pub reserved: u64,
     /// What counted, and whether that is the model's own tokenizer.

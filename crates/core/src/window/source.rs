@@ -8,7 +8,7 @@ use super::{
     trim::trim_messages,
 };
 use crate::{
-    ContentHash, Message, Role, SentSource, Tokens,
+    ContentHash, Message, Role, SentSource, Speech, Tokens,
     message::{Part, RawJson},
     storage::CountKey,
 };
@@ -34,17 +34,19 @@ pub struct Body {
     pub limit: Option<Tokens>,
     /// Whether the text came from the system side and needs no escaping.
     pub trusted: bool,
+    /// Which of the messages the view sees.
+    pub speech: Speech,
 }
 
 impl Body {
     /// Returns the body a source shows.
     pub fn of(source: &SentSource) -> Option<Self> {
         match source {
-            SentSource::Messages { content, limit } => {
-                Some(Self { content: *content, limit: *limit, trusted: false })
+            &SentSource::Messages { content, limit, speech } => {
+                Some(Self { content, limit, trusted: false, speech })
             }
-            SentSource::Note { content, limit, trusted, .. } => {
-                Some(Self { content: *content, limit: *limit, trusted: *trusted })
+            &SentSource::Note { content, limit, trusted, speech, .. } => {
+                Some(Self { content, limit, trusted, speech })
             }
             SentSource::Engine(_) | SentSource::Purged => None,
         }
@@ -60,6 +62,9 @@ impl Body {
         // The line where something is cut quotes what the filter leaves.
         if self.limit.is_some() {
             hasher.update(filter.as_bytes());
+        }
+        if !self.speech.is_all() {
+            hasher.update(&[0, self.speech as u8]);
         }
         short(&hasher)
     }

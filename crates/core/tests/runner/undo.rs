@@ -61,6 +61,8 @@ fn fold() -> Edit {
         from: page("usr-2"),
         to: page("usr-3"),
         pages: 2,
+        messages: 0,
+        filter: Default::default(),
         form: RunForm::Line,
         cited: Vec::new(),
         apart: vec![page("usr-2")],

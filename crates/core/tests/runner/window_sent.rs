@@ -175,7 +175,7 @@ fn a_purge_takes_what_was_sent() {
 
 fn sees(system: &contexture_core::ContextSystem, segments: &[&str]) -> AgentContext {
     let mounts = Mounts::Listed(segments.iter().map(|id| segment(id)).collect());
-    let view = View { agent: valid("alpha"), mounts, writes_to: segment("usr") };
+    let view = View { mounts, ..View::common(valid("alpha")) };
     AgentContext::new(system.clone(), view)
 }
 

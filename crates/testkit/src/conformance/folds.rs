@@ -39,6 +39,8 @@ pub(super) fn run_over(pages: &[&Page], form: RunForm) -> LevelEntry {
         from: first.index.clone(),
         to: last.index.clone(),
         pages: pages.len() as u64,
+        messages: 0,
+        filter: Default::default(),
         form,
         cited: vec![Cited { page: first.index.clone(), words: vec![0, 2] }],
         apart: Vec::new(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContentHash, Edit, ErrorKind, LedgerKey, Level, PageStorage, Revision, SentPiece, SentSource,
-    SentWindow, SessionId, Timestamp, Tokens, Usage,
+    SentWindow, SessionId, Speech, Timestamp, Tokens, Usage,
     storage::{Commit, LedgerQuery, NewSession, StorageError},
 };
 
@@ -23,9 +23,10 @@ pub(super) fn sent(number: u64) -> SentWindow {
         content,
         limit: Some(Tokens(9)),
         trusted: true,
+        speech: Speech::WithoutTools,
     };
     let engine = SentSource::Engine("secret line".to_owned());
-    let pieces = [SentSource::Messages { content, limit: None }, note, engine];
+    let pieces = [SentSource::Messages { content, limit: None, speech: Speech::All }, note, engine];
     SentWindow {
         messages: 3,
         number,
@@ -55,6 +56,7 @@ pub(super) fn sent(number: u64) -> SentWindow {
         frozen: 1,
         previous_tail: Some(1),
         frame: Some("secret frame".to_owned()),
+        filter: Default::default(),
         usage: None,
     }
 }
@@ -232,6 +234,7 @@ pub(super) async fn large_records_are_kept(storage: Arc<dyn PageStorage>) {
             source: SentSource::Messages {
                 content: ContentHash::of(&(at * number).to_le_bytes()),
                 limit: None,
+                speech: Speech::All,
             },
         };
         SentWindow { messages: 3, pieces: (0..5_000).map(piece).collect(), ..sent(number) }

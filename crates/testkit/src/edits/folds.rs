@@ -74,6 +74,8 @@ impl Edits {
             first: Place(model.pages[&from].rank),
             last: Place(model.pages[&to].rank),
             pages: last - first + 1,
+            messages: 0,
+            filter: Default::default(),
             form: *self.random.pick(&[RunForm::Line, RunForm::Gist, RunForm::Out]),
             cited: vec![Cited { page: from.clone(), words }],
             apart: Vec::new(),

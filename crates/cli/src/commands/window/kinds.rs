@@ -3,17 +3,10 @@
 //! A page is counted as a whole, so what it takes is shared out by the bytes of its parts. Close
 //! enough to see what fills a window; the sum is exact.
 
-use contexture_core::{
-    Content, Message, Page, PageIndex, Role, Window, WindowLevel,
-    message::Part,
-    storage::{PageStorage, StorageError},
-};
+use contexture_core::{Message, PageIndex, Role, Window, WindowLevel, message::Part};
 use serde::Serialize;
 
 use crate::{context::Caller, error::Result};
-
-/// How many contents are loaded at a time.
-const AT_A_TIME: usize = 256;
 
 /// What a kind of text takes.
 #[derive(Debug, Serialize)]
@@ -38,7 +31,7 @@ const LINES: usize = 7;
 /// Shares out what a window takes.
 pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Vec<KindAccount>> {
     let mut tokens = [0_u64; KINDS.len()];
-    let mut full: Vec<(u64, Page)> = Vec::new();
+    let mut full: Vec<(u64, PageIndex)> = Vec::new();
     for account in &window.account.pages {
         let page = match account.level {
             WindowLevel::Full => text_page(caller, &account.page).await?,
@@ -49,43 +42,20 @@ pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Vec<KindAccou
             None => tokens[LINES] += account.tokens,
         }
     }
-    let storage = caller.system().storage();
-    for some in full.chunks(AT_A_TIME) {
-        for (taken, bytes) in some.iter().zip(weights(&**storage, some).await?) {
-            share(&mut tokens, taken.0, &bytes);
+    for (taken, index) in &full {
+        let mut bytes = [0; KINDS.len()];
+        for message in caller.reader().messages(index).await? {
+            weigh(&mut bytes, &message);
         }
+        share(&mut tokens, *taken, &bytes);
     }
     let kinds = KINDS.into_iter().zip(tokens).filter(|(_, tokens)| *tokens > 0);
     Ok(kinds.map(|(kind, tokens)| KindAccount { kind, tokens }).collect())
 }
 
-async fn text_page(caller: &Caller, index: &PageIndex) -> Result<Option<Page>> {
+async fn text_page(caller: &Caller, index: &PageIndex) -> Result<Option<PageIndex>> {
     let seen = caller.reader().page(index).await?;
-    Ok(seen.page.detail().is_some().then(|| (*seen.page).clone()))
-}
-
-/// Returns the bytes of each kind in each page.
-async fn weights(
-    storage: &dyn PageStorage,
-    pages: &[(u64, Page)],
-) -> Result<Vec<[u64; KINDS.len()]>> {
-    let hashes: Vec<_> =
-        pages.iter().filter_map(|(_, page)| page.detail()).map(|detail| detail.content).collect();
-    let contents: Vec<Option<Content>> = storage.contents(&hashes).await?;
-    let mut weights = Vec::with_capacity(pages.len());
-    for ((_, page), content) in pages.iter().zip(contents) {
-        let corrupt = |reason: String| {
-            let what = format!("the content of page {}", page.index);
-            StorageError::Corrupt { what, reason }
-        };
-        let content = content.ok_or_else(|| corrupt("it is missing".to_owned()))?;
-        let mut bytes = [0; KINDS.len()];
-        for message in content.messages().map_err(corrupt)? {
-            weigh(&mut bytes, &message);
-        }
-        weights.push(bytes);
-    }
-    Ok(weights)
+    Ok(seen.page.detail().map(|_| index.clone()))
 }
 
 fn weigh(bytes: &mut [u64; KINDS.len()], message: &Message) {

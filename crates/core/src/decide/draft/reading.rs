@@ -101,6 +101,11 @@ impl<'a> Draft<'a> {
             return Err(self.moved_away(index)?.unwrap_or_else(missing));
         };
         let Some(page) = self.standing_page(index)? else { return Err(missing()) };
+        // Where it went is told by what is seen there.
+        let moved = matches!(page.standing, Standing::Moved(_));
+        if !moved && !self.sees(&segment, &page)? {
+            return Err(missing());
+        }
         match &page.standing {
             Standing::InTree | Standing::HotArchived => {}
             Standing::ColdArchived => {
@@ -142,7 +147,7 @@ impl<'a> Draft<'a> {
             next = self.page(to)?;
         }
         let Some(to) = target else { return Ok(None) };
-        let seen = self.segment(to.segment())?.is_some();
+        let seen = self.segment(to.segment())?.is_some() && self.sees_page(&to)?;
         Ok(seen.then(|| Error::PageMoved { page: index.clone(), to }.into()))
     }
 

@@ -31,7 +31,7 @@ impl Reader<'_> {
         let system = self.system;
         let key = (
             self.view.clone(),
-            format!("{:?}", self.guard),
+            format!("{:?} {:?}", self.guard, options.max_messages),
             options.budget,
             options.part_limit,
             options.reserved,

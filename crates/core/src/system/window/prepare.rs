@@ -4,20 +4,21 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::frame::Live;
 use crate::{
-    ContentHash, Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Tokens,
+    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Segment, Tokens,
     ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
     storage::{ChildQuery, Order, StandingFilter, ViewHead},
     system::{
         Reader,
         measures::{Countable, Scale},
+        sight::Sight,
     },
     window::{
-        fold::{Ground, fold_due},
+        fold::{Bounds, Ground, fold_due},
         line::Style,
         outline::{Outline, Shape},
         piece::Mark,
-        plan::{Plan, Quotes, Writing, quoted_contents},
+        plan::{Plan, Quotes, Writing, quoted_pages},
         provider::ProviderFormat,
         request::WindowOptions,
         source::{Family, RENDERER},
@@ -108,21 +109,22 @@ impl Reader<'_> {
         let tail_tokens: u64 = tail.iter().map(|(_, tokens)| tokens.0).sum();
         let room = budget
             .map(|budget| budget.0.saturating_sub(options.reserved.0).saturating_sub(tail_tokens));
-        if is_over(&outline, &plan, room) {
+        let bounds = Bounds { tokens: room, messages: options.max_messages };
+        if is_over(&outline, &plan, bounds) {
             self.quote_all(&outline, &mut quotes).await?;
             let shares = options.shares;
             let mut ground =
                 Ground { quotes: &quotes, writing, counter, shares, trimmed: HashMap::new() };
             let beside = options.reserved.0 + tail_tokens;
             let due = |ground: &Ground<'_>| {
-                let due = fold_due(ground, &outline, &plan, room);
+                let due = fold_due(ground, &outline, &plan, bounds);
                 due.map_err(|error| told_with(error, room, budget, beside))
             };
             while let Some(mut folded) = due(&ground)? {
                 self.weigh(&mut folded.plan, &scale, filler).await?;
                 // What a trimmed page takes is known only now: plan again with what was learnt.
                 let learnt = ground.learn(&folded.plan);
-                if learnt && is_over(&outline, &folded.plan, room) {
+                if learnt && is_over(&outline, &folded.plan, bounds) {
                     continue;
                 }
                 plan = folded.plan;
@@ -157,17 +159,21 @@ impl Reader<'_> {
     /// Loads what the lines of an outline quote.
     async fn quotes(&self, outline: &Outline, writing: &Writing<'_>) -> Result<Quotes> {
         let mut quotes = Quotes::default();
-        self.add_words(&mut quotes, quoted_contents(outline, writing)).await?;
+        let quoted = quoted_pages(outline, writing);
+        let sight = |(page, speech): (&Arc<Page>, _)| Sight { page: page.clone(), speech };
+        self.add_words(&mut quotes, quoted.into_iter().map(sight).collect()).await?;
         let mut cited = Vec::new();
-        for (_, block) in outline.blocks() {
+        for (section, block) in outline.blocks() {
             let Shape::Run(run) = &block.shape else { continue };
             for cite in &run.cited {
                 let Some(page) = self.system.page(&cite.page).await? else { continue };
-                // What has left the tree is no longer spoken of.
-                if page.standing.is_listed() {
-                    cited.extend(page.detail().map(|detail| detail.content));
-                    quotes.pages.insert(cite.page.clone(), page);
+                // What has left the tree, or is not seen, is not spoken of.
+                if !page.standing.is_listed() {
+                    continue;
                 }
+                let Some(sight) = self.sight(&section.segment, page).await? else { continue };
+                quotes.pages.insert(cite.page.clone(), sight.page.clone());
+                cited.push(sight);
             }
         }
         self.add_words(&mut quotes, cited).await?;
@@ -176,14 +182,12 @@ impl Reader<'_> {
 
     /// Loads the words of all pages in an outline: a fold may choose among them.
     async fn quote_all(&self, outline: &Outline, quotes: &mut Quotes) -> Result<()> {
-        let mut hashes = Vec::new();
+        let mut sights = Vec::new();
         let pages = outline.blocks().count();
         for (section, block) in outline.blocks().skip(pages.saturating_sub(QUOTED)) {
-            if section.is_system() || block.as_page().is_none() {
-                continue;
-            }
-            if let Some(detail) = block.page.detail() {
-                hashes.push(detail.content);
+            let Some(shape) = block.as_page().filter(|_| !section.is_system()) else { continue };
+            if block.page.detail().is_some() {
+                sights.push(Sight { page: block.page.clone(), speech: shape.speech });
                 quotes.pages.insert(block.page.index.clone(), block.page.clone());
             }
         }
@@ -192,18 +196,24 @@ impl Reader<'_> {
             if section.is_system() {
                 continue;
             }
-            let pages = self.latest_of(&block.page.index, run).await?;
+            let within = self.latest_of(&section.segment, &block.page.index, run).await?;
+            let pages: Vec<Arc<Page>> = within.iter().map(|sight| sight.page.clone()).collect();
             for page in &pages {
-                hashes.extend(page.detail().map(|detail| detail.content));
                 quotes.pages.insert(page.index.clone(), page.clone());
             }
+            sights.extend(within);
             quotes.in_runs.insert(run.from.clone(), pages);
         }
-        self.add_words(quotes, hashes).await
+        self.add_words(quotes, sights).await
     }
 
     /// Returns the latest pages that a run stands for.
-    async fn latest_of(&self, directory: &PageIndex, run: &Run) -> Result<Vec<Arc<Page>>> {
+    async fn latest_of(
+        &self,
+        segment: &Segment,
+        directory: &PageIndex,
+        run: &Run,
+    ) -> Result<Vec<Sight>> {
         let query = ChildQuery {
             parent: directory.clone(),
             standing: StandingFilter::Listed,
@@ -212,16 +222,28 @@ impl Reader<'_> {
             limit: REMEMBERED,
         };
         let system = self.system;
-        let mut pages = system.storage().children(system.session(), &query).await?;
-        pages.retain(|page| run.stands_for(&page.index, page.place));
-        pages.reverse();
-        Ok(pages.into_iter().map(Arc::new).collect())
+        let pages = system.storage().children(system.session(), &query).await?;
+        let mut within = Vec::with_capacity(pages.len());
+        for page in pages.into_iter().rev() {
+            if run.stands_for(&page.index, page.place) {
+                within.extend(self.sight_below(segment, Arc::new(page)).await?);
+            }
+        }
+        Ok(within)
     }
 
-    async fn add_words(&self, quotes: &mut Quotes, mut hashes: Vec<ContentHash>) -> Result<()> {
-        hashes.retain(|hash| !quotes.words.contains_key(hash));
-        let words = self.system.words(&hashes).await?;
-        quotes.words.extend(hashes.into_iter().zip(words));
+    async fn add_words(&self, quotes: &mut Quotes, sights: Vec<Sight>) -> Result<()> {
+        let mut keys = Vec::with_capacity(sights.len());
+        for Sight { page, speech } in sights {
+            let Some(detail) = page.detail() else { continue };
+            if !speech.is_all() {
+                quotes.speech.insert(page.index.clone(), speech);
+            }
+            keys.push((detail.content, speech));
+        }
+        keys.retain(|key| !quotes.words.contains_key(key));
+        let words = self.system.words(&keys).await?;
+        quotes.words.extend(keys.into_iter().zip(words));
         Ok(())
     }
 
@@ -270,8 +292,10 @@ impl Reader<'_> {
 }
 
 /// Tells whether a plan takes more than it may, as a whole or in a segment.
-fn is_over(outline: &Outline, plan: &Plan, room: Option<u64>) -> bool {
-    if room.is_some_and(|room| plan.tokens() > room) {
+fn is_over(outline: &Outline, plan: &Plan, bounds: Bounds) -> bool {
+    if bounds.tokens.is_some_and(|room| plan.tokens() > room)
+        || bounds.messages.is_some_and(|most| plan.messages() > most)
+    {
         return true;
     }
     outline.sections.iter().enumerate().any(|(at, section)| {

@@ -285,6 +285,9 @@ fn piece_key(
             field(options.counter.name().as_bytes());
             field(options.filter.name().as_bytes());
         }
+        if !body.speech.is_all() {
+            field(&[body.speech as u8]);
+        }
     }
     match &piece.source {
         SentSource::Engine(text) => field(text.as_bytes()),

@@ -2,8 +2,8 @@
 
 use super::{prepare::Prepared, render::Before};
 use crate::{
-    ContentHash, Error, Format, LedgerKey, Result, SentPiece, SentSource, SentWindow, Timestamp,
-    Tokens, Usage, View,
+    ContentHash, Error, FilterKey, Format, LedgerKey, Result, SentPiece, SentSource, SentWindow,
+    Timestamp, Tokens, Usage, View,
     storage::{LedgerQuery, StorageError},
     system::ContextSystem,
     window::{
@@ -88,7 +88,12 @@ impl ContextSystem {
         guard: Option<&View>,
     ) -> Result<Vec<SentWindow>> {
         let key = LedgerKey { view: self.reader_of(guard).view, format };
-        Ok(self.storage().ledger(self.session(), &key, &LedgerQuery { upto: None, limit }).await?)
+        let query = LedgerQuery { upto: None, limit };
+        let mut records = self.storage().ledger(self.session(), &key, &query).await?;
+        // What was seen through another filter may not be seen now.
+        let filter = filter_of(guard);
+        records.iter_mut().filter(|record| record.filter != filter).for_each(SentWindow::scrub);
+        Ok(records)
     }
 
     async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<SentWindow>> {
@@ -148,6 +153,10 @@ impl ContextSystem {
             return Err(Error::SentLost { number, reason });
         }
         // An agent sees again only what it still sees.
+        if record.filter != filter_of(guard) {
+            let reason = "the view's filter has changed since".to_owned();
+            return Err(Error::SentLost { number, reason });
+        }
         if let Some(piece) =
             pieces.iter().find(|piece| reader.segment(piece.page.segment()).is_err())
         {
@@ -185,6 +194,10 @@ impl ContextSystem {
         };
         Ok(Sent { window, record })
     }
+}
+
+fn filter_of(guard: Option<&View>) -> FilterKey {
+    guard.map(|view| view.filter.key()).unwrap_or_default()
 }
 
 fn missing(number: u64, format: Format) -> Error {
@@ -243,6 +256,7 @@ fn record(
         previous_tail: None,
         messages: window.messages.len() as u64,
         frame: window.frame.clone(),
+        filter: prepared.outline.filter,
         usage: None,
     }
 }

@@ -100,7 +100,7 @@ impl Folding<'_> {
         shape.trimmed = fold == Fold::Trimmed;
         shape.folded = true;
         self.dress(&mut item);
-        if item.tokens >= now {
+        if item.tokens >= now && !self.for_messages {
             return;
         }
         let page = item.block.page.index.clone();
@@ -230,7 +230,7 @@ impl Folding<'_> {
         };
         self.dress(&mut item);
         let now: u64 = self.items[range.clone()].iter().map(|item| item.tokens).sum();
-        if item.tokens >= now {
+        if item.tokens >= now && !self.for_messages {
             return;
         }
         let mut entry = self.entry(&directory, &stored);
@@ -260,12 +260,19 @@ impl Folding<'_> {
         let (first, last) = (&self.items[range.start], &self.items[range.end - 1]);
         let cited: Vec<Cited> = self.choose_words(range.clone(), words);
         let mut pages = 0;
+        // Where a part of it was folded for another reason, how many there are is not known.
+        let mut messages = self.bounded.then_some(0);
         let mut apart = Vec::new();
         for item in &self.items[range] {
             match &item.block.shape {
-                Shape::Page(_) => pages += 1,
+                Shape::Page(_) => {
+                    pages += 1;
+                    let held = item.block.page.detail().map_or(0, |detail| detail.messages);
+                    messages = messages.map(|messages| messages + u64::from(held));
+                }
                 Shape::Run(run) => {
                     pages += run.pages;
+                    messages = messages.filter(|_| run.messages > 0).map(|it| it + run.messages);
                     apart.extend(run.apart.iter().cloned());
                 }
             }
@@ -280,6 +287,8 @@ impl Folding<'_> {
             from: first.block.index().clone(),
             to: end,
             pages,
+            messages: messages.unwrap_or(0),
+            filter: self.outline.filter,
             form: RunForm::Line,
             cited,
             apart,

@@ -1,0 +1,51 @@
+//! What of the pages an edit names the caller's view sees: the rules of reading, for edits.
+
+use super::Draft;
+use crate::{Error, Page, PageIndex, Segment, decide::Decision};
+
+impl Draft<'_> {
+    /// Tells whether a page of a segment in view exists for the caller.
+    pub(in crate::decide) fn sees(&mut self, segment: &Segment, page: &Page) -> Decision<bool> {
+        let guard = self.request.guard.filter(|view| !view.filter.is_open());
+        let Some(view) = guard else { return Ok(true) };
+        let without = &view.filter.without;
+        if !without.is_empty() {
+            let above = self.ancestors(page)?;
+            let above = above.iter().map(|above| &above.index);
+            if above.chain([&page.index]).any(|index| without.contains(index)) {
+                return Ok(false);
+            }
+        }
+        let Some(filter) = view.judged(segment, page) else { return Ok(true) };
+        if !filter.hears(&page.author) {
+            return Ok(false);
+        }
+        if filter.since.is_some() {
+            let first = match &page.turn {
+                Some(first) if *first != page.index => self.look(first)?,
+                _ => None,
+            };
+            if !filter.reaches(first.map_or(page.created_at, |first| first.created_at)) {
+                return Ok(false);
+            }
+        }
+        if filter.speech.is_all() || page.detail().is_none() {
+            return Ok(true);
+        }
+        let messages = self.content(page)?.messages();
+        let messages = messages.map_err(|reason| Error::InvalidMessages { reason })?;
+        Ok(!filter.speech.heard(messages).is_empty())
+    }
+
+    /// Tells whether a page exists for the caller, as far as its record still tells.
+    pub(in crate::decide) fn sees_page(&mut self, index: &PageIndex) -> Decision<bool> {
+        if self.request.guard.is_none_or(|view| view.filter.is_open()) {
+            return Ok(true);
+        }
+        let (Some(segment), Some(page)) = (self.seen_segment(index.segment()), self.look(index)?)
+        else {
+            return Ok(true);
+        };
+        self.sees(&segment, &page)
+    }
+}

@@ -1,0 +1,158 @@
+//! What of a page a view sees: the one place that every read of a view goes by.
+//!
+//! A view without a filter sees every page of its segments as it is, at no cost.
+
+use std::sync::Arc;
+
+use super::{Reader, lists::Gap};
+use crate::{
+    Body, Detail, Page, PageIndex, PageName, Place, Result, Run, Segment, Speech, Standing, View,
+};
+
+/// A page as far as a view sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Sight {
+    /// The page; what it says of its messages is said of those that are seen.
+    pub(crate) page: Arc<Page>,
+    /// Which of its messages are seen.
+    pub(crate) speech: Speech,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns the view, if its filter leaves anything out.
+    pub(super) fn filtered(&self) -> Option<&'a View> {
+        self.guard.filter(|view| !view.filter.is_open())
+    }
+
+    /// Returns what the view sees of a page of a segment it mounts; none where it does not exist
+    /// for the view.
+    pub(crate) async fn sight(&self, segment: &Segment, page: Arc<Page>) -> Result<Option<Sight>> {
+        let Some(view) = self.filtered() else {
+            return Ok(Some(Sight { page, speech: Speech::All }));
+        };
+        if !view.filter.without.is_empty() {
+            let mut next = page.parent.clone();
+            while let Some(index) = next {
+                if view.filter.without.contains(&index) {
+                    return Ok(None);
+                }
+                let above = self.system.page(&index).await?;
+                next = above.and_then(|above| above.parent.clone());
+            }
+        }
+        self.sight_below(segment, page).await
+    }
+
+    /// The same for a page whose directories are seen.
+    pub(crate) async fn sight_below(
+        &self,
+        segment: &Segment,
+        page: Arc<Page>,
+    ) -> Result<Option<Sight>> {
+        let Some(view) = self.filtered() else {
+            return Ok(Some(Sight { page, speech: Speech::All }));
+        };
+        if view.filter.without.contains(&page.index) {
+            return Ok(None);
+        }
+        let Some(filter) = view.judged(segment, &page) else {
+            return Ok(Some(Sight { page, speech: Speech::All }));
+        };
+        if !filter.hears(&page.author) {
+            return Ok(None);
+        }
+        if filter.since.is_some() {
+            let first = match &page.turn {
+                Some(first) if *first != page.index => self.system.page(first).await?,
+                _ => None,
+            };
+            if !filter.reaches(first.map_or(page.created_at, |first| first.created_at)) {
+                return Ok(None);
+            }
+        }
+        self.heard(page, filter.speech).await
+    }
+
+    /// Returns a page of a turn with what is heard of it; none where that is nothing.
+    async fn heard(&self, page: Arc<Page>, speech: Speech) -> Result<Option<Sight>> {
+        let (Some(&Detail { content, .. }), false) = (page.detail(), speech.is_all()) else {
+            return Ok(Some(Sight { page, speech: Speech::All }));
+        };
+        let heard = self.system.heard(content, speech).await?;
+        if heard.messages == 0 {
+            return Ok(None);
+        }
+        let mut page = Arc::unwrap_or_clone(page);
+        page.body =
+            Body::Detail(Detail { content, messages: heard.messages, weight: heard.weight });
+        // A turn is named after the first words in it, which may be an answer's.
+        if speech == Speech::RequestsOnly && !heard.worded {
+            page.name = PageName::from_first_line("", "Turn");
+        }
+        Ok(Some(Sight { page: Arc::new(page), speech }))
+    }
+
+    /// Tells whether a page exists for the view. What is gone can no longer be judged: a view with a
+    /// filter does not see it.
+    pub(super) async fn sees(&self, index: &PageIndex) -> Result<bool> {
+        let Ok(segment) = self.segment(index.segment()) else { return Ok(false) };
+        if self.filtered().is_none() {
+            return Ok(true);
+        }
+        match self.system.page(index).await? {
+            Some(page) => Ok(self.sight(&segment, page).await?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Keeps those of some pages that exist for the view.
+    pub(super) async fn seen_of(&self, pages: Vec<PageIndex>) -> Result<Vec<PageIndex>> {
+        let mut seen = Vec::with_capacity(pages.len());
+        for page in pages {
+            if self.sees(&page).await? {
+                seen.push(page);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Returns a run as the view sees it; none where it sees no page of it.
+    ///
+    /// A run made through the same filter names and counts what the view sees. One that was made
+    /// through another is counted anew.
+    pub(super) async fn run_as_seen(
+        &self,
+        segment: &Segment,
+        directory: &PageIndex,
+        run: Run,
+    ) -> Result<Option<Run>> {
+        let filter = self.guard.map(|view| view.filter.key()).unwrap_or_default();
+        if run.filter == filter {
+            return Ok(Some(run));
+        }
+        let gap = Gap {
+            after: run.first.0.checked_sub(1).map(Place),
+            before: Some(Place(run.last.0.saturating_add(1))),
+        };
+        let mut seen: Option<Run> = None;
+        for (_, index) in self.system.listed(directory, gap).await?.iter() {
+            let Some(page) = self.system.page(index).await? else { continue };
+            if page.standing != Standing::InTree {
+                continue;
+            }
+            let Some(sight) = self.sight_below(segment, page).await? else { continue };
+            let messages = sight.page.detail().map_or(0, |detail| u64::from(detail.messages));
+            let counted = seen.get_or_insert_with(|| Run {
+                from: index.clone(),
+                pages: 0,
+                messages: 0,
+                filter,
+                ..run.clone()
+            });
+            counted.to = index.clone();
+            counted.pages += 1;
+            counted.messages += if run.messages > 0 { messages } else { 0 };
+        }
+        Ok(seen)
+    }
+}

@@ -1,0 +1,153 @@
+//! Filters: what of the segments it mounts a view leaves out (C49).
+//!
+//! What a filter leaves out does not exist for the view: it is not rendered, found, listed or
+//! counted, and an edit that names it finds nothing. The rules are here; readers apply them in
+//! `system/sight.rs`, edits in `decide/draft/sight.rs`, and nothing reaches a view past those two.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Actor, View};
+use crate::{
+    Message, Owner, Page, PageIndex, Role, Segment, SegmentKind, Timestamp,
+    message::{Fields, Part},
+};
+
+/// What a view leaves out of the segments it mounts; by default nothing.
+///
+/// `authors`, `speech` and `since` judge turns of others, in segments that are neither of System
+/// kind nor the agent's own. The agent's own turns, notes and directories are never judged by them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViewFilter {
+    /// Only turns of these authors; none: of all. [`Actor::System`] stands for the host.
+    pub authors: Option<BTreeSet<Actor>>,
+    /// Which messages of turns.
+    pub speech: Speech,
+    /// Only turns begun at or after this time.
+    pub since: Option<Timestamp>,
+    /// Pages that are not mounted, with all below them, in whatever segment.
+    pub without: BTreeSet<PageIndex>,
+}
+
+/// Which messages of turns a view sees.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Speech {
+    /// All.
+    #[default]
+    All,
+    /// All but calls of tools and what they returned.
+    WithoutTools,
+    /// What users said.
+    RequestsOnly,
+}
+
+/// Names a filter, so that what was made through one is not taken for made through another.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct FilterKey(u64);
+
+impl FilterKey {
+    /// Tells whether it names the filter that leaves nothing out.
+    pub fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl ViewFilter {
+    /// Tells whether it leaves nothing out.
+    pub fn is_open(&self) -> bool {
+        self.authors.is_none()
+            && self.speech == Speech::All
+            && self.since.is_none()
+            && self.without.is_empty()
+    }
+
+    /// Returns its name.
+    pub fn key(&self) -> FilterKey {
+        if self.is_open() {
+            return FilterKey::default();
+        }
+        let written = serde_json::to_vec(self).expect("a filter has only string keys");
+        let hash = blake3::hash(&written);
+        let mut key = [0; 8];
+        key.copy_from_slice(&hash.as_bytes()[..8]);
+        FilterKey(u64::from_le_bytes(key).max(1))
+    }
+}
+
+impl View {
+    /// Returns the filter that judges a page: it belongs to a turn of another, in a shared segment.
+    pub(crate) fn judged(&self, segment: &Segment, page: &Page) -> Option<&ViewFilter> {
+        let own = Some(&Owner::Agent(self.agent.clone())) == segment.owner.as_ref()
+            || page.author.agent() == Some(&self.agent);
+        let turn = page.turn.is_some() && segment.kind != SegmentKind::System;
+        (turn && !own).then_some(&self.filter)
+    }
+}
+
+impl ViewFilter {
+    /// Tells whether turns of this author are seen.
+    pub(crate) fn hears(&self, author: &Actor) -> bool {
+        self.authors.as_ref().is_none_or(|authors| authors.contains(author))
+    }
+
+    /// Tells whether a turn that began then is seen.
+    pub(crate) fn reaches(&self, began: Timestamp) -> bool {
+        self.since.is_none_or(|since| began >= since)
+    }
+}
+
+impl Speech {
+    /// Tells whether it is all.
+    pub fn is_all(&self) -> bool {
+        *self == Speech::All
+    }
+
+    /// Returns the messages that are seen.
+    pub fn heard(self, messages: Vec<Message>) -> Vec<Message> {
+        match self {
+            Speech::All => messages,
+            Speech::WithoutTools => messages.into_iter().filter_map(without_tools).collect(),
+            Speech::RequestsOnly => {
+                messages.into_iter().filter(|message| message.role == Role::User).collect()
+            }
+        }
+    }
+}
+
+/// Takes what belongs to tools out of a message; none where nothing is left.
+fn without_tools(mut message: Message) -> Option<Message> {
+    match message.role {
+        Role::Tool => return None,
+        Role::System | Role::User => return Some(message),
+        Role::Assistant => {}
+    }
+    let calls = message.tool_calls().next().is_some();
+    message.parts.retain(|part| match part {
+        Part::Text(_) | Part::Image(_) => true,
+        // What led to a call tells of the call, and goes back to its provider only with it.
+        Part::Thinking(_) => !calls,
+        // A part of a kind we do not know may be a call that the provider answers itself.
+        Part::ToolCall(_) | Part::ToolResult(_) | Part::Other(_) => false,
+    });
+    // Fields that we do not know may quote results: citations, calls of an older kind.
+    message.extra = Fields::default();
+    for part in &mut message.parts {
+        if let Part::Text(text) = part {
+            text.extra = Fields::default();
+        }
+    }
+    let says = |part: &Part| !matches!(part, Part::Text(text) if text.text.is_empty());
+    message.parts.iter().any(says).then_some(message)
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;
