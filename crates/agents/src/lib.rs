@@ -25,9 +25,14 @@ pub mod provider;
 pub mod tool;
 pub mod tools;
 
+pub mod prompts;
 pub mod run;
+pub mod runner;
+pub mod team;
 
 pub use definition::{AgentDefinition, ContextMode};
 pub use error::{AgentsError, Result};
 pub use model::{Answer, Model, ModelError, ModelEvent, ModelRequest};
+pub use runner::{ExecuteOptions, Job, Response, Runner};
+pub use team::Team;
 pub use tool::{Tool, ToolOutput, ToolSpec};

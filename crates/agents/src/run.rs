@@ -68,9 +68,9 @@ pub struct Run {
     /// How many empty answers came in a row.
     #[serde(default)]
     pub empty: u32,
-    /// Whether the window was made smaller because the provider found a request too long.
-    #[serde(default)]
-    pub shortened: bool,
+    /// The smaller budget it goes on with, once the provider found a request too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<u64>,
     /// Whether somebody wants it to stop.
     #[serde(default)]
     pub stopping: bool,

@@ -22,7 +22,7 @@ fn run() -> Run {
         phase: Phase::Asking,
         repeated: Default::default(),
         empty: 0,
-        shortened: false,
+        shortened: None,
         stopping: false,
     }
 }

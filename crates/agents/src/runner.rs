@@ -1,0 +1,414 @@
+//! The runner: does what a [`Run`] says, and stores it before and after everything that counts.
+//!
+//! Every step is kept in the session before the next begins: an exchange and the run's own state move
+//! on in one commit, so after a crash neither is ahead of the other. One process drives a run; if it
+//! is gone another may take over, and the first to store a step wins.
+
+mod ask;
+mod response;
+mod watch;
+
+use std::sync::Arc;
+
+use contexture_core::{
+    AgentContext, Edit, Message, RunRecord, Tokens, message::ToolCall, window::count::TokenCounter,
+};
+
+pub use response::{Metadata, Response, RunContext};
+pub use watch::{Quiet, StopSignal, Watcher, stop_signal};
+
+use crate::{
+    AgentDefinition, AgentsError, ContextMode, Result,
+    definition::PublishResult,
+    model::Model,
+    run::{Driver, Limits, Next, Phase, Run, Totals},
+    settings::Settings,
+    team::{AgentState, LastRun, Link, StoredRun, Team, put, run_key, state_key},
+    tool::{Effect, Tool, ToolOutput},
+    tools::{Toolbox, context},
+};
+
+/// What a window may take when nothing says otherwise.
+pub const DEFAULT_BUDGET: u64 = 100_000;
+
+/// How a run is made: the seed's options (M-10), and what bounds it.
+#[derive(Debug, Clone, Default)]
+pub struct ExecuteOptions {
+    /// Whether answers are asked for as a stream.
+    pub stream: bool,
+    /// The most tokens an answer may have.
+    pub max_tokens: Option<u64>,
+    /// The sampling temperature; by default the definition's.
+    pub temperature: Option<f64>,
+    /// Whether somebody is there to be asked before a tool changes anything.
+    pub interactive: bool,
+    /// What bounds the run as a whole.
+    pub limits: Limits,
+    /// What a window may take; by default the session's, the settings', [`DEFAULT_BUDGET`].
+    pub budget: Option<u64>,
+}
+
+/// Runs agents in one session.
+pub struct Runner {
+    team: Team,
+    settings: Settings,
+    counter: Arc<dyn TokenCounter>,
+    driver: Driver,
+    is_alive: Box<dyn Fn(&StoredRun) -> bool + Send + Sync>,
+}
+
+/// Who is to do what: an agent with its model and its tools.
+pub struct Job<'a> {
+    /// The agent.
+    pub agent: &'a AgentDefinition,
+    /// The mode it runs in, resolved.
+    pub mode: ContextMode,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Tools beside those on the context itself.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How.
+    pub options: ExecuteOptions,
+}
+
+/// A run being driven.
+struct Drive<'a> {
+    runner: &'a Runner,
+    job: &'a Job<'a>,
+    context: AgentContext,
+    toolbox: Toolbox,
+    run: Run,
+    record: Option<RunRecord>,
+    state: AgentState,
+    state_record: Option<RunRecord>,
+    stop: StopSignal,
+}
+
+impl Runner {
+    /// Prepares to run agents in a session. `is_alive` tells whether a run's process still runs.
+    pub fn new(
+        team: Team,
+        settings: Settings,
+        counter: Arc<dyn TokenCounter>,
+        driver: Driver,
+        is_alive: impl Fn(&StoredRun) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { team, settings, counter, driver, is_alive: Box::new(is_alive) }
+    }
+
+    /// Returns the session's agents.
+    pub fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Runs an agent on a prompt until it has answered, was stopped or met a limit.
+    ///
+    /// A run of the agent that was interrupted is closed first, with what it had.
+    pub async fn execute(
+        &self,
+        job: &Job<'_>,
+        prompt: &str,
+        watcher: &mut dyn Watcher,
+        stop: StopSignal,
+    ) -> Result<Response> {
+        if prompt.trim().is_empty() {
+            return Err(AgentsError::Invalid {
+                what: format!("there is nothing to ask agent '{}'", job.agent.name),
+                hint: "give a prompt".to_owned(),
+            });
+        }
+        for left in self.interrupted(job.agent).await? {
+            watcher.notice(&format!(
+                "run {} of '{}' was interrupted; what it had is kept",
+                left.run.number, left.run.agent
+            ));
+            self.close(job, left).await?;
+        }
+        let context = self.team.enter(job.agent, job.mode).await?;
+        let (state, state_record) = self.team.state(&job.agent.name).await?;
+        let run = self.new_run(job, prompt, state.runs + 1);
+        let mut drive = self.drive(job, context, run, state, state_record, stop);
+        drive.begin().await?;
+        drive.go(watcher).await
+    }
+
+    /// Goes on with a run that was interrupted; none when there is none.
+    pub async fn resume(
+        &self,
+        job: &Job<'_>,
+        watcher: &mut dyn Watcher,
+        stop: StopSignal,
+    ) -> Result<Option<Response>> {
+        let Some(left) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
+        let context = self.team.enter(job.agent, left.run.mode).await?;
+        let (state, state_record) = self.team.state(&job.agent.name).await?;
+        let mut drive = self.drive(job, context, left.run, state, state_record, stop);
+        drive.record = Some(left.record);
+        let toolbox = &drive.toolbox;
+        drive.run.resume(self.driver.clone(), |name| toolbox.effect(name));
+        // Whoever stores this first has the run.
+        drive.store().await?;
+        drive.go(watcher).await.map(Some)
+    }
+
+    /// Returns the agent's runs whose process is gone; a run that goes on is a conflict.
+    async fn interrupted(&self, agent: &AgentDefinition) -> Result<Vec<StoredRun>> {
+        let runs = self.team.runs(Some(&agent.name)).await?;
+        if let Some(running) = runs.iter().find(|stored| (self.is_alive)(stored)) {
+            return Err(AgentsError::Conflict {
+                what: format!(
+                    "agent '{}' is already running here (run {})",
+                    agent.name, running.run.number
+                ),
+                hint: "wait for it, or run it in another --session".to_owned(),
+            });
+        }
+        Ok(runs)
+    }
+
+    /// Ends an interrupted run with what it had, without asking the model again.
+    async fn close(&self, job: &Job<'_>, left: StoredRun) -> Result<()> {
+        let context = self.team.enter(job.agent, left.run.mode).await?;
+        let (state, state_record) = self.team.state(&job.agent.name).await?;
+        let (_, stop) = stop_signal();
+        let mut drive = self.drive(job, context, left.run, state, state_record, stop);
+        drive.record = Some(left.record);
+        drive.run.resume(self.driver.clone(), |_| Effect::Changes);
+        drive.run.stop("");
+        drive.go(&mut Quiet).await.map(drop)
+    }
+
+    fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64) -> Run {
+        let main_exists = self.team.system().reader().segment(&main_segment()).is_ok();
+        let publishes = job.mode == ContextMode::Isolated
+            && job.agent.publish_result == PublishResult::Exchange
+            && main_exists;
+        let mut limits = job.options.limits;
+        if let Some(most) = job.agent.max_turns {
+            limits.iterations = limits.iterations.min(most);
+        }
+        Run {
+            agent: job.agent.name.clone(),
+            number,
+            mode: job.mode,
+            model: job.model.name().to_owned(),
+            prompt: prompt.to_owned(),
+            began_at: self.team.system().now(),
+            driver: self.driver.clone(),
+            limits,
+            publishes,
+            iterations: 0,
+            used: Totals::default(),
+            pages: Vec::new(),
+            phase: Phase::Asking,
+            repeated: Default::default(),
+            empty: 0,
+            shortened: None,
+            stopping: false,
+        }
+    }
+
+    fn drive<'a>(
+        &'a self,
+        job: &'a Job<'a>,
+        context: AgentContext,
+        run: Run,
+        state: AgentState,
+        state_record: Option<RunRecord>,
+        stop: StopSignal,
+    ) -> Drive<'a> {
+        let window = self.window_options(job);
+        let mut tools = context::tools(&context, window);
+        tools.extend(job.tools.iter().cloned());
+        let toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
+        Drive { runner: self, job, context, toolbox, run, record: None, state, state_record, stop }
+    }
+}
+
+impl Drive<'_> {
+    /// Writes the prompt and stores the run, in one commit.
+    async fn begin(&mut self) -> Result<()> {
+        let system = self.runner.team.system();
+        let now = system.now();
+        let prompt = Message::text(contexture_core::Role::User, self.run.prompt.clone());
+        let segment = self.context.view().writes_to.clone();
+        let edit = Edit::AddTurn { segment, messages: vec![prompt] };
+        self.state.runs = self.run.number;
+        let run = put(run_key(&self.run)?, None, &self.run, now);
+        let state =
+            put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
+        let puts = [run, state];
+        let view = self.context.view();
+        let outcome = system.apply_with_runs(Some(view), &edit, &puts).await?;
+        let [run, state] = puts;
+        (self.record, self.state_record) = (run.record(), state.record());
+        self.run.pages = outcome.pages;
+        Ok(())
+    }
+
+    async fn go(mut self, watcher: &mut dyn Watcher) -> Result<Response> {
+        loop {
+            if self.stop.is_set() && !self.run.stopping {
+                self.run.stop("");
+            }
+            match self.run.next() {
+                Next::Ask => self.ask(watcher).await?,
+                Next::Call(call) => {
+                    let call = call.clone();
+                    self.call(&call, watcher).await?;
+                }
+                Next::Append(messages) => self.append(messages).await?,
+                Next::Publish(messages) => self.publish(messages).await?,
+                Next::Done => return self.finish().await,
+            }
+        }
+    }
+
+    async fn call(&mut self, call: &ToolCall, watcher: &mut dyn Watcher) -> Result<()> {
+        watcher.tool_call(&call.name, &call.arguments);
+        let asks = self.job.options.interactive;
+        let changes = self.toolbox.effect(&call.name) == Effect::Changes;
+        let output = if asks && changes && !watcher.allows(&call.name, &call.arguments) {
+            ToolOutput::failed("permission denied: the user did not allow this call")
+        } else {
+            self.run.begin_call();
+            self.store().await?;
+            let mut stop = self.stop.clone();
+            tokio::select! {
+                output = self.toolbox.run(call) => output,
+                () = stop.wait() => {
+                    self.run.stop("");
+                    return self.store().await;
+                }
+            }
+        };
+        watcher.tool_result(&call.name, &output.text, output.error);
+        if let Some(page) = &output.expands
+            && !self.state.deferred.contains(page)
+        {
+            self.state.deferred.push(page.clone());
+            self.store_state().await?;
+        }
+        self.run.called(&output);
+        self.store().await
+    }
+
+    /// Writes messages to the turn; the run moves on in the same commit.
+    async fn append(&mut self, messages: Vec<Message>) -> Result<()> {
+        let mut moved = self.run.clone();
+        moved.appended(Vec::new());
+        if messages.is_empty() {
+            self.run = moved;
+            return self.store().await;
+        }
+        let segment = self.context.view().writes_to.clone();
+        let edit = Edit::ExtendTurn { segment, messages };
+        let pages = self.commit(Some(()), &edit, &moved).await?;
+        self.run.appended(pages);
+        Ok(())
+    }
+
+    /// Records the exchange in the main session; the run moves on in the same commit.
+    async fn publish(&mut self, messages: Vec<Message>) -> Result<()> {
+        let mut moved = self.run.clone();
+        moved.published();
+        let edit = Edit::PublishTurn {
+            segment: main_segment(),
+            agent: self.run.agent.clone(),
+            messages,
+            sources: self.run.pages.clone(),
+        };
+        self.commit(None, &edit, &moved).await?;
+        self.run = moved;
+        Ok(())
+    }
+
+    /// Makes an edit, as the agent or as the host, and moves the run's record on with it.
+    async fn commit(
+        &mut self,
+        as_agent: Option<()>,
+        edit: &Edit,
+        moved: &Run,
+    ) -> Result<Vec<contexture_core::PageIndex>> {
+        let system = self.runner.team.system();
+        let run = put(run_key(moved)?, self.record.as_ref(), moved, system.now());
+        let view = as_agent.map(|()| self.context.view());
+        let outcome = system.apply_with_runs(view, edit, std::slice::from_ref(&run)).await?;
+        self.record = run.record();
+        Ok(outcome.pages)
+    }
+
+    async fn store(&mut self) -> Result<()> {
+        let system = self.runner.team.system();
+        let run = put(run_key(&self.run)?, self.record.as_ref(), &self.run, system.now());
+        system.keep_run(&run).await?;
+        self.record = run.record();
+        Ok(())
+    }
+
+    async fn store_state(&mut self) -> Result<()> {
+        let system = self.runner.team.system();
+        let key = state_key(&self.run.agent)?;
+        let state = put(key, self.state_record.as_ref(), &self.state, system.now());
+        system.keep_run(&state).await?;
+        self.state_record = state.record();
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<Response> {
+        let system = self.runner.team.system();
+        let now = system.now();
+        let Some(ending) = self.run.ending().cloned() else {
+            return Err(AgentsError::Invalid {
+                what: "a run ended without an ending".to_owned(),
+                hint: "this is a defect: please report it".to_owned(),
+            });
+        };
+        self.state.last = Some(LastRun {
+            number: self.run.number,
+            mode: self.run.mode,
+            model: self.run.model.clone(),
+            began_at: self.run.began_at,
+            ended_at: now,
+            ending: ending.clone(),
+            used: self.run.used,
+        });
+        self.store_state().await?;
+        if let Some(record) = &self.record {
+            system.keep_run(&record.removal(now)).await?;
+        }
+        let link = Team::link(self.job.agent, self.run.mode)?;
+        Ok(Response::new(&self.run, ending, link, now))
+    }
+}
+
+impl Runner {
+    fn window_options(&self, job: &Job<'_>) -> contexture_core::WindowOptions {
+        let counter = self.counter.clone();
+        let mut options = contexture_core::WindowOptions::new(job.model.window_format(), counter);
+        options.model = Some(job.model.name().to_owned());
+        options.budget = self.budget(job).map(Tokens);
+        if job.mode == ContextMode::Shared {
+            options.max_messages = Some(self.settings.max_messages());
+        }
+        options
+    }
+
+    fn budget(&self, job: &Job<'_>) -> Option<u64> {
+        let set = self.settings.budget.as_ref().map(|set| set.value);
+        Some(job.options.budget.or(set).unwrap_or(DEFAULT_BUDGET))
+    }
+}
+
+fn main_segment() -> contexture_core::SegmentId {
+    "usr".parse().expect("usr follows the grammar")
+}
+
+/// Says where a link leads, as people read it.
+pub fn link_name(link: &Link) -> String {
+    match link {
+        Link::Own(segment) => format!("its own history ({segment})"),
+        Link::Main(_) => "Main Session".to_owned(),
+        Link::Group(segment) => format!("group ({segment})"),
+    }
+}

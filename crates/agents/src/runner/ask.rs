@@ -1,0 +1,128 @@
+//! Asking the model: the window as the request, what is told on the way, what goes wrong.
+
+use contexture_core::{Conversation, Edit, ErrorKind, Tokens, WindowOptions};
+
+use super::{Drive, Watcher};
+use crate::{
+    AgentsError, Result,
+    model::{Answer, ModelError, ModelEvent, ModelRequest},
+};
+
+/// What a window may take, in thousandths of a request that was too long.
+const SHORTER: u64 = 700;
+
+/// What came of asking.
+enum Asked {
+    Answered(Box<Answer>),
+    Stopped(String),
+}
+
+impl Drive<'_> {
+    /// Asks the model once and takes its answer, unless a limit forbids it.
+    pub(super) async fn ask(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
+        if self.run.stop_at_limit() {
+            return self.store().await;
+        }
+        let mut request = self.request();
+        let head = self.job.model.head(&request);
+        let reserved = self.runner.counter.count(&head).0;
+        let mut options = self.runner.window_options(self.job).head(head.as_bytes(), reserved);
+        if let Some(budget) = self.run.shortened {
+            options.budget = Some(Tokens(budget));
+        }
+        self.take_deferred(&options).await?;
+        let budget = options.budget.map_or(0, |budget| budget.0);
+        let conversation = Conversation::new(self.context.clone(), options);
+        let window = conversation.request().await?;
+        if let Some(fold) = &window.fold {
+            watcher.folded(fold);
+        }
+        request.window.clone_from(&window.body);
+        match self.send(&request, watcher).await {
+            Ok(Asked::Answered(answer)) => {
+                if let Some(usage) = &answer.usage {
+                    conversation.report(&window, usage).await?;
+                }
+                let cached = answer.usage.as_ref().map_or(window.cached.0, |usage| usage.cached);
+                watcher.asked(window.tokens.0, budget, cached);
+                self.run.answered(*answer);
+                self.store().await
+            }
+            Ok(Asked::Stopped(said)) => {
+                self.run.stop(&said);
+                self.store().await
+            }
+            // Once, with a smaller window; then the provider's word stands.
+            Err(ModelError::ContextLength { .. }) if self.run.shortened.is_none() => {
+                let shorter = window.tokens.0.min(budget) * SHORTER / 1_000;
+                watcher.notice(&format!(
+                    "the provider found {} tokens too long: folding to {shorter}",
+                    window.tokens.0
+                ));
+                self.run.shortened = Some(shorter);
+                self.store().await
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn request(&self) -> ModelRequest {
+        let options = &self.job.options;
+        ModelRequest {
+            window: String::new(),
+            tools: self.toolbox.specs().into_iter().cloned().collect(),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature.or(self.job.agent.temperature),
+            stream: options.stream,
+        }
+    }
+
+    async fn send(
+        &self,
+        request: &ModelRequest,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Asked, ModelError> {
+        let mut said = String::new();
+        let mut stop = self.stop.clone();
+        let answer = {
+            let mut events = |event: ModelEvent| match event {
+                ModelEvent::Text(piece) => {
+                    watcher.text(&piece);
+                    said.push_str(&piece);
+                }
+                ModelEvent::Thinking(piece) => watcher.thinking(&piece),
+                ModelEvent::ToolCall(_) => {}
+                ModelEvent::Retry { reason, wait } => {
+                    watcher.retry(&reason, wait);
+                    said.clear();
+                }
+            };
+            let answer = self.job.model.answer(request, &mut events);
+            tokio::select! {
+                answer = answer => Some(answer?),
+                () = stop.wait() => None,
+            }
+        };
+        Ok(match answer {
+            Some(answer) => Asked::Answered(Box::new(answer)),
+            None => Asked::Stopped(said),
+        })
+    }
+
+    /// Raises the levels of pages the agent expanded, when a fold is due anyway: earlier bytes change
+    /// then in any case.
+    async fn take_deferred(&mut self, options: &WindowOptions) -> Result<()> {
+        if self.state.deferred.is_empty() || self.context.fold_preview(options).await?.is_none() {
+            return Ok(());
+        }
+        for page in std::mem::take(&mut self.state.deferred) {
+            match self.context.apply(Edit::ExpandDetails(page)).await {
+                Ok(_) => {}
+                // It may be gone, or stand under a hidden page: then there is nothing to raise.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {}
+                Err(error) => return Err(AgentsError::from(error)),
+            }
+        }
+        self.store_state().await
+    }
+}

@@ -1,0 +1,283 @@
+//! A session's agents: their segments and views, session overrides, published results, clearing.
+//!
+//! ```text
+//!  isolated   [system] [prompt-NAME] [agent-NAME]      writes to agent-NAME
+//!  shared     [system] [prompt-NAME] [usr]             writes to usr, the main session
+//!  in a group [system] [prompt-NAME] [group-GROUP]     writes to group-GROUP
+//! ```
+//!
+//! What is not mounted does not exist for the agent; nothing here filters what was already read.
+
+mod clear;
+mod state;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use contexture_core::{
+    Actor, AgentContext, AgentName, ContextSystem, CustomKey, Edit, Mounts, NewDetailPage,
+    NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Speech, Timestamp, View, ViewFilter,
+    message::detail_text, storage::Order,
+};
+
+pub use clear::{ClearScope, Cleared};
+pub use state::{AgentState, LastRun, StoredRun};
+pub(crate) use state::{put, run_key, state_key};
+
+use crate::{
+    AgentDefinition, AgentsError, ContextMode, Result,
+    definition::ContextFilter,
+    prompts::{self, Stance},
+};
+
+/// The main session's segment (C29).
+const MAIN: &str = "usr";
+
+/// The agents of one session.
+#[derive(Debug, Clone)]
+pub struct Team {
+    system: ContextSystem,
+}
+
+/// What an agent's history is linked to, as people are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// Its own segment.
+    Own(SegmentId),
+    /// The main session.
+    Main(SegmentId),
+    /// A group's segment.
+    Group(SegmentId),
+}
+
+impl Link {
+    /// Returns the segment.
+    pub fn segment(&self) -> &SegmentId {
+        match self {
+            Link::Own(id) | Link::Main(id) | Link::Group(id) => id,
+        }
+    }
+
+    fn stance(&self) -> Stance {
+        match self {
+            Link::Own(_) => Stance::Isolated,
+            Link::Main(_) => Stance::Shared,
+            Link::Group(_) => Stance::Group,
+        }
+    }
+}
+
+impl Team {
+    /// Looks at a session's agents.
+    pub fn new(system: ContextSystem) -> Self {
+        Self { system }
+    }
+
+    /// Returns the session.
+    pub fn system(&self) -> &ContextSystem {
+        &self.system
+    }
+
+    /// Returns what an agent's history is linked to in a mode.
+    pub fn link(agent: &AgentDefinition, mode: ContextMode) -> Result<Link> {
+        Ok(match (mode, &agent.context_group) {
+            (ContextMode::Isolated, _) => Link::Own(format!("agent-{}", agent.name).parse()?),
+            (ContextMode::Shared, Some(group)) => Link::Group(format!("group-{group}").parse()?),
+            (ContextMode::Shared, None) => Link::Main(MAIN.parse()?),
+        })
+    }
+
+    /// Returns the session's own say on an agent's mode (M-27).
+    pub async fn session_mode(&self, agent: &AgentName) -> Result<Option<ContextMode>> {
+        let key = mode_key(agent)?;
+        let custom = self.system.storage().custom(self.system.session()).await;
+        let custom = custom.map_err(contexture_core::Error::from)?;
+        let Some((_, text)) = custom.into_iter().find(|(there, _)| *there == key) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|reason: String| AgentsError::Invalid {
+            what: format!("the session's override for agent '{agent}' is broken: {reason}"),
+            hint: format!("set it again: `agents context {agent} --mode isolated`"),
+        })
+    }
+
+    /// Sets or clears the session's own say on an agent's mode. It is an edit like any other.
+    pub async fn set_session_mode(
+        &self,
+        agent: &AgentName,
+        mode: Option<ContextMode>,
+    ) -> Result<()> {
+        let value = mode.map(|mode| mode.as_str().to_owned());
+        self.system.apply_internal(Edit::SetCustom { key: mode_key(agent)?, value }).await?;
+        Ok(())
+    }
+
+    /// Returns an agent's view in a mode. It makes nothing: what is missing is not seen.
+    pub async fn view(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<View> {
+        let link = Self::link(agent, mode)?;
+        let prompt = prompt_segment(agent)?;
+        let mut mounted: Vec<SegmentId> = Vec::new();
+        for segment in self.system.reader().segments() {
+            if segment.kind == SegmentKind::System && segment.owner.is_none() {
+                mounted.push(segment.id.clone());
+            }
+        }
+        mounted.push(prompt.clone());
+        mounted.push(link.segment().clone());
+        let mut filter = match &link {
+            Link::Own(_) => ViewFilter::default(),
+            Link::Main(_) | Link::Group(_) => {
+                view_filter(&agent.context_filter, self.system.now())?
+            }
+        };
+        // The other modes' texts are not for it, nor is what it said on its own.
+        let (pages, stance) = (prompts::pages(agent), link.stance());
+        for (page, index, _) in self.prompt_pages(&prompt).await? {
+            let told = pages.iter().find(|told| told.name.as_str() == page);
+            if told.and_then(|told| told.stance).is_some_and(|other| other != stance) {
+                filter.without.insert(index);
+            }
+        }
+        if !matches!(link, Link::Own(_)) {
+            let own: SegmentId = format!("agent-{}", agent.name).parse()?;
+            filter.without.insert(own.root());
+        }
+        let writes_to = link.segment().clone();
+        let mounts = Mounts::Listed(mounted);
+        Ok(View { agent: agent.name.clone(), mounts, writes_to, filter })
+    }
+
+    /// Brings an agent into the session: its segments are made, its prompt is brought up to date.
+    pub async fn enter(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<AgentContext> {
+        let link = Self::link(agent, mode)?;
+        let reader = self.system.reader();
+        let mut edits = Vec::new();
+        if reader.segment(link.segment()).is_err() {
+            if matches!(link, Link::Main(_)) {
+                return Err(AgentsError::Invalid {
+                    what: format!(
+                        "agent '{}' runs shared, but the session has no main segment '{MAIN}'",
+                        agent.name
+                    ),
+                    hint: "`init` makes it".to_owned(),
+                });
+            }
+            edits.push(Edit::AddSegment(NewSegment::new(
+                link.segment().clone(),
+                SegmentKind::Custom,
+            )));
+        }
+        edits.extend(self.prompt_edits(agent).await?);
+        if !edits.is_empty() {
+            self.system.apply_internal(Edit::Batch(edits)).await?;
+        }
+        let view = self.view(agent, mode).await?;
+        Ok(AgentContext::new(self.system.clone(), view))
+    }
+
+    /// Returns the edits that bring an agent's prompt segment up to date.
+    async fn prompt_edits(&self, agent: &AgentDefinition) -> Result<Vec<Edit>> {
+        let segment = prompt_segment(agent)?;
+        let mut edits = Vec::new();
+        if self.system.reader().segment(&segment).is_err() {
+            let new = NewSegment::new(segment.clone(), SegmentKind::System);
+            edits.push(Edit::AddSegment(new));
+        }
+        let mut there = self.prompt_pages(&segment).await?;
+        for page in prompts::pages(agent) {
+            let found = there.iter().position(|(name, ..)| name == page.name.as_str());
+            match found.map(|at| there.remove(at)) {
+                Some((_, _, text)) if text == page.text => {}
+                Some((_, index, _)) => edits.push(Edit::UpdatePage(PageUpdate {
+                    detail: Some(page.text),
+                    ..PageUpdate::of(index)
+                })),
+                None => edits.push(Edit::CreateDetailPage(NewDetailPage::new(
+                    segment.root(),
+                    page.name,
+                    page.text,
+                ))),
+            }
+        }
+        // What the file no longer says is no longer told; the archive keeps it.
+        edits.extend(there.into_iter().map(|(_, index, _)| Edit::RemovePage(index)));
+        Ok(edits)
+    }
+
+    /// Returns the pages of a prompt segment: name, index, text. None when it is not there.
+    async fn prompt_pages(&self, segment: &SegmentId) -> Result<Vec<(String, PageIndex, String)>> {
+        let reader = self.system.reader();
+        if reader.segment(segment).is_err() {
+            return Ok(Vec::new());
+        }
+        let listed = reader.children(&segment.root(), Order::Forward, None, 1_000).await?;
+        let mut pages = Vec::new();
+        for seen in listed.items {
+            let index = seen.page.index.clone();
+            let text = match seen.page.detail() {
+                Some(_) => detail_text(&reader.messages(&index).await?),
+                None => String::new(),
+            };
+            pages.push((seen.page.name.to_string(), index, text));
+        }
+        Ok(pages)
+    }
+
+    /// Returns the agents that have anything of their own in the session, by name.
+    pub fn members(&self) -> Vec<AgentName> {
+        let owned = |segment: &Arc<contexture_core::Segment>| match &segment.owner {
+            Some(contexture_core::Owner::Agent(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let names: BTreeSet<AgentName> =
+            self.system.reader().segments().iter().filter_map(owned).collect();
+        names.into_iter().collect()
+    }
+}
+
+fn prompt_segment(agent: &AgentDefinition) -> Result<SegmentId> {
+    Ok(format!("prompt-{}", agent.name).parse()?)
+}
+
+fn mode_key(agent: &AgentName) -> Result<CustomKey> {
+    Ok(format!("contexture.mode.{agent}").parse()?)
+}
+
+/// Returns a definition's filter as the view applies it. What is at most so old is measured from the
+/// run's beginning, so that it does not move while the run goes on.
+fn view_filter(filter: &ContextFilter, now: Timestamp) -> Result<ViewFilter> {
+    let author = |name: &String| match name.as_str() {
+        "user" => Ok(Actor::System),
+        name => name.parse().map(Actor::Agent),
+    };
+    let authors = match &filter.agents {
+        Some(names) => {
+            let mut authors: BTreeSet<Actor> =
+                names.iter().map(author).collect::<Result<_, _>>()?;
+            // The person at the main session speaks to the assistant of `chat`.
+            if authors.contains(&Actor::System) {
+                authors.insert(Actor::Agent(chat_name()));
+            }
+            Some(authors)
+        }
+        None => None,
+    };
+    let hears = |role: &str| {
+        filter.roles.as_ref().is_none_or(|roles| roles.iter().any(|heard| heard == role))
+    };
+    let speech = match (hears("assistant"), hears("tool")) {
+        (true, true) => Speech::All,
+        (true, false) => Speech::WithoutTools,
+        (false, _) => Speech::RequestsOnly,
+    };
+    let oldest = filter.max_age_seconds.map(|age| {
+        let age = i64::try_from(age).unwrap_or(i64::MAX).saturating_mul(1_000);
+        Timestamp::from_millis(now.as_millis().saturating_sub(age))
+    });
+    let since = filter.since.max(oldest);
+    Ok(ViewFilter { authors, speech, since, without: BTreeSet::new() })
+}
+
+/// Returns the name of the assistant that answers in `chat` when no agent is named.
+pub fn chat_name() -> AgentName {
+    "chat".parse().expect("chat follows the grammar of names")
+}

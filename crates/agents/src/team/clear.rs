@@ -1,0 +1,127 @@
+//! Clearing an agent's history (C32): to the archive, undoable, and never the main session's own.
+
+use std::{fmt, str::FromStr};
+
+use contexture_core::{AgentName, Edit, PageIndex, SegmentId, storage::Order};
+
+use super::{MAIN, Team};
+use crate::{AgentsError, Result, run::Run};
+
+/// What of an agent's history is cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClearScope {
+    /// Its own segment.
+    Isolated,
+    /// What it published in the main session.
+    Published,
+    /// Both.
+    All,
+}
+
+impl ClearScope {
+    /// Returns the scope as it is spelt.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClearScope::Isolated => "isolated",
+            ClearScope::Published => "published",
+            ClearScope::All => "all",
+        }
+    }
+}
+
+impl fmt::Display for ClearScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ClearScope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [ClearScope::Isolated, ClearScope::Published, ClearScope::All]
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or_else(|| format!("'{text}' is no scope: it is isolated, published or all"))
+    }
+}
+
+/// What was cleared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// Pages of its own segment that went to the archive.
+    pub isolated: Vec<PageIndex>,
+    /// Pages in the main session that went to the archive.
+    pub published: Vec<PageIndex>,
+    /// Turns it took in the main session itself: they stay.
+    pub kept: u64,
+    /// Interrupted runs that were given up.
+    pub runs: u64,
+}
+
+impl Team {
+    /// Clears an agent's history. It is one edit, and can be undone.
+    pub async fn clear(
+        &self,
+        agent: &AgentName,
+        scope: ClearScope,
+        is_alive: impl Fn(&Run) -> bool,
+    ) -> Result<Cleared> {
+        let runs = self.runs(Some(agent)).await?;
+        if let Some(running) = runs.iter().find(|stored| is_alive(&stored.run)) {
+            return Err(AgentsError::Conflict {
+                what: format!("agent '{agent}' is running (run {})", running.run.number),
+                hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
+            });
+        }
+        let mut cleared = Cleared { runs: runs.len() as u64, ..Cleared::default() };
+        let own: SegmentId = format!("agent-{agent}").parse()?;
+        let main: SegmentId = MAIN.parse()?;
+        if scope != ClearScope::Published {
+            cleared.isolated = self.listed(&own, |_| true).await?;
+        }
+        let by_agent = |page: &contexture_core::Page| page.author.agent() == Some(agent);
+        let published = |page: &contexture_core::Page| by_agent(page) && !page.sources.is_empty();
+        let turns = self.listed(&main, by_agent).await?;
+        let shown = self.listed(&main, published).await?;
+        cleared.kept = (turns.len() - shown.len()) as u64;
+        if scope != ClearScope::Isolated {
+            cleared.published = shown;
+        }
+        let now = self.system.now();
+        let removals: Vec<_> = runs.iter().map(|stored| stored.record.removal(now)).collect();
+        let pages = cleared.isolated.iter().chain(&cleared.published);
+        let edits: Vec<Edit> = pages.cloned().map(Edit::RemovePage).collect();
+        if edits.is_empty() {
+            for removal in &removals {
+                self.system.keep_run(removal).await?;
+            }
+        } else {
+            self.system.apply_with_runs(None, &Edit::Batch(edits), &removals).await?;
+        }
+        Ok(cleared)
+    }
+
+    /// Returns the pages right under a segment's root that pass; none when there is no such segment.
+    async fn listed(
+        &self,
+        segment: &SegmentId,
+        passes: impl Fn(&contexture_core::Page) -> bool,
+    ) -> Result<Vec<PageIndex>> {
+        let reader = self.system.reader();
+        let mut pages = Vec::new();
+        if reader.segment(segment).is_err() {
+            return Ok(pages);
+        }
+        let mut after = None;
+        loop {
+            let listed = reader.children(&segment.root(), Order::Forward, after, 1_000).await?;
+            after = listed.items.last().map(|seen| seen.page.place);
+            let passing = listed.items.iter().filter(|seen| passes(&seen.page));
+            pages.extend(passing.map(|seen| seen.page.index.clone()));
+            if !listed.more {
+                return Ok(pages);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the engine keeps of an agent between its runs, and the runs that are under way.
+
+use contexture_core::{AgentName, PageIndex, RunKey, RunPut, RunRecord, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Team;
+use crate::{
+    AgentsError, ContextMode, Result,
+    run::{Ending, Run, Totals},
+};
+
+/// What is kept of an agent between its runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentState {
+    /// How many runs it had.
+    pub runs: u64,
+    /// Its last run that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastRun>,
+    /// Pages it expanded in a run, whose level rises at the next fold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<PageIndex>,
+}
+
+/// A run that ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastRun {
+    /// Its number.
+    pub number: u64,
+    /// The mode it ran in.
+    pub mode: ContextMode,
+    /// The model asked.
+    pub model: String,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How.
+    pub ending: Ending,
+    /// What it took.
+    pub used: Totals,
+}
+
+/// A run that is under way, or was when its process ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRun {
+    /// The run.
+    pub run: Run,
+    /// Its record.
+    pub record: RunRecord,
+}
+
+impl Team {
+    /// Returns what is kept of an agent, and its record if there is one.
+    pub async fn state(&self, agent: &AgentName) -> Result<(AgentState, Option<RunRecord>)> {
+        let key = state_key(agent)?;
+        let records = self.system.runs(key.as_str()).await?;
+        match records.into_iter().find(|record| record.key == key) {
+            Some(record) => Ok((read(&record)?, Some(record))),
+            None => Ok((AgentState::default(), None)),
+        }
+    }
+
+    /// Returns the runs of an agent, or of all, that have not ended.
+    pub async fn runs(&self, agent: Option<&AgentName>) -> Result<Vec<StoredRun>> {
+        let prefix = agent.map_or_else(|| "run.".to_owned(), |agent| format!("run.{agent}."));
+        let records = self.system.runs(&prefix).await?;
+        let stored = |record: RunRecord| Ok(StoredRun { run: read(&record)?, record });
+        records.into_iter().map(stored).collect()
+    }
+}
+
+pub(crate) fn state_key(agent: &AgentName) -> Result<RunKey> {
+    Ok(format!("agent.{agent}").parse()?)
+}
+
+pub(crate) fn run_key(run: &Run) -> Result<RunKey> {
+    Ok(format!("run.{}.{:06}", run.agent, run.number).parse()?)
+}
+
+/// Returns the change that keeps a value.
+pub(crate) fn put<T: Serialize>(
+    key: RunKey,
+    before: Option<&RunRecord>,
+    value: &T,
+    at: Timestamp,
+) -> RunPut {
+    let value = serde_json::to_string(value).expect("run states have only string keys");
+    RunPut { key, expect: before.map(|record| record.version), value: Some(value), at }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(record: &RunRecord) -> Result<T> {
+    serde_json::from_str(&record.value).map_err(|error| AgentsError::Invalid {
+        what: format!("the record '{}' cannot be read: {error}", record.key),
+        hint: "a newer contexture may have written it; use that one".to_owned(),
+    })
+}
