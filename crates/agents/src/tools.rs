@@ -1,1 +1,206 @@
-//! To come.
+//! Tools: what agents call, and the box that hands them out.
+//!
+//! ```text
+//!  model's call ──► Toolbox ──► allowed? ──► arguments as the schema says? ──► Tool
+//!                                 │                    │                        ├ context    the agent's own pages
+//!                                 └─ a refusal         └─ what is wrong         ├ workspace  files of the project
+//!                                                                               └ mcp        servers of others
+//! ```
+//!
+//! Rules are checked at each call, not only when tools are listed. Whatever goes wrong is an answer
+//! the model reads; nothing a model writes ends the program.
+
+mod arguments;
+pub mod context;
+pub mod mcp;
+pub mod workspace;
+
+use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+
+use contexture_core::{AgentName, message::ToolCall};
+use futures::FutureExt;
+
+use crate::{
+    definition::ToolRules,
+    tool::{Effect, Tool, ToolOutput, ToolSpec},
+};
+
+/// The tools that only concern the agent's own window: there unless denied, because a folded window
+/// must always be one that can be opened.
+pub const ALWAYS: [&str; 4] = ["expand_details", "hide_details", "find_page", "get_page"];
+
+/// The tools of one agent.
+pub struct Toolbox {
+    tools: Vec<Arc<dyn Tool>>,
+    rules: ToolRules,
+    agent: Option<AgentName>,
+}
+
+/// Why a tool was not handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The agent's rules do not allow it.
+    Denied {
+        /// The tool asked for.
+        tool: String,
+        /// The agent, where it is known.
+        agent: Option<AgentName>,
+    },
+    /// There is no such tool.
+    Unknown {
+        /// The tool asked for.
+        tool: String,
+        /// The one whose name is most like it.
+        nearest: Option<String>,
+        /// Those there are.
+        known: Vec<String>,
+    },
+}
+
+impl Toolbox {
+    /// Puts tools in a box with rules. Of two with one name the first stays.
+    pub fn new(tools: Vec<Arc<dyn Tool>>, rules: &ToolRules) -> Self {
+        let mut tools = tools;
+        // Stable, so the first of a name stays first; what others bring stands behind our own.
+        tools.sort_by(|one, other| place(one).cmp(&place(other)));
+        tools.dedup_by(|later, first| later.spec().name == first.spec().name);
+        Self { tools, rules: rules.clone(), agent: None }
+    }
+
+    /// Names the agent, for refusals.
+    #[must_use]
+    pub fn for_agent(mut self, agent: &AgentName) -> Self {
+        self.agent = Some(agent.clone());
+        self
+    }
+
+    /// Lists the tools that are allowed, always in the same order.
+    pub fn specs(&self) -> Vec<&ToolSpec> {
+        self.allowed().map(|tool| tool.spec()).collect()
+    }
+
+    /// Returns a tool, if it is there and allowed.
+    pub fn get(&self, name: &str) -> Result<&Arc<dyn Tool>, Refusal> {
+        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
+        match tool {
+            Some(tool) if allows(&self.rules, name) => Ok(tool),
+            Some(_) => Err(self.denied(name)),
+            None if self.rules.deny.iter().any(|rule| matches(rule, name)) => {
+                Err(self.denied(name))
+            }
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// Tells whether a call may be made again after a crash; one that is refused does nothing.
+    pub fn effect(&self, name: &str) -> Effect {
+        self.get(name).map_or(Effect::Reads, |tool| tool.effect())
+    }
+
+    /// Runs a call: checks the rules and the arguments, and turns whatever happens into an answer.
+    pub async fn run(&self, call: &ToolCall) -> ToolOutput {
+        let tool = match self.get(&call.name) {
+            Ok(tool) => tool,
+            Err(refusal) => return ToolOutput::failed(refusal.to_string()),
+        };
+        let arguments = match arguments::parse(tool.spec(), &call.arguments) {
+            Ok(arguments) => arguments,
+            Err(wrong) => return ToolOutput::failed(wrong),
+        };
+        // A tool keeps no state that a panic could leave half changed: edits and files are atomic.
+        let called = AssertUnwindSafe(tool.call(&arguments)).catch_unwind().await;
+        called.unwrap_or_else(|_| {
+            tracing::error!(tool = call.name, "a tool panicked");
+            ToolOutput::failed(format!(
+                "tool '{}' broke down: this is a defect of the tool; try another way",
+                call.name
+            ))
+        })
+    }
+
+    fn allowed(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().filter(|tool| allows(&self.rules, &tool.spec().name))
+    }
+
+    fn denied(&self, name: &str) -> Refusal {
+        Refusal::Denied { tool: name.to_owned(), agent: self.agent.clone() }
+    }
+
+    fn unknown(&self, name: &str) -> Refusal {
+        let known: Vec<String> = self.allowed().map(|tool| tool.spec().name.clone()).collect();
+        let likeness = |known: &&String| strsim::jaro_winkler(known, name);
+        let nearest = known
+            .iter()
+            .filter(|known| likeness(known) > 0.8)
+            .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+            .cloned();
+        Refusal::Unknown { tool: name.to_owned(), nearest, known }
+    }
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        f.debug_struct("Toolbox").field("tools", &names).field("rules", &self.rules).finish()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Denied { tool, agent } => {
+                let tool = shorten(tool, 80);
+                write!(f, "permission denied: tool '{tool}' is not allowed for ")?;
+                match agent {
+                    Some(agent) => write!(f, "agent '{agent}'"),
+                    None => f.write_str("this agent"),
+                }
+            }
+            Refusal::Unknown { tool, nearest, known } => {
+                write!(f, "no tool '{}'; there are: {}", shorten(tool, 80), known.join(", "))?;
+                match nearest {
+                    Some(nearest) => write!(f, ". Did you mean '{nearest}'?"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Returns what tools are ordered by.
+fn place(tool: &Arc<dyn Tool>) -> (bool, &str) {
+    let name = tool.spec().name.as_str();
+    (name.starts_with("mcp__"), name)
+}
+
+/// Tells whether rules allow a tool: what is denied is denied, whatever else is said.
+fn allows(rules: &ToolRules, name: &str) -> bool {
+    if rules.deny.iter().any(|rule| matches(rule, name)) {
+        return false;
+    }
+    match &rules.allow {
+        None => true,
+        Some(allow) => ALWAYS.contains(&name) || allow.iter().any(|rule| matches(rule, name)),
+    }
+}
+
+/// Tells whether a rule names a tool: by its name, all tools of a server, or all there are.
+fn matches(rule: &str, name: &str) -> bool {
+    if rule == "*" || rule == name {
+        return true;
+    }
+    let Some(server) = rule.strip_suffix("__*").unwrap_or(rule).strip_prefix("mcp__") else {
+        return false;
+    };
+    name.strip_prefix(&mcp::prefix(server)).is_some_and(|rest| rest.starts_with("__"))
+}
+
+/// Cuts a text that came from outside for a message.
+fn shorten(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

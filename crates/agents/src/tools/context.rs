@@ -1,0 +1,151 @@
+//! Context tools: the agent's own hands on its pages, through its permission-checked proxy.
+//!
+//! Each answer is short and says what happened, how many tokens that frees or adds, and what it does
+//! to the prompt cache. A page expanded in the middle of a run is given as the answer, at the end of
+//! the window, and rises in its place at the next fold: nothing earlier changes, the cache holds.
+//! Everything else applies at once. An answer takes one look at the window at most.
+
+mod change;
+mod expand;
+mod look;
+mod schema;
+mod standing;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contexture_core::{AgentContext, Error, WindowOptions, message::RawJson};
+use serde_json::Value;
+
+use super::arguments;
+use crate::tool::{Effect, Tool, ToolOutput, ToolSpec};
+
+/// Returns the tools with which an agent handles its own context. The options are those its windows
+/// are made with: they say what stands in the window and what counts.
+pub fn tools(context: AgentContext, options: WindowOptions) -> Vec<Arc<dyn Tool>> {
+    let hand = Arc::new(Hand { context, options });
+    let tool = |kind: Kind| {
+        let (name, description, schema) = schema::of(kind);
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            schema: RawJson::new(schema).expect("the schema is written here and valid"),
+        };
+        Arc::new(ContextTool { kind, spec, hand: hand.clone() }) as Arc<dyn Tool>
+    };
+    Kind::ALL.map(tool).to_vec()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ExpandDetails,
+    HideDetails,
+    UpdatePage,
+    MovePage,
+    RemovePage,
+    CreateDetailPage,
+    CreateContentsPage,
+    FindPage,
+    GetPage,
+}
+
+impl Kind {
+    const ALL: [Kind; 9] = [
+        Kind::ExpandDetails,
+        Kind::HideDetails,
+        Kind::UpdatePage,
+        Kind::MovePage,
+        Kind::RemovePage,
+        Kind::CreateDetailPage,
+        Kind::CreateContentsPage,
+        Kind::FindPage,
+        Kind::GetPage,
+    ];
+}
+
+/// What every context tool works with.
+struct Hand {
+    context: AgentContext,
+    options: WindowOptions,
+}
+
+struct ContextTool {
+    kind: Kind,
+    spec: ToolSpec,
+    hand: Arc<Hand>,
+}
+
+#[async_trait]
+impl Tool for ContextTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        match self.kind {
+            Kind::ExpandDetails | Kind::FindPage | Kind::GetPage => Effect::Reads,
+            Kind::HideDetails
+            | Kind::UpdatePage
+            | Kind::MovePage
+            | Kind::RemovePage
+            | Kind::CreateDetailPage
+            | Kind::CreateContentsPage => Effect::Changes,
+        }
+    }
+
+    async fn call(&self, arguments: &Value) -> ToolOutput {
+        let hand = &self.hand;
+        let done = match self.kind {
+            Kind::ExpandDetails => expand::expand(hand, arguments).await,
+            Kind::HideDetails => change::hide(hand, arguments).await,
+            Kind::UpdatePage => change::update(hand, arguments).await,
+            Kind::MovePage => change::move_page(hand, arguments).await,
+            Kind::RemovePage => change::remove(hand, arguments).await,
+            Kind::CreateDetailPage => change::create_detail(hand, arguments).await,
+            Kind::CreateContentsPage => change::create_contents(hand, arguments).await,
+            Kind::FindPage => look::find(hand, arguments).await,
+            Kind::GetPage => look::get(hand, arguments).await,
+        };
+        done.unwrap_or_else(|failed| failed.0)
+    }
+}
+
+/// What a context tool says when it did nothing.
+struct Failed(ToolOutput);
+
+type Done = Result<ToolOutput, Failed>;
+
+impl From<ToolOutput> for Failed {
+    fn from(output: ToolOutput) -> Self {
+        Self(output)
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self(ToolOutput::failed(format!("{error}; {}", hint(&error))))
+    }
+}
+
+/// Says what to do about an error with the tools an agent has.
+fn hint(error: &Error) -> String {
+    match error {
+        Error::PageNotFound { .. } | Error::SegmentNotFound { .. } => {
+            "find_page finds pages by name or description".to_owned()
+        }
+        Error::PageArchived { .. } => {
+            "it was removed; ask the system side to restore it".to_owned()
+        }
+        Error::NotContentsPage { .. } => {
+            "name a directory: get_page tells whether a page is one".to_owned()
+        }
+        Error::HiddenAncestor { ancestor, .. } => format!("expand_details {ancestor} first"),
+        Error::VersionMismatch { page, .. } => format!("get_page {page}, then decide again"),
+        other => other.hint(),
+    }
+}
+
+/// Shows a page in an answer: its index and name.
+fn named(page: &contexture_core::Page) -> String {
+    format!("{} \"{}\"", page.index, page.name)
+}

@@ -1,0 +1,219 @@
+//! The tools that change pages or levels. Each applies at once and says what that costs.
+
+use contexture_core::{Page, PageIndex, WindowLevel};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Done, Failed, Hand, arguments, named, standing::Standing};
+use crate::tool::ToolOutput;
+
+/// What a line that stands for a page takes beside its name and description, in tokens.
+const LINE: u64 = 16;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct One {
+    page: String,
+}
+
+pub(super) async fn hide(hand: &Hand, arguments: &Value) -> Done {
+    let One { page } = arguments::read(arguments)?;
+    let view = hand.context.get_page(page).await?;
+    let (page, shown) = (&view.page, view.level == WindowLevel::Full);
+    // What is not shown frees nothing, and so needs no look at the window.
+    if !shown {
+        hand.context.hide_details(&page.index).await?;
+        return Ok(ToolOutput::of(format!(
+            "{} is hidden; it was not open: no tokens freed, the cache holds",
+            named(page)
+        )));
+    }
+    let standing = Standing::of(hand).await;
+    let range = standing.range(hand, &page.index).await?;
+    hand.context.hide_details(&page.index).await?;
+    let now = range.as_ref().map_or(0, |range| standing.tokens(range));
+    let freed = now.saturating_sub(line(hand, page));
+    let effect = standing.effect(&[range]);
+    Ok(ToolOutput::of(format!("hidden: {}: about {freed} tokens freed; {effect}", named(page))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    page: String,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+pub(super) async fn update(hand: &Hand, arguments: &Value) -> Done {
+    let Update { page, name, description } = arguments::read(arguments)?;
+    let (name, description) = (name.unwrap_or_default(), description.unwrap_or_default());
+    if name.is_empty() && description.is_empty() {
+        return Ok(ToolOutput::failed("nothing to change: give a name or a description"));
+    }
+    let index = hand.context.index(&page)?;
+    hand.context.update_page(&index, &name, &description).await?;
+    let view = hand.context.get_page(&index).await?;
+    let standing = Standing::of(hand).await;
+    // For a provider a page in full is its messages alone: its name does not stand there.
+    let provider = matches!(hand.options.format, contexture_core::Format::Provider(_));
+    let effect = match standing.page(&index) {
+        Some((WindowLevel::Full, _)) if provider && !view.page.is_contents() => {
+            "its name does not stand in the window while it is open: the cache holds".to_owned()
+        }
+        Some(_) => standing.effect(&[standing.range(hand, &index).await?]),
+        None => "it does not stand in the window by itself: the cache holds".to_owned(),
+    };
+    Ok(ToolOutput::of(format!(
+        "updated {}, now version {}: {effect}",
+        named(&view.page),
+        view.page.version
+    )))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    page: String,
+    to: String,
+}
+
+pub(super) async fn move_page(hand: &Hand, arguments: &Value) -> Done {
+    let Move { page, to } = arguments::read(arguments)?;
+    let (page, to) = (hand.context.index(&page)?, hand.context.index(&to)?);
+    // Where both stand can only be seen before; if one is not there the edit says so.
+    let (standing, old, new) = before(hand, &page, &to).await?;
+    let outcome = hand.context.move_page(&page, &to).await?;
+    let now = outcome.moved.iter().find(|(from, _)| *from == page).map(|(_, to)| to);
+    let view = hand.context.get_page(now.unwrap_or(&page)).await?;
+    let renamed = now.map(|now| format!("; its index is now {now}")).unwrap_or_default();
+    let effect = standing.effect(&[old, new]);
+    Ok(ToolOutput::of(format!(
+        "moved {page} to the end of {to}{renamed}, version {}: {effect}",
+        view.page.version
+    )))
+}
+
+type Ranges = (Standing, Option<std::ops::Range<usize>>, Option<std::ops::Range<usize>>);
+
+async fn before(hand: &Hand, page: &PageIndex, to: &PageIndex) -> Result<Ranges, Failed> {
+    hand.context.get_page(page).await?;
+    hand.context.get_page(to).await?;
+    let standing = Standing::of(hand).await;
+    let old = standing.range(hand, page).await?;
+    let new = standing.range(hand, to).await?;
+    Ok((standing, old, new))
+}
+
+pub(super) async fn remove(hand: &Hand, arguments: &Value) -> Done {
+    let One { page } = arguments::read(arguments)?;
+    let view = hand.context.get_page(page).await?;
+    let standing = Standing::of(hand).await;
+    let range = standing.range(hand, &view.page.index).await?;
+    hand.context.remove_page(&view.page.index).await?;
+    // A page of a run frees nothing: the run's line stays.
+    let own = view.page.is_contents() || standing.page(&view.page.index).is_some();
+    let freed = range.as_ref().filter(|_| own).map_or(0, |range| standing.tokens(range));
+    let effect = standing.effect(&[range]);
+    Ok(ToolOutput::of(format!(
+        "removed {} to the archive, where the system side can restore it: about {freed} tokens freed; {effect}",
+        named(&view.page)
+    )))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateDetail {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    detail: String,
+    #[serde(default)]
+    parent: Option<String>,
+}
+
+pub(super) async fn create_detail(hand: &Hand, arguments: &Value) -> Done {
+    let CreateDetail { name, description, detail, parent } = arguments::read(arguments)?;
+    let parent = directory(hand, parent)?;
+    let description = description.unwrap_or_default();
+    let created = hand.context.create_detail_page(&name, &description, &detail, &parent).await?;
+    let standing = Standing::of(hand).await;
+    created_at(hand, &standing, &created, &parent).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateContents {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    children: Option<Vec<String>>,
+}
+
+pub(super) async fn create_contents(hand: &Hand, arguments: &Value) -> Done {
+    let CreateContents { name, description, parent, children } = arguments::read(arguments)?;
+    let parent = directory(hand, parent)?;
+    let description = description.unwrap_or_default();
+    let children = children.unwrap_or_default();
+    let children: Vec<PageIndex> =
+        children.iter().map(|child| hand.context.index(child)).collect::<Result<_, _>>()?;
+    if children.is_empty() {
+        let created = hand.context.create_contents_page(&name, &description, &parent, &[]).await?;
+        let standing = Standing::of(hand).await;
+        return created_at(hand, &standing, &created, &parent).await;
+    }
+    // Where the pages stand can only be seen before they go.
+    let standing = Standing::of(hand).await;
+    let mut ranges = Vec::new();
+    for child in &children {
+        hand.context.get_page(child).await?;
+        ranges.push(standing.range(hand, child).await?);
+    }
+    let created =
+        hand.context.create_contents_page(&name, &description, &parent, &children).await?;
+    let view = hand.context.get_page(&created).await?;
+    let (count, effect) = (children.len(), standing.effect(&ranges));
+    Ok(ToolOutput::of(format!(
+        "created {} at the end of {parent}, version {}, with {count} pages in it: {effect}",
+        named(&view.page),
+        view.page.version
+    )))
+}
+
+/// Says where a page that was just made stands.
+async fn created_at(
+    hand: &Hand,
+    standing: &Standing,
+    created: &PageIndex,
+    parent: &PageIndex,
+) -> Done {
+    let view = hand.context.get_page(created).await?;
+    let own = standing.page(created);
+    let range = if own.is_some() { standing.range(hand, created).await? } else { None };
+    let added = own.map_or(0, |(_, tokens)| tokens);
+    let effect = standing.effect(&[range]);
+    Ok(ToolOutput::of(format!(
+        "created {} at the end of {parent}, version {}: {added} tokens added; {effect}",
+        named(&view.page),
+        view.page.version
+    )))
+}
+
+/// Returns the directory named, or the root of what the agent writes to.
+fn directory(hand: &Hand, parent: Option<String>) -> Result<PageIndex, Failed> {
+    match parent.filter(|parent| !parent.is_empty()) {
+        Some(parent) => Ok(hand.context.index(parent)?),
+        None => Ok(hand.context.view().writes_to.root()),
+    }
+}
+
+/// Returns about what the line takes that stands for a hidden page.
+fn line(hand: &Hand, page: &Page) -> u64 {
+    let text = format!("{} {} {}", page.index, page.name, page.description);
+    hand.options.counter.count(&text).0 + LINE
+}

@@ -1,0 +1,207 @@
+//! `expand_details`: the content of a page, now, as the answer.
+
+use std::fmt::Write as _;
+
+use contexture_core::{
+    Lifecycle, Message, Operation, Tokens, WindowLevel,
+    message::{Part, detail_text},
+    storage::Order,
+    system::PageView,
+    window::{count::TokenCounter, trim::trim_messages},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Done, Hand, arguments, named, standing::Standing};
+use crate::tool::ToolOutput;
+
+/// The most tokens of content that one answer gives.
+const MOST: u64 = 8_000;
+
+/// What the answer says around the content, in tokens.
+const AROUND: u64 = 120;
+
+/// How many pages of a directory one answer lists.
+const LISTED: usize = 100;
+
+const OPENS: &str =
+    "its place in the window opens at the next fold; nothing earlier was changed, the cache holds";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    page: String,
+    #[serde(default)]
+    offset: Option<u64>,
+}
+
+pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
+    let Arguments { page, offset } = arguments::read(arguments)?;
+    let view = hand.context.check_permission(page, Operation::ExpandDetails).await?;
+    let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+    if view.page.is_contents() {
+        return directory(hand, &view, offset).await;
+    }
+    let index = &view.page.index;
+    let messages = hand.context.get_messages(index).await?;
+    let standing = Standing::of(hand).await;
+    if in_full(hand, &standing, &view, &messages) {
+        return Ok(ToolOutput::of(format!(
+            "{} stands in full in your window already: nothing was added",
+            named(&view.page)
+        )));
+    }
+    let text = detail_text(&messages);
+    let counter = hand.options.counter.as_ref();
+    let piece = piece(counter, &text, offset, room(hand, &standing));
+    if piece.text.is_empty() && offset > 0 {
+        return Ok(ToolOutput::failed(format!(
+            "{index} has {} bytes: nothing at {offset}",
+            text.len()
+        )));
+    }
+    let tokens = counter.count(piece.text).0;
+    let (opens, expands) = opening(&view);
+    let mut answer = format!("{}: {tokens} tokens, here only; {opens}\n---\n", named(&view.page));
+    answer.push_str(piece.text);
+    let (from, to) = (piece.from, piece.from + piece.text.len());
+    if from > 0 || to < text.len() {
+        let _ = write!(answer, "\n---\n[bytes {from}–{to} of {}", text.len());
+        if to < text.len() {
+            let _ = write!(answer, ": read on with offset {to}");
+        }
+        answer.push(']');
+    }
+    Ok(ToolOutput { text: answer, error: false, expands })
+}
+
+/// Says what becomes of the page's place in the window.
+fn opening(view: &PageView) -> (&'static str, Option<contexture_core::PageIndex>) {
+    match view.lifecycle {
+        Lifecycle::Active => (OPENS, Some(view.page.index.clone())),
+        Lifecycle::HotArchived | Lifecycle::ColdArchived => (
+            "its place in the window stays closed, for a directory above it is hidden; the cache holds",
+            None,
+        ),
+    }
+}
+
+/// Tells whether all of a page stands in the window, nothing of it cut.
+fn in_full(hand: &Hand, standing: &Standing, view: &PageView, messages: &[Message]) -> bool {
+    let Some((WindowLevel::Full, shown)) = standing.page(&view.page.index) else { return false };
+    let counter = hand.options.counter.as_ref();
+    let limit = part_limit(hand, standing);
+    let cut = limit.and_then(|limit| trim_messages(counter, messages, limit, &|_| String::new()));
+    // A fold may have cut results that the limit would leave.
+    cut.is_none() && shown >= messages.iter().map(|message| least(counter, &message.parts)).sum()
+}
+
+/// Counts what parts take at least, where nothing of them is left out.
+fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Text(text) => counter.count(&text.text).0,
+        Part::ToolCall(call) => counter.count(&call.arguments).0,
+        Part::ToolResult(result) => least(counter, &result.content),
+        Part::Image(_) | Part::Thinking(_) | Part::Other(_) => 0,
+    };
+    parts.iter().map(part).sum()
+}
+
+fn part_limit(hand: &Hand, standing: &Standing) -> Option<Tokens> {
+    hand.options.part_limit.or(standing.budget().map(|budget| Tokens(budget.0 / 4)))
+}
+
+/// Returns how many tokens of content an answer may give: the window shows results of tools up to a
+/// quarter of its limit for parts, and cuts what is longer.
+fn room(hand: &Hand, standing: &Standing) -> u64 {
+    let shown = part_limit(hand, standing).map_or(MOST, |limit| limit.0 / 4);
+    shown.min(MOST).saturating_sub(AROUND).max(32)
+}
+
+struct Piece<'a> {
+    from: usize,
+    text: &'a str,
+}
+
+/// Cuts what fits out of a text, from an offset in bytes on, at the end of a line where one is near.
+fn piece<'a>(counter: &dyn TokenCounter, text: &'a str, offset: usize, room: u64) -> Piece<'a> {
+    let mut from = offset.min(text.len());
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    let rest = &text[from..];
+    // So much text is never within the room, and counting all of a huge one would take long.
+    let mut end = boundary(rest, usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(16));
+    loop {
+        let tokens = counter.count(&rest[..end]).0;
+        if tokens <= room {
+            break;
+        }
+        let fits = (end as u128 * u128::from(room) / u128::from(tokens)) as usize;
+        let less = boundary(rest, fits - fits / 20);
+        if less == 0 || less >= end {
+            end = rest.chars().next().map_or(0, char::len_utf8);
+            break;
+        }
+        end = less;
+    }
+    if end < rest.len()
+        && let Some(line) = rest[..end].rfind('\n').filter(|line| line + 1 > end / 4 * 3)
+    {
+        end = line + 1;
+    }
+    Piece { from, text: &rest[..end] }
+}
+
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Lists the pages of a directory, some at a time.
+async fn directory(hand: &Hand, view: &PageView, offset: usize) -> Done {
+    let index = &view.page.index;
+    let reader = hand.context.reader();
+    let count = reader.child_count(index).await?;
+    let (mut pages, mut after, mut skipped) = (Vec::new(), None, 0);
+    while pages.len() < LISTED {
+        let wanted = if skipped < offset { offset - skipped } else { LISTED - pages.len() };
+        let listing = reader.children(index, Order::Forward, after, wanted).await?;
+        let Some(last) = listing.items.last() else { break };
+        after = Some(last.page.place);
+        if skipped < offset {
+            skipped += listing.items.len();
+        } else {
+            pages.extend(listing.items);
+        }
+        if !listing.more {
+            break;
+        }
+    }
+    let (opens, expands) = match view.level {
+        WindowLevel::Full => ("it is open in your window", None),
+        _ => opening(view),
+    };
+    let mut answer = format!("{}: a directory of {count} pages; {opens}", named(&view.page));
+    for child in &pages {
+        let size = match child.page.detail() {
+            // Counting would load every page; four bytes are about a token.
+            Some(detail) => format!("about {} tokens", detail.weight / 4),
+            None => "directory".to_owned(),
+        };
+        let (page, level) = (named(&child.page), child.level.as_str());
+        let _ = write!(answer, "\n{page} ({size}, {level})");
+    }
+    let next = offset.saturating_add(pages.len());
+    if (next as u64) < count && !pages.is_empty() {
+        let _ = write!(answer, "\n[read on with offset {next}]");
+    }
+    Ok(ToolOutput { text: answer, error: false, expands })
+}
+
+#[cfg(test)]
+#[path = "expand_tests.rs"]
+mod tests;

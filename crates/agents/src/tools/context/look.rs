@@ -1,0 +1,94 @@
+//! `find_page` and `get_page`: what there is, without its content.
+
+use std::fmt::Write as _;
+
+use contexture_core::system::PageView;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Done, Hand, arguments, named};
+use crate::tool::ToolOutput;
+
+/// How many pages are found when nothing is said, and at most.
+const FOUND: (u64, u64) = (20, 100);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    query: String,
+    #[serde(default)]
+    limit: Option<u64>,
+}
+
+pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
+    let Find { query, limit } = arguments::read(arguments)?;
+    let limit = limit.unwrap_or(FOUND.0).clamp(1, FOUND.1) as usize;
+    let mut found = hand.context.find_page(&query, limit + 1).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    if found.is_empty() {
+        return Ok(ToolOutput::of("no page's name or description holds that; nothing changed"));
+    }
+    let mut lines: Vec<String> = found.iter().map(line).collect();
+    if more {
+        lines.push(format!(
+            "[only the first {limit}: ask for more with limit, or narrow the query]"
+        ));
+    }
+    Ok(ToolOutput::of(lines.join("\n")))
+}
+
+fn line(found: &PageView) -> String {
+    let page = &found.page;
+    let about = match page.description.as_str() {
+        "" => String::new(),
+        description => format!(": {}", one_line(description)),
+    };
+    let kind = if page.is_contents() { "directory, " } else { "" };
+    format!("{}{about} ({kind}{})", named(page), found.level.as_str())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Get {
+    page: String,
+}
+
+pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
+    let Get { page } = arguments::read(arguments)?;
+    let view = hand.context.get_page(page).await?;
+    let page = &view.page;
+    let mut answer = format!("{} ({})", named(page), page.type_name());
+    if !page.description.as_str().is_empty() {
+        let _ = write!(answer, "\ndescription: {}", one_line(page.description.as_str()));
+    }
+    if let Some(parent) = &page.parent {
+        let _ = write!(answer, "\ndirectory: {parent}");
+    }
+    let pinned = if view.pinned { ", pinned" } else { "" };
+    let _ = write!(
+        answer,
+        "\nlevel: {} ({}{pinned})\nversion: {}, by {}, trust {}",
+        view.level.as_str(),
+        view.lifecycle,
+        page.version,
+        page.author,
+        page.trust
+    );
+    match page.detail() {
+        Some(detail) => {
+            let (count, tokens) = (detail.messages, detail.weight / 4);
+            let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
+        }
+        None => {
+            let count = hand.context.reader().child_count(&page.index).await?;
+            let _ = write!(answer, "\nholds: {count} pages");
+        }
+    }
+    Ok(ToolOutput::of(answer))
+}
+
+/// Puts a description on one line, so that it cannot pass for lines of the answer.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}

@@ -1,0 +1,54 @@
+//! How context tools are described to a model. The bytes are fixed: they stand in every prompt.
+
+use super::Kind;
+
+/// Returns a tool's name, description and schema.
+pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        Kind::ExpandDetails => (
+            "expand_details",
+            "Opens a page that stands folded or hidden in the window: gives its content as the answer. A directory gives the list of its pages. The prompt cache holds.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the answer before said."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::HideDetails => (
+            "hide_details",
+            "Hides a page you no longer need: one line stands for it. Frees tokens at once; what stands behind it is read again once. It can be expanded again.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::UpdatePage => (
+            "update_page",
+            "Changes a page's name or description; what is left out or empty stays as it is.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"name":{"type":"string"},"description":{"type":"string"}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::MovePage => (
+            "move_page",
+            "Moves a page, with all below it, to the end of a directory.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"to":{"type":"string","description":"The directory's index."}},"required":["page","to"],"additionalProperties":false}"#,
+        ),
+        Kind::RemovePage => (
+            "remove_page",
+            "Takes a page, with all below it, out of the tree to the archive.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::CreateDetailPage => (
+            "create_detail_page",
+            "Writes a note as a page of its own: it keeps what you want to find again.",
+            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string","description":"What the page is about; it stands in the window while the page is hidden."},"detail":{"type":"string","description":"The text of the page."},"parent":{"type":"string","description":"The directory's index; by default the root of what you write to."}},"required":["name","detail"],"additionalProperties":false}"#,
+        ),
+        Kind::CreateContentsPage => (
+            "create_contents_page",
+            "Makes a directory, and puts pages into it.",
+            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"parent":{"type":"string","description":"The directory it goes into; by default the root of what you write to."},"children":{"type":"array","items":{"type":"string"},"description":"Indices of pages to put into it, in order."}},"required":["name"],"additionalProperties":false}"#,
+        ),
+        Kind::FindPage => (
+            "find_page",
+            "Finds pages whose name or description holds a text, whatever the case, also those that are folded away.",
+            r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 20 by default, at most 100."}},"required":["query"],"additionalProperties":false}"#,
+        ),
+        Kind::GetPage => (
+            "get_page",
+            "Tells what a page is: name, description, type, directory, level, version, size. Its content is given by expand_details.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+    }
+}

@@ -1,0 +1,146 @@
+//! A connection to an MCP server.
+
+use std::{
+    collections::HashMap,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::{
+    ClientServiceExt, RoleClient,
+    model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
+    service::{ClientLifecycleMode, RunningService},
+    transport::{
+        StreamableHttpClientTransport, TokioChildProcess,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
+    process::{ChildStderr, Command},
+};
+
+use super::{McpOptions, answer};
+use crate::definition::McpConfig;
+
+/// The longest line of a server's standard error that is kept.
+const LINE: u64 = 4 * 1024;
+
+/// A server that answers. When it is dropped the connection closes and its program ends.
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) service: RunningService<RoleClient, ClientConfig>,
+}
+
+impl Server {
+    pub(super) async fn start(
+        name: &str,
+        config: &McpConfig,
+        options: &McpOptions,
+        said: &Said,
+    ) -> Result<Self, String> {
+        let service = match config {
+            McpConfig::Stdio { command, args, env } => {
+                let mut program = Command::new(command);
+                options.withheld.iter().for_each(|variable| {
+                    program.env_remove(variable);
+                });
+                // The end of the runtime drops what the connection's own end would have closed.
+                program.args(args).envs(env).kill_on_drop(true);
+                // What is typed to stop us is not meant for it.
+                #[cfg(unix)]
+                program.process_group(0);
+                if let Some(folder) = &options.folder {
+                    program.current_dir(folder);
+                }
+                let (transport, errors) = TokioChildProcess::builder(program)
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .map_err(|error| format!("'{command}' cannot be started: {error}"))?;
+                if let Some(errors) = errors {
+                    tokio::spawn(listen(name.to_owned(), errors, said.clone()));
+                }
+                ours().serve_with_lifecycle(transport, lifecycle()).await
+            }
+            McpConfig::Http { url, headers } => {
+                let transport = http(url, headers)?;
+                ours().serve_with_lifecycle(transport, lifecycle()).await
+            }
+        };
+        let service = service.map_err(|error| answer::cut(&error.to_string(), 500))?;
+        Ok(Self { name: name.to_owned(), service })
+    }
+}
+
+/// Says who we are. We offer a server nothing: no model, no questions to the user, no folders.
+fn ours() -> ClientConfig {
+    let us = Implementation::new("contexture", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(ClientCapabilities::default(), us)
+}
+
+/// The revision without a handshake where the server knows it, else the one with.
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    }
+}
+
+fn http(
+    url: &str,
+    headers: &std::collections::BTreeMap<String, String>,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let mut sent = HashMap::new();
+    for (name, value) in headers {
+        let header = HeaderName::try_from(name.as_str())
+            .map_err(|_| format!("'{name}' cannot be the name of a header"))?;
+        // The value may be a secret: it is never shown.
+        let value = HeaderValue::try_from(value.as_str())
+            .map_err(|_| format!("the value of header '{name}' cannot be sent"))?;
+        sent.insert(header, value);
+    }
+    // Whoever comes first installs it; the others find it there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        // Headers are for the address they were given for, and for no other.
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|error| format!("no HTTP client: {error}"))?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// The last line a server wrote to its standard error.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said(Arc<Mutex<String>>);
+
+impl Said {
+    pub(super) fn last(&self) -> Option<String> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (!last.is_empty()).then(|| answer::cut(&last, 300))
+    }
+
+    fn hear(&self, line: &str) {
+        line.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Reads what a server writes to its standard error until it ends; else it would block some day.
+async fn listen(server: String, errors: ChildStderr, said: Said) {
+    let mut reader = BufReader::new(errors);
+    loop {
+        let mut line = Vec::new();
+        match (&mut reader).take(LINE).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let line = String::from_utf8_lossy(&line);
+                let line = line.trim().replace(char::is_control, " ");
+                if !line.is_empty() {
+                    tracing::debug!(server, line, "an MCP server says");
+                    said.hear(&line);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Workspace tools: files of the project folder, and nothing outside it.
+//!
+//! Files are reached through an open folder ([`Workspace`]) and never by a path of the whole system:
+//! what leads out of it, by `..`, by an absolute path or by a symlink, cannot be opened, also when
+//! somebody changes the folders meanwhile. Writing goes through no symlink at all, and never into
+//! the folders that hold settings, agent files or a repository's own state.
+
+mod edit;
+mod folder;
+mod grep;
+mod list;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contexture_core::message::RawJson;
+use serde_json::Value;
+
+pub use folder::Workspace;
+
+use crate::tool::{Effect, Tool, ToolOutput, ToolSpec};
+
+/// Returns the tools that read the project's files, then those that change them.
+pub fn tools(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
+    let all = [
+        (Kind::ReadFile, read::DESCRIPTION, read::SCHEMA),
+        (Kind::ListFiles, list::DESCRIPTION, list::SCHEMA),
+        (Kind::Grep, grep::DESCRIPTION, grep::SCHEMA),
+        (Kind::EditFile, edit::DESCRIPTION, edit::SCHEMA),
+        (Kind::WriteFile, write::DESCRIPTION, write::SCHEMA),
+    ];
+    let tool = |(kind, description, schema): (Kind, &str, &str)| {
+        let spec = ToolSpec {
+            name: kind.name().to_owned(),
+            description: description.to_owned(),
+            schema: RawJson::new(schema).expect("the schema is written here and valid"),
+        };
+        Arc::new(WorkspaceTool { kind, spec, workspace: workspace.clone() }) as Arc<dyn Tool>
+    };
+    all.into_iter().map(tool).collect()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    ReadFile,
+    ListFiles,
+    Grep,
+    EditFile,
+    WriteFile,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::ReadFile => "read_file",
+            Kind::ListFiles => "list_files",
+            Kind::Grep => "grep",
+            Kind::EditFile => "edit_file",
+            Kind::WriteFile => "write_file",
+        }
+    }
+
+    fn run(self, workspace: &Workspace, arguments: &Value) -> ToolOutput {
+        let done = match self {
+            Kind::ReadFile => read::run(workspace, arguments),
+            Kind::ListFiles => list::run(workspace, arguments),
+            Kind::Grep => grep::run(workspace, arguments),
+            Kind::EditFile => edit::run(workspace, arguments),
+            Kind::WriteFile => write::run(workspace, arguments),
+        };
+        match done {
+            Ok(text) => ToolOutput::of(text),
+            Err(Failed(text)) => ToolOutput::failed(text),
+        }
+    }
+}
+
+struct WorkspaceTool {
+    kind: Kind,
+    spec: ToolSpec,
+    workspace: Arc<Workspace>,
+}
+
+#[async_trait]
+impl Tool for WorkspaceTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        match self.kind {
+            Kind::ReadFile | Kind::ListFiles | Kind::Grep => Effect::Reads,
+            Kind::EditFile | Kind::WriteFile => Effect::Changes,
+        }
+    }
+
+    async fn call(&self, arguments: &Value) -> ToolOutput {
+        let (kind, workspace, arguments) = (self.kind, self.workspace.clone(), arguments.clone());
+        let work = tokio::task::spawn_blocking(move || kind.run(&workspace, &arguments));
+        work.await.unwrap_or_else(|error| {
+            tracing::error!(tool = kind.name(), %error, "a workspace tool broke down");
+            ToolOutput::failed(format!("{} broke down: try another way", kind.name()))
+        })
+    }
+}
+
+/// What a workspace tool says when it did nothing.
+#[derive(Debug)]
+struct Failed(String);
+
+impl From<ToolOutput> for Failed {
+    fn from(output: ToolOutput) -> Self {
+        Self(output.text)
+    }
+}
+
+type Done = Result<String, Failed>;
+
+/// Returns a failure.
+fn failed<T>(text: impl Into<String>) -> Result<T, Failed> {
+    Err(Failed(text.into()))
+}

@@ -1,0 +1,104 @@
+//! `write_file`, and how files are written: whole, or not at all.
+
+use std::{
+    ffi::OsStr,
+    io::{self, Write},
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Done, Failed, Workspace, failed,
+    folder::{MOST_BYTES, show, through_link, told},
+};
+use crate::tools::arguments;
+
+pub(super) const DESCRIPTION: &str = "Writes a file of the project, whole: makes it, with the folders above it, or replaces what is there. To change a part of a file use edit_file.";
+
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"Relative to the project folder."},"content":{"type":"string","description":"All the file is to hold."}},"required":["path","content"],"additionalProperties":false}"#;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    path: String,
+    content: String,
+}
+
+pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
+    let Arguments { path, content } = arguments::read(arguments)?;
+    if content.len() as u64 > MOST_BYTES {
+        return failed(format!("the content has more than {MOST_BYTES} bytes"));
+    }
+    let path = workspace.path(&path)?;
+    let (dir, name) = workspace.open_parent(&path, true)?;
+    let before = standing(&dir, &name, &path)?;
+    replace(&dir, &name, &path, content.as_bytes(), before.as_ref())?;
+    let bytes = content.len();
+    Ok(match before {
+        Some(before) => format!(
+            "wrote {}: {bytes} bytes; it replaced a file of {} bytes",
+            show(&path),
+            before.len()
+        ),
+        None => format!("wrote {}: {bytes} bytes; a new file", show(&path)),
+    })
+}
+
+/// Returns what stands where a file is to be written: nothing or a regular file.
+pub(super) fn standing(dir: &Dir, name: &OsStr, path: &Path) -> Result<Option<Metadata>, Failed> {
+    match dir.symlink_metadata(name) {
+        Ok(found) if found.is_symlink() => failed(through_link(path)),
+        Ok(found) if found.is_dir() => failed(format!("{} is a folder", show(path))),
+        Ok(found) if !found.is_file() => {
+            failed(format!("{} is a device, pipe or socket, not a file", show(path)))
+        }
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(told(path, &error)),
+    }
+}
+
+/// Puts a file in its place at once: written beside it, synced, then renamed. It takes the place of
+/// what is there and never writes into it, so a link that appears meanwhile is replaced, not followed.
+pub(super) fn replace(
+    dir: &Dir,
+    name: &OsStr,
+    path: &Path,
+    content: &[u8],
+    before: Option<&Metadata>,
+) -> Result<(), Failed> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = format!(".contexture-{}-{count}.tmp", std::process::id());
+    let permissions = before.map(Metadata::permissions);
+    let written = write_beside(dir, &beside, content, permissions)
+        .and_then(|()| dir.rename(&beside, dir, name));
+    if let Err(error) = written {
+        // It may not be there at all; what matters is that nothing is left.
+        let _ = dir.remove_file(&beside);
+        return Err(told(path, &error));
+    }
+    // The name is only safe from a power cut when the folder is synced; not every system can.
+    if let Ok(folder) = dir.open(".") {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+fn write_beside(
+    dir: &Dir,
+    name: &str,
+    content: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    let mut file = dir.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+    file.write_all(content)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,5 @@
+//! The tests of the agents crate: one binary, a module per topic.
+
+#![allow(clippy::unwrap_used)]
+
+mod tools;
