@@ -218,7 +218,7 @@ impl Runner {
         stop: StopSignal,
     ) -> Drive<'a> {
         let window = self.window_options(job);
-        let mut tools = context::tools(&context, window);
+        let mut tools = context::tools(context.clone(), window);
         tools.extend(job.tools.iter().cloned());
         let toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
         Drive { runner: self, job, context, toolbox, run, record: None, state, state_record, stop }
@@ -235,8 +235,7 @@ impl Drive<'_> {
         let edit = Edit::AddTurn { segment, messages: vec![prompt] };
         self.state.runs = self.run.number;
         let run = put(run_key(&self.run)?, None, &self.run, now);
-        let state =
-            put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
+        let state = put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
         let puts = [run, state];
         let view = self.context.view();
         let outcome = system.apply_with_runs(Some(view), &edit, &puts).await?;
