@@ -109,6 +109,18 @@ pub enum SentSource {
         #[serde(default, skip_serializing_if = "Speech::is_all")]
         speech: Speech,
     },
+    /// Messages of another agent's turn, under a line of the engine that says whose.
+    Turn {
+        /// The line.
+        head: String,
+        /// Their hash.
+        content: ContentHash,
+        /// The most tokens a part may take before it is cut to head and tail.
+        limit: Option<Tokens>,
+        /// Which of them.
+        #[serde(default, skip_serializing_if = "Speech::is_all")]
+        speech: Speech,
+    },
     /// A page's text under a line of the engine.
     Note {
         /// The line.

@@ -26,6 +26,8 @@ mod views;
 mod window;
 #[path = "runner/window_append.rs"]
 mod window_append;
+#[path = "runner/window_authors.rs"]
+mod window_authors;
 #[path = "runner/window_context.rs"]
 mod window_context;
 #[path = "runner/window_fold.rs"]

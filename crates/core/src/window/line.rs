@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::{escape::escape, filter::SensitiveFilter, piece::Mark, trim::Omitted};
-use crate::{Page, PageIndex, Run, RunForm, SegmentKind, Trust};
+use crate::{AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust};
 
 /// How lines are written.
 #[derive(Clone, Copy)]
@@ -64,6 +64,18 @@ impl Style<'_> {
         if may_hide {
             self.button("hide", &page.index, &mut line);
         }
+        line
+    }
+
+    /// Returns the line over a turn of another agent.
+    pub fn turn(&self, page: &Page, author: &AgentName) -> String {
+        let mut line = self.begin("[TURN]", &page.index);
+        let begins = page.turn.as_ref() == Some(&page.index);
+        line.push_str(&if begins {
+            format!(" asked of agent {author}")
+        } else {
+            format!(" agent {author} goes on")
+        });
         line
     }
 

@@ -29,6 +29,13 @@ pub struct PieceKey(pub [u8; 32]);
 pub enum Speech {
     /// Messages of a turn: whole exchanges, byte for byte (large parts cut to head and tail).
     Messages(Arc<[Message]>),
+    /// Messages of another agent's turn.
+    Turn {
+        /// The engine's line that says whose, with the session's mark.
+        head: Arc<str>,
+        /// The messages.
+        messages: Arc<[Message]>,
+    },
     /// A page with a text of its own: the engine's line over it, then the text as it was.
     Note {
         /// The engine's line, with the session's mark.

@@ -9,8 +9,8 @@ use super::{
     telling::Word,
 };
 use crate::{
-    ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Speech, Tokens,
-    permission::check_page,
+    AgentName, ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Speech,
+    Tokens, permission::check_page,
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
@@ -50,6 +50,13 @@ pub enum Face {
     Line(Arc<str>),
     /// Messages as they were.
     Messages(Body),
+    /// Messages of another agent's turn, under a line of the engine that says whose.
+    Turn {
+        /// The line.
+        head: Arc<str>,
+        /// The messages.
+        body: Body,
+    },
     /// A text under a line of the engine.
     Note {
         /// The line.
@@ -106,8 +113,8 @@ pub struct Writing<'a> {
     pub limit: Option<Tokens>,
     /// What may stand between two pieces, where a provider wants turns to alternate.
     pub filler: u64,
-    /// Whether it is written for an agent, who is shown only what it may do.
-    pub guarded: bool,
+    /// The agent it is written for, who is shown only what it may do; none for the system side.
+    pub reader: Option<&'a AgentName>,
 }
 
 /// Returns the level a page stands at, capped by the level asked for.
@@ -167,7 +174,7 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
         Shape::Page(shape) => shape,
     };
     let level = level_of(writing, section.is_system(), shape);
-    let hides = !writing.guarded
+    let hides = writing.reader.is_none()
         || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok();
     if page.index.is_root() {
         return match (writing.family, level) {
@@ -196,15 +203,24 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let body = Body { content: detail.content, limit, trusted, speech: shape.speech };
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;
     if as_messages {
-        return Face::Messages(Body { trusted: false, ..body });
+        let body = Body { trusted: false, ..body };
+        return match page.author.agent().filter(|author| speaks_for_another(writing, author)) {
+            Some(author) => Face::Turn { head: style.turn(page, author).into(), body },
+            None => Face::Messages(body),
+        };
     }
     Face::Note { head: style.head(page, hides).into(), body }
+}
+
+/// Tells whether a turn's author is another agent than the one who reads.
+fn speaks_for_another(writing: &Writing<'_>, author: &AgentName) -> bool {
+    writing.reader.is_some_and(|reader| reader != author)
 }
 
 impl Item {
     /// Tells whether its text stands, and not only a line.
     pub fn shows_text(&self) -> bool {
-        matches!(self.face, Face::Messages(_) | Face::Note { .. })
+        matches!(self.face, Face::Messages(_) | Face::Turn { .. } | Face::Note { .. })
     }
 
     /// Counts the messages of it that stand.
@@ -219,7 +235,7 @@ impl Item {
             Face::Nothing => (None, None),
             Face::Line(line) => (Some(line), None),
             Face::Messages(body) => (None, Some(*body)),
-            Face::Note { head, body } => (Some(head), Some(*body)),
+            Face::Turn { head, body } | Face::Note { head, body } => (Some(head), Some(*body)),
         }
     }
 
@@ -231,7 +247,7 @@ impl Item {
         let around = match self.face {
             Face::Nothing => 0,
             Face::Messages(_) => 0,
-            Face::Line(_) | Face::Note { .. } => piece_overhead(family),
+            Face::Line(_) | Face::Turn { .. } | Face::Note { .. } => piece_overhead(family),
         };
         let filler = match self.face {
             Face::Nothing => 0,
@@ -247,6 +263,12 @@ impl Item {
             Face::Nothing => return None,
             Face::Line(line) => SentSource::Engine(line.to_string()),
             Face::Messages(body) => SentSource::Messages {
+                content: body.content,
+                limit: body.limit,
+                speech: body.speech,
+            },
+            Face::Turn { head, body } => SentSource::Turn {
+                head: head.to_string(),
                 content: body.content,
                 limit: body.limit,
                 speech: body.speech,

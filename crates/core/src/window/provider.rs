@@ -117,6 +117,10 @@ pub fn render_piece(
     let mut draft = Draft::new(&piece.page);
     let steps = match &piece.speech {
         Speech::Messages(messages) => step::read(&scope, messages, &mut draft.repaired),
+        Speech::Turn { head, messages } => {
+            let said = step::read(&scope, messages, &mut draft.repaired);
+            std::iter::once(step::engine(head)).chain(said).collect()
+        }
         Speech::Note { head, body } => vec![step::note(&scope, head, body)],
         Speech::Engine(text) => vec![step::engine(text)],
     };
@@ -166,7 +170,9 @@ impl RenderedSystem {
 /// The engine's line over a page is left out here, since everything in this part is the system's.
 pub fn render_system(piece: &Piece, mark: &Mark) -> RenderedSystem {
     let text = match &piece.speech {
-        Speech::Messages(messages) | Speech::Note { body: messages, .. } => {
+        Speech::Messages(messages)
+        | Speech::Turn { messages, .. }
+        | Speech::Note { body: messages, .. } => {
             let texts: Vec<String> = messages.iter().filter_map(said_text).collect();
             mark.defuse(&texts.join("\n\n")).into_owned()
         }

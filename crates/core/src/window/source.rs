@@ -42,7 +42,8 @@ impl Body {
     /// Returns the body a source shows.
     pub fn of(source: &SentSource) -> Option<Self> {
         match source {
-            &SentSource::Messages { content, limit, speech } => {
+            &SentSource::Messages { content, limit, speech }
+            | &SentSource::Turn { content, limit, speech, .. } => {
                 Some(Self { content, limit, trusted: false, speech })
             }
             &SentSource::Note { content, limit, trusted, speech, .. } => {

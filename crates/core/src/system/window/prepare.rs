@@ -83,12 +83,12 @@ impl Reader<'_> {
         };
         // No single part may take the window for itself: beyond a quarter it is cut.
         let limit = options.part_limit.or(budget.map(|budget| Tokens(budget.0 / 4)));
-        let guarded = self.guard.is_some();
+        let reader = self.guard.map(|view| &view.agent);
         let filler = match options.format {
             Format::Provider(ProviderFormat::Gemini) => FILLER,
             _ => 0,
         };
-        let writing = Writing { family, style, level: options.level, limit, guarded, filler };
+        let writing = Writing { family, style, level: options.level, limit, reader, filler };
         let counter = options.counter.as_ref();
         let scale = Scale { family, counter, style };
 

@@ -205,12 +205,15 @@ impl ContextSystem {
     async fn piece(&self, sent: &SentPiece, key: PieceKey, scale: &Scale<'_>) -> Result<Piece> {
         let speech = match &sent.source {
             SentSource::Engine(text) => Speech::Engine(text.as_str().into()),
-            SentSource::Messages { .. } | SentSource::Note { .. } => {
-                let body = Body::of(&sent.source).expect("both of these show a page's messages");
+            SentSource::Messages { .. } | SentSource::Turn { .. } | SentSource::Note { .. } => {
+                let body = Body::of(&sent.source).expect("all of these show a page's messages");
                 let messages: Arc<[_]> = self.shown(&body, scale).await?.into();
                 match &sent.source {
                     SentSource::Note { head, .. } => {
                         Speech::Note { head: head.as_str().into(), body: messages }
+                    }
+                    SentSource::Turn { head, .. } => {
+                        Speech::Turn { head: head.as_str().into(), messages }
                     }
                     _ => Speech::Messages(messages),
                 }
@@ -291,7 +294,7 @@ fn piece_key(
     }
     match &piece.source {
         SentSource::Engine(text) => field(text.as_bytes()),
-        SentSource::Note { head, .. } => field(head.as_bytes()),
+        SentSource::Turn { head, .. } | SentSource::Note { head, .. } => field(head.as_bytes()),
         SentSource::Messages { .. } => {}
         SentSource::Purged => field(b"purged"),
     }

@@ -195,7 +195,10 @@ pub(super) fn rendered(
 }
 
 fn parts_of<'a>(piece: &'a Piece) -> Vec<&'a Part> {
-    let (Speech::Messages(list) | Speech::Note { body: list, .. }) = &piece.speech else {
+    let (Speech::Messages(list)
+    | Speech::Turn { messages: list, .. }
+    | Speech::Note { body: list, .. }) = &piece.speech
+    else {
         return Vec::new();
     };
     let parts = list.iter().flat_map(|message| &message.parts);
