@@ -12,6 +12,10 @@ mod conformance;
 mod permission_matrix;
 #[path = "runner/properties.rs"]
 mod properties;
+#[path = "runner/publish.rs"]
+mod publish;
+#[path = "runner/runs.rs"]
+mod runs;
 #[path = "runner/seed_flow.rs"]
 mod seed_flow;
 #[path = "runner/structure.rs"]

@@ -18,7 +18,8 @@ use futures::executor::block_on;
 ///
 /// Each pair is (root, child). The seed's matrix with C01 (expand is a read, and so are pin, unpin and
 /// focus; archive, restore and turns are writes), C03 (system-level operations on a SystemManaged
-/// segment) and C04 (System-kind segments) applied; purge and custom state belong to the system side.
+/// segment) and C04 (System-kind segments) applied; purge, publishing and custom
+/// state belong to the system side.
 const MATRIX: &[(&str, [&str; 6])] = &[
     //                          System kind          other kinds
     //                          RO    RW    SM       RO    RW    SM
@@ -50,6 +51,7 @@ const MATRIX: &[(&str, [&str; 6])] = &[
     ("addTurn", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
     ("extendTurn", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
     ("purgePage", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
+    ("publishTurn", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
     ("setCustom", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
 ];
 
@@ -176,6 +178,12 @@ async fn run(agent: &AgentContext, operation: &str, subject: &str) -> Result<()>
         "addTurn" => drop(agent.add_turn(vec![user("hello")]).await?),
         "extendTurn" => drop(agent.extend_turn(vec![assistant("hello")]).await?),
         "purgePage" => drop(agent.apply(Edit::PurgePage(index)).await?),
+        "publishTurn" => {
+            let (segment, agent_name) = (index.segment().clone(), agent.agent().clone());
+            let messages = vec![assistant("done")];
+            let edit = Edit::PublishTurn { segment, agent: agent_name, messages, sources: vec![] };
+            drop(agent.apply(edit).await?);
+        }
         "setCustom" => {
             let value = Some("x".to_owned());
             drop(agent.apply(Edit::SetCustom { key: "goal".parse()?, value }).await?);

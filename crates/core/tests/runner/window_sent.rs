@@ -102,6 +102,52 @@ fn records_are_differences() {
     });
 }
 
+// What the host puts before the window is block 0: when it changes, nothing behind it is cached.
+#[test]
+fn a_changed_head_leaves_nothing_cached() {
+    block_on(async {
+        let alpha = talking().await;
+        for number in 0..5 {
+            say(&alpha, number).await;
+        }
+        let plain = options("openai".parse().unwrap());
+        let tools = plain.clone().head(b"tools", 100);
+        let more = plain.clone().head(b"tools and one more", 130);
+        let mut asked = Vec::new();
+        let mut records = Vec::new();
+        for options in [&tools, &tools, &more, &more, &plain, &plain] {
+            say(&alpha, 5 + records.len() as u64).await;
+            let sent = alpha.send(options).await.unwrap();
+            let pieces: Vec<u64> = sent.window.pieces.iter().map(|piece| piece.tokens.0).collect();
+            let (last, before) = pieces.split_last().unwrap();
+            let before: u64 = before.iter().sum();
+            assert_eq!(sent.record.tokens.0, before + last + options.reserved.0);
+            assert_eq!((sent.record.head, sent.record.reserved), (options.head, options.reserved));
+            asked.push(before);
+            records.push(sent.record);
+        }
+        let charged: Vec<(u64, u64)> =
+            records.iter().map(|record| (record.cached.0, record.reread.0)).collect();
+        let expected = [
+            (0, 0),
+            (100 + asked[1], 0),
+            (0, asked[2]),
+            (130 + asked[3], 0),
+            (0, asked[4]),
+            (asked[5], 0),
+        ];
+        assert_eq!(charged, expected);
+        // Pieces are recorded as differences all the same.
+        assert!(records[1..].iter().all(|record| record.pieces.len() == 1));
+        // What was recorded before there were heads can be read, and says as little as it did.
+        let written = serde_json::to_string(&records[5]).unwrap();
+        assert!(!written.contains("head") && !written.contains("reserved"), "{written}");
+        assert_eq!(serde_json::from_str::<SentWindow>(&written).unwrap(), records[5]);
+        let written = serde_json::to_string(&records[3]).unwrap();
+        assert_eq!(serde_json::from_str::<SentWindow>(&written).unwrap(), records[3]);
+    });
+}
+
 // D-35: edits of what was shown, moves and archives leave it as it was sent.
 #[test]
 fn edits_leave_what_was_sent() {

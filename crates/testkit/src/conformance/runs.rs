@@ -8,7 +8,7 @@ use contexture_core::{
 };
 
 use super::{change, commit, dump, renaming, stored};
-use crate::fixture::{BEGIN, apply, leaf, page, session, session_id, valid};
+use crate::fixture::{BEGIN, apply, leaf, page, reopen, session, session_id, valid};
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(BEGIN + millis)
@@ -135,6 +135,7 @@ pub(super) async fn run_records_move_with_a_commit(storage: Arc<dyn PageStorage>
     let removed = commit(&*storage, &id, removing).await.expect("it is at 2").revision;
     assert_eq!(keys(&*storage, "").await, ["b"]);
     let runs_before = storage.runs(&id, "").await.expect("reads");
+    let system = reopen(storage.clone()).await;
     for revision in [removed, committed.revision] {
         apply(&system, Edit::Undo { revision: Some(revision) }).await;
     }
