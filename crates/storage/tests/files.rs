@@ -29,7 +29,10 @@ fn what_was_committed_is_there_after_reopening() {
         let storage = SqliteStorage::open(&path, options).unwrap();
         assert_eq!(page(&storage, "s", "usr-1"), before);
         let record = run.record().unwrap();
-        assert_eq!(block_on(storage.runs(&session("s"), "")).unwrap(), [record.clone()]);
+        assert_eq!(
+            block_on(storage.runs(&session("s"), "")).unwrap(),
+            std::slice::from_ref(&record)
+        );
         let more =
             Change { runs: vec![record.next("[]", before.created_at)], ..append("usr", "more") };
         commit(&storage, "s", more).unwrap();

@@ -170,7 +170,8 @@ impl Doing<'_> {
         }
         let before = self.named.len();
         self.add_turn(segment, messages)?;
-        for index in self.named[before..].to_vec() {
+        let published = self.named[before..].to_vec();
+        for index in published {
             let mut page = self.model.pages[&index].clone();
             page.author = Actor::Agent(agent.clone());
             page.trust = page.trust.min(trust);
