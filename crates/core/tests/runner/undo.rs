@@ -102,6 +102,12 @@ fn every_kind() -> Vec<Edit> {
         turn("a new turn"),
         extend("and on"),
         extend(&"long ".repeat(2_000)),
+        Edit::PublishTurn {
+            segment: segment("usr"),
+            agent: valid("scout"),
+            messages: vec![assistant("found"), assistant(&"long ".repeat(2_000)), user("more")],
+            sources: vec![page("usr-2")],
+        },
         update("usr-2", "renamed"),
         Edit::UpdatePage(PageUpdate {
             detail: Some("other text".to_owned()),
