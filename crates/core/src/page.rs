@@ -149,6 +149,11 @@ impl Page {
         }
     }
 
+    /// Tells whether it was retired in favour of that page.
+    pub(crate) fn has_moved_to(&self, index: &PageIndex) -> bool {
+        matches!(&self.standing, Standing::Moved(to) if to == index)
+    }
+
     /// Returns the seed's name of its type.
     pub fn type_name(&self) -> &'static str {
         if self.is_contents() { "ContentsPage" } else { "DetailPage" }

@@ -24,6 +24,10 @@ mod structure;
 mod turns;
 #[path = "runner/undo.rs"]
 mod undo;
+#[path = "runner/view_filter.rs"]
+mod view_filter;
+#[path = "runner/view_filter_random.rs"]
+mod view_filter_random;
 #[path = "runner/views.rs"]
 mod views;
 #[path = "runner/window.rs"]
@@ -40,6 +44,8 @@ mod window_fold;
 mod window_injection;
 #[path = "runner/window_loop.rs"]
 mod window_loop;
+#[path = "runner/window_messages.rs"]
+mod window_messages;
 #[path = "runner/window_press.rs"]
 mod window_press;
 #[path = "runner/window_sent.rs"]

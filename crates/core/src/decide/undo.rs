@@ -39,11 +39,20 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
     draft.view = entry.view.clone();
     mark(draft, entry)?;
     let reverse = Reverse { revision, source: source.revision };
-    reverse.segments(draft, &source.inverse)?;
-    reverse.pages(draft, &source.inverse)?;
-    reverse.rest(draft, &source.inverse)?;
+    let veiled = seen_among(draft, &entry.pages)? < entry.pages.len();
+    let done = reverse.all(draft, &source.inverse);
+    done.map_err(|halt| if veiled { reverse.veil(halt) } else { halt })?;
     draft.subjects = source.pages.clone();
     Ok(())
+}
+
+/// Counts the pages that exist for the caller.
+fn seen_among(draft: &mut Draft<'_>, pages: &[PageIndex]) -> Decision<usize> {
+    let mut seen = 0;
+    for page in pages {
+        seen += usize::from(draft.sees_page(page)?);
+    }
+    Ok(seen)
 }
 
 fn refuse_purged(entry: &HistoryEntry, inverse: &Inverse) -> Decision {
@@ -70,10 +79,10 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     let written = entry.inverse.pages.iter().map(|before| (&before.index, AccessLevel::Write));
     let shown = entry.inverse.levels.iter().map(|delta| (&delta.page, AccessLevel::Read));
     let named = entry.pages.iter().map(|page| (page, AccessLevel::Read));
-    for page in entry.inverse.levels.iter().map(|delta| &delta.page).chain(&entry.pages) {
-        if !draft.sees_page(page)? {
-            return Err(missing().into());
-        }
+    // What it took along need not be seen, as it was not when it was made.
+    let (seen, named_any) = (seen_among(draft, &entry.pages)?, !entry.pages.is_empty());
+    if named_any && seen == 0 {
+        return Err(missing().into());
     }
     for (page, level) in written.chain(shown).chain(named) {
         let segment = draft.seen_segment(page.segment()).ok_or_else(missing)?;
@@ -142,6 +151,20 @@ struct Reverse {
 }
 
 impl Reverse {
+    fn all(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
+        self.segments(draft, inverse)?;
+        self.pages(draft, inverse)?;
+        self.rest(draft, inverse)
+    }
+
+    /// Says why an edit cannot be taken back without naming what the caller does not see.
+    fn veil(&self, halt: Halt) -> Halt {
+        match halt {
+            Halt::Need(need) => Halt::Need(need),
+            Halt::Refused(_) => self.cannot("what it took along has changed since".to_owned()),
+        }
+    }
+
     fn built_upon(&self, later: Revision, subject: impl ToString) -> Halt {
         let (revision, subject) = (self.revision, subject.to_string());
         Error::BuiltUpon { revision, later, subject }.into()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     Actor, ChunkKey, Error, HistoryEntry, Level, LevelEntry, Lifecycle, Message, Page, PageIndex,
-    Place, Result, Revision, RunForm, Segment, SegmentId, SegmentKind, Speech, Standing, View,
-    ViewId, Visibility, WindowLevel,
+    Place, Result, Revision, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
+    Visibility, WindowLevel,
     decide::MOST_MOVES,
     storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
 };
@@ -361,17 +361,6 @@ impl<'a> Reader<'a> {
             crate::storage::StorageError::Corrupt { what, reason }
         })?;
         Ok(self.speech(index).await?.heard(messages))
-    }
-
-    /// Returns which messages of a page are seen.
-    async fn speech(&self, index: &PageIndex) -> Result<Speech> {
-        if self.filtered().is_none() {
-            return Ok(Speech::All);
-        }
-        let missing = || Error::PageNotFound { page: index.clone() };
-        let page = self.system.page(index).await?.ok_or_else(missing)?;
-        let segment = self.segment(index.segment()).map_err(|_| missing())?;
-        Ok(self.sight(&segment, page).await?.ok_or_else(missing)?.speech)
     }
 
     /// Lists pages in natural order: segments in view order, then numbers.

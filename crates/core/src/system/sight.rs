@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::{Reader, lists::Gap};
 use crate::{
-    Body, Detail, Page, PageIndex, PageName, Place, Result, Run, Segment, Speech, Standing, View,
+    Body, Detail, Error, Page, PageIndex, PageName, Place, Result, Run, Segment, Speech, Standing,
+    View, decide::MOST_MOVES,
 };
 
 /// A page as far as a view sees it.
@@ -33,11 +34,11 @@ impl<'a> Reader<'a> {
         if !view.filter.without.is_empty() {
             let mut next = page.parent.clone();
             while let Some(index) = next {
-                if view.filter.without.contains(&index) {
+                let Some(above) = self.system.page(&index).await? else { break };
+                next = above.parent.clone();
+                if self.is_left_out(view, above).await? {
                     return Ok(None);
                 }
-                let above = self.system.page(&index).await?;
-                next = above.and_then(|above| above.parent.clone());
             }
         }
         self.sight_below(segment, page).await
@@ -52,7 +53,7 @@ impl<'a> Reader<'a> {
         let Some(view) = self.filtered() else {
             return Ok(Some(Sight { page, speech: Speech::All }));
         };
-        if view.filter.without.contains(&page.index) {
+        if self.is_left_out(view, page.clone()).await? {
             return Ok(None);
         }
         let Some(filter) = view.judged(segment, &page) else {
@@ -73,6 +74,22 @@ impl<'a> Reader<'a> {
         self.heard(page, filter.speech).await
     }
 
+    /// Tells whether a view leaves a page out by name, its own or one it had before it moved here.
+    async fn is_left_out(&self, view: &View, mut page: Arc<Page>) -> Result<bool> {
+        let without = &view.filter.without;
+        for _ in 0..if without.is_empty() { 0 } else { MOST_MOVES } {
+            if without.contains(&page.index) {
+                return Ok(true);
+            }
+            let Some(source) = page.sources.first() else { break };
+            match self.system.page(source).await? {
+                Some(original) if original.has_moved_to(&page.index) => page = original,
+                _ => break,
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns a page of a turn with what is heard of it; none where that is nothing.
     async fn heard(&self, page: Arc<Page>, speech: Speech) -> Result<Option<Sight>> {
         let (Some(&Detail { content, .. }), false) = (page.detail(), speech.is_all()) else {
@@ -90,6 +107,17 @@ impl<'a> Reader<'a> {
             page.name = PageName::from_first_line("", "Turn");
         }
         Ok(Some(Sight { page: Arc::new(page), speech }))
+    }
+
+    /// Returns which messages of a page are seen.
+    pub(super) async fn speech(&self, index: &PageIndex) -> Result<Speech> {
+        if self.filtered().is_none() {
+            return Ok(Speech::All);
+        }
+        let missing = || Error::PageNotFound { page: index.clone() };
+        let page = self.system.page(index).await?.ok_or_else(missing)?;
+        let segment = self.segment(index.segment()).map_err(|_| missing())?;
+        Ok(self.sight(&segment, page).await?.ok_or_else(missing)?.speech)
     }
 
     /// Tells whether a page exists for the view. What is gone can no longer be judged: a view with a

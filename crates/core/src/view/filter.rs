@@ -85,8 +85,9 @@ impl ViewFilter {
 impl View {
     /// Returns the filter that judges a page: it belongs to a turn of another, in a shared segment.
     pub(crate) fn judged(&self, segment: &Segment, page: &Page) -> Option<&ViewFilter> {
-        let own = Some(&Owner::Agent(self.agent.clone())) == segment.owner.as_ref()
-            || page.author.agent() == Some(&self.agent);
+        let owned = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);
+        // What was moved here from elsewhere is judged as it was there, or moving would unveil it.
+        let own = (owned && page.sources.is_empty()) || page.author.agent() == Some(&self.agent);
         let turn = page.turn.is_some() && segment.kind != SegmentKind::System;
         (turn && !own).then_some(&self.filter)
     }

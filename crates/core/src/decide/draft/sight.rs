@@ -1,6 +1,8 @@
 //! What of the pages an edit names the caller's view sees: the rules of reading, for edits.
 
-use super::Draft;
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Draft, MOST_MOVES};
 use crate::{Error, Page, PageIndex, Segment, decide::Decision};
 
 impl Draft<'_> {
@@ -10,10 +12,12 @@ impl Draft<'_> {
         let Some(view) = guard else { return Ok(true) };
         let without = &view.filter.without;
         if !without.is_empty() {
-            let above = self.ancestors(page)?;
-            let above = above.iter().map(|above| &above.index);
-            if above.chain([&page.index]).any(|index| without.contains(index)) {
-                return Ok(false);
+            let mut line = self.ancestors(page)?;
+            line.push(Arc::new(page.clone()));
+            for page in line {
+                if self.is_left_out(without, page)? {
+                    return Ok(false);
+                }
             }
         }
         let Some(filter) = view.judged(segment, page) else { return Ok(true) };
@@ -35,6 +39,21 @@ impl Draft<'_> {
         let messages = self.content(page)?.messages();
         let messages = messages.map_err(|reason| Error::InvalidMessages { reason })?;
         Ok(!filter.speech.heard(messages).is_empty())
+    }
+
+    /// Tells whether a page is left out by name, its own or one it had before it moved here.
+    fn is_left_out(&self, without: &BTreeSet<PageIndex>, mut page: Arc<Page>) -> Decision<bool> {
+        for _ in 0..MOST_MOVES {
+            if without.contains(&page.index) {
+                return Ok(true);
+            }
+            let Some(source) = page.sources.first() else { break };
+            match self.look(source)? {
+                Some(original) if original.has_moved_to(&page.index) => page = original,
+                _ => break,
+            }
+        }
+        Ok(false)
     }
 
     /// Tells whether a page exists for the caller, as far as its record still tells.
