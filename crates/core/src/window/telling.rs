@@ -10,7 +10,6 @@
 //! Everything is counted in whole numbers, so that the same messages give the same strings on any
 //! machine. Work is bounded: of a large part only both ends are read.
 
-mod gist;
 mod grams;
 mod kind;
 mod names;
@@ -18,7 +17,6 @@ mod scan;
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
-pub use gist::gist_line;
 use kind::Kind;
 
 use super::trim::is_result;

@@ -180,8 +180,6 @@ fn any_text_gives_short_clean_strings_and_always_the_same() {
             assert!(!string.contains(char::is_control), "{string:?} of {text:?}");
             assert!(!strings[..at].iter().any(|better| better.contains(string)), "{strings:?}");
         }
-        let gist = gist_line(&messages, 20);
-        assert!(gist.chars().count() <= 20 && !gist.contains(char::is_control), "{gist:?}");
     }
 }
 
@@ -191,24 +189,4 @@ fn frequency_grows_as_one_plus_ln() {
         let given = frequency(count) as f64 / 256.0;
         assert!((given - expected).abs() < 0.07, "{count}: {given}");
     }
-}
-
-#[test]
-fn the_gist_is_the_first_sentence() {
-    for (text, expected) in [
-        ("Please fix the login page. It is broken.", "Please fix the login page."),
-        ("Hi. I need to change my order.", "Hi. I need to change my order."),
-        ("---\n\n  a \t line\nmore", "a line"),
-        ("请帮我修复登录页面的问题。它坏了。", "请帮我修复登录页面的问题。"),
-        ("你好！请帮我看看这个函数？谢谢", "你好！请帮我看看这个函数？"),
-        ("version 1.2.3 of x.y is out! really", "version 1.2.3 of x.y is out!"),
-        ("", ""),
-    ] {
-        assert_eq!(gist_line(&[result("tool"), user(text)], 80), expected);
-    }
-    assert_eq!(gist_line(&[user("one two three four")], 8), "one two…");
-    assert_eq!(gist_line(&[user("一二三四五六七八")], 4), "一二三…");
-    assert_eq!(gist_line(&[user("abcd")], 4), "abcd");
-    assert_eq!(gist_line(&[user("abcd")], 0), "");
-    assert_eq!(gist_line(&[Message::text(Role::System, "rules"), user("go")], 9), "go");
 }

@@ -20,17 +20,17 @@ use crate::{
 
 /// What remains of a text that was too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trimmed {
+struct Trimmed {
     /// Its beginning.
-    pub head: String,
+    head: String,
     /// Its end.
-    pub tail: String,
+    tail: String,
     /// The bytes between them.
-    pub omitted_bytes: u64,
+    omitted_bytes: u64,
     /// The lines between them, those cut through included.
-    pub omitted_lines: u64,
+    omitted_lines: u64,
     /// The tokens between them.
-    pub omitted_tokens: Tokens,
+    omitted_tokens: Tokens,
 }
 
 /// What was left out of a text, for the line that says so.
@@ -59,27 +59,6 @@ const RESULT_SHARE: u64 = 4;
 
 /// The least a result is cut to.
 const LEAST_RESULT: u64 = 64;
-
-/// The tokens [`trim_text`] leaves free for the caller's marker line and its line breaks.
-pub const MARKER_TOKENS: u64 = 48;
-
-/// Cuts a text to head and tail; `None` when it has at most `limit` tokens.
-///
-/// Head and tail together have at most `limit` tokens less [`MARKER_TOKENS`].
-pub fn trim_text(counter: &dyn TokenCounter, text: &str, limit: Tokens) -> Option<Trimmed> {
-    let total = count_over(counter, text, limit)?;
-    let mut room = limit.0.saturating_sub(MARKER_TOKENS);
-    for _ in 0..STEPS {
-        let trimmed = cut(counter, text, total, room);
-        let whole = counter.count(&format!("{}\n\n{}", trimmed.head, trimmed.tail)).0;
-        // Two line breaks are two tokens at most, and count towards the marker.
-        if whole <= limit.0.saturating_sub(MARKER_TOKENS) + 2 {
-            return Some(trimmed);
-        }
-        room = less(room, whole.saturating_sub(limit.0));
-    }
-    Some(cut(counter, text, total, 0))
-}
 
 /// Tells whether a message is what a tool gave back. Harnesses without tool messages send results
 /// as user messages; those that mark them so with a field `observation` are understood.

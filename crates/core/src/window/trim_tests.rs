@@ -69,13 +69,25 @@ fn lines(count: usize) -> String {
     (1..=count).map(|n| format!("line number {n}\n")).collect()
 }
 
+fn trim_counted(counter: &Words, text: &str, limit: u64) -> Option<String> {
+    let messages = [Message::text(Role::User, text)];
+    let trimmed = trim_messages(counter, &messages, Tokens(limit), &marker)?;
+    Some(trimmed[0].plain_text())
+}
+
+/// Parts a trimmed text at its marker line.
+fn parted(text: &str) -> (&str, &str) {
+    let at = text.rfind("\n[").unwrap();
+    let tail = at + text[at..].find("left out]\n").unwrap() + "left out]\n".len();
+    (&text[..at], &text[tail..])
+}
+
 #[test]
 fn a_text_within_the_limit_stays() {
-    assert_eq!(trim_text(&Words::default(), &lines(10), Tokens(1_000)), None);
     assert_eq!(trim(Message::text(Role::User, lines(10)), 1_000), None);
     // As many bytes as the limit has tokens: nothing needs to be counted.
     let counter = Words::default();
-    assert_eq!(trim_text(&counter, &"a\n".repeat(50), Tokens(100)), None);
+    assert_eq!(trim_counted(&counter, &"a\n".repeat(50), 100), None);
     assert_eq!(counter.bytes.load(Ordering::Relaxed), 0);
 }
 
@@ -83,22 +95,21 @@ fn a_text_within_the_limit_stays() {
 fn a_large_text_keeps_head_and_tail() {
     let text = lines(2_000);
     let total = count(&text);
-    let trimmed = trim_text(&Words::default(), &text, Tokens(400)).unwrap();
-    assert!(text.starts_with(&trimmed.head) && text.ends_with(&trimmed.tail));
-    let (head, tail) = (count(&trimmed.head), count(&trimmed.tail));
-    assert!((180..=236).contains(&head) && (80..=118).contains(&tail), "{head} {tail}");
-    // It is cut between lines, and says how many are gone.
-    assert!(
-        text[trimmed.head.len()..].starts_with('\n') && trimmed.tail.starts_with("line number")
-    );
-    let shown = trimmed.head.lines().count() + trimmed.tail.lines().count();
-    assert_eq!(trimmed.omitted_lines, 2_000 - shown as u64);
-    assert_eq!(
-        trimmed.omitted_bytes as usize,
-        text.len() - trimmed.head.len() - trimmed.tail.len()
-    );
-    assert_eq!(trimmed.omitted_tokens.0, total - head - tail);
-    assert_eq!(trim_text(&Words::default(), &text, Tokens(400)), Some(trimmed));
+    let trimmed = trim_counted(&Words::default(), &text, 400).unwrap();
+    let (first, last) = parted(&trimmed);
+    assert!(text.starts_with(first) && text.ends_with(last));
+    let (head, tail) = (count(first), count(last));
+    assert!((180..=260).contains(&head) && (80..=130).contains(&tail), "{head} {tail}");
+    // It is cut between lines, and says how much is gone.
+    assert!(text[first.len()..].starts_with('\n') && last.starts_with("line number"));
+    let told = marker(&Omitted {
+        bytes: (text.len() - first.len() - last.len()) as u64,
+        lines: 2_000 - (first.lines().count() + last.lines().count()) as u64,
+        tokens: Tokens(total - head - tail),
+        words: Vec::new(),
+    });
+    assert_eq!(trimmed, format!("{first}\n{told}\n{last}"));
+    assert_eq!(trim_counted(&Words::default(), &text, 400), Some(trimmed));
 }
 
 #[test]
@@ -116,7 +127,7 @@ fn a_huge_text_is_counted_once() {
 
     let counter = Words::default();
     let text = format!("{}{}", "x ".repeat(200_000), lines(50_000));
-    trim_text(&counter, &text, Tokens(500)).unwrap();
+    trim_counted(&counter, &text, 500).unwrap();
     let counted = counter.bytes.load(Ordering::Relaxed);
     assert!(counted < text.len() + text.len() / 10, "{counted} of {}", text.len());
 }
@@ -127,11 +138,10 @@ fn characters_are_not_torn() {
     {
         let text = cluster.repeat(3_000);
         for limit in 60..90 {
-            let Some(trimmed) = trim_text(&Words::default(), &text, Tokens(limit)) else {
-                continue;
-            };
-            assert!(trimmed.head.replace(cluster, "").is_empty(), "{:?}", trimmed.head);
-            assert!(trimmed.tail.replace(cluster, "").is_empty(), "{:?}", trimmed.tail);
+            let trimmed = trim_counted(&Words::default(), &text, limit).unwrap();
+            let (head, tail) = parted(&trimmed);
+            assert!(head.replace(cluster, "").is_empty(), "{head:?}");
+            assert!(tail.replace(cluster, "").is_empty(), "{tail:?}");
         }
     }
 }
