@@ -13,6 +13,7 @@
 
 use crate::{
     AgentContext, Error, FoldReport, Message, PageIndex, Result, Role, Timestamp, Tokens, Usage,
+    system::FoldOutcome,
     window::{
         calibration::Calibration,
         request::{Sent, WindowOptions},
@@ -93,8 +94,9 @@ impl Conversation {
         options.part_limit = options.part_limit.or(options.budget.map(|it| Tokens(it.0 / 4)));
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
-        let Sent { window, record } = self.agent.send(&options).await?;
-        let due = match record.fold {
+        let folded = early.and_then(|fold| fold.revision);
+        let Sent { window, record } = self.agent.send_folded(&options, folded).await?;
+        let fold = match record.fold {
             Some(revision) => {
                 let entries = self.agent.history(Some(revision.next()), 1).await?;
                 entries.items.first().and_then(|entry| entry.fold)
@@ -106,7 +108,7 @@ impl Conversation {
             number: record.number,
             tokens: corrected(calibration.as_ref(), record.tokens),
             cached: corrected(calibration.as_ref(), record.cached),
-            fold: due.or(early),
+            fold,
             repaired: window.repaired,
         })
     }
@@ -133,7 +135,7 @@ impl Conversation {
     }
 
     /// Folds early where the provider's cache has gone cold: all is read anew in any case.
-    async fn fold_if_cold(&self, options: &WindowOptions) -> Result<Option<FoldReport>> {
+    async fn fold_if_cold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
         let Some(budget) = options.budget else { return Ok(None) };
         let newest = self.agent.ledger(options.format, 1).await?;
         let cold = newest.first().is_some_and(|sent| is_cold(sent.at, self.agent.now()));
@@ -143,7 +145,7 @@ impl Conversation {
         let mut early = options.clone();
         early.budget = Some(Tokens(budget.0 * FULL_WHEN_COLD / 1_000));
         match self.agent.fold(&early).await {
-            Ok(fold) => Ok(fold.map(|fold| fold.report)),
+            Ok(fold) => Ok(fold),
             // What does not fit the lower mark may well fit the budget.
             Err(Error::WindowTooLarge { .. }) => Ok(None),
             Err(error) => Err(error),

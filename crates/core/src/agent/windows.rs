@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::AgentContext;
 use crate::{
-    FoldReport, Format, Result, SentWindow, Usage,
+    FoldReport, Format, Result, Revision, SentWindow, Usage,
     context::Apps,
     system::{FoldOutcome, Pressed},
     window::request::{Sent, Window, WindowOptions},
@@ -28,7 +28,16 @@ impl AgentContext {
 
     /// Takes the fold that is due, renders the window and records it as sent.
     pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        self.system.send_for(&self.view, options).await
+        self.system.send_for(&self.view, options, None).await
+    }
+
+    /// The same where a fold was taken for it already.
+    pub(crate) async fn send_folded(
+        &self,
+        options: &WindowOptions,
+        folded: Option<Revision>,
+    ) -> Result<Sent> {
+        self.system.send_for(&self.view, options, folded).await
     }
 
     /// Renders a window that was sent again, and proves it by its hash.

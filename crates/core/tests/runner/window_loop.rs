@@ -106,6 +106,12 @@ fn a_cold_cache_is_the_time_to_fold() {
         let fold = cold.fold.expect("the cache went cold");
         assert!(fold.tokens_after < fold.tokens_before && cold.tokens < request.tokens);
         assert!(cold.tokens.0 <= 1_600);
+        // The ledger says which fold it was, though it was taken before the window was sent.
+        let agent = conversation.agent();
+        let sent = &agent.ledger(openai(0).format, 1).await.unwrap()[0];
+        let taken = sent.fold.expect("the record names the fold");
+        let entry = &agent.history(Some(taken.next()), 1).await.unwrap().items[0];
+        assert_eq!((entry.revision, entry.fold), (taken, Some(fold)));
         stage.clock.advance_millis(6 * 60 * 1_000);
         assert!(conversation.request().await.unwrap().fold.is_none(), "once is enough");
     });

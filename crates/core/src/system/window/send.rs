@@ -2,8 +2,8 @@
 
 use super::{prepare::Prepared, render::Before};
 use crate::{
-    ContentHash, Error, FilterKey, Format, LedgerKey, Result, SentPiece, SentSource, SentWindow,
-    Timestamp, Tokens, Usage, View,
+    ContentHash, Error, FilterKey, Format, LedgerKey, Result, Revision, SentPiece, SentSource,
+    SentWindow, Timestamp, Tokens, Usage, View,
     storage::{LedgerQuery, StorageError},
     system::ContextSystem,
     window::{
@@ -18,15 +18,25 @@ const ATTEMPTS: usize = 16;
 impl ContextSystem {
     /// Takes the fold that is due, renders the window and records it as sent, for the system side.
     pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        self.send_in(options, None).await
+        self.send_in(options, None, None).await
     }
 
-    /// The same in an agent's view.
-    pub(crate) async fn send_for(&self, view: &View, options: &WindowOptions) -> Result<Sent> {
-        self.send_in(options, Some(view)).await
+    /// The same in an agent's view, where a fold may have been taken for it already.
+    pub(crate) async fn send_for(
+        &self,
+        view: &View,
+        options: &WindowOptions,
+        folded: Option<Revision>,
+    ) -> Result<Sent> {
+        self.send_in(options, Some(view), folded).await
     }
 
-    async fn send_in(&self, options: &WindowOptions, guard: Option<&View>) -> Result<Sent> {
+    async fn send_in(
+        &self,
+        options: &WindowOptions,
+        guard: Option<&View>,
+        folded: Option<Revision>,
+    ) -> Result<Sent> {
         let fold = self.take_fold(options, guard).await?;
         let reader = self.reader_of(guard);
         let key = LedgerKey { view: reader.view.clone(), format: options.format };
@@ -35,7 +45,7 @@ impl ContextSystem {
             let prepared = reader.prepare(options).await?;
             let mut window = reader.render(options, &prepared, None).await?;
             let mut record = record(options, &window, &prepared, last.as_ref(), self.now());
-            record.fold = fold.and_then(|fold| fold.revision);
+            record.fold = fold.and_then(|fold| fold.revision).or(folded);
             // Breakpoints move with what was sent before; nothing else does.
             if let (Format::Provider(_), Some(last)) = (options.format, &last)
                 && let Some(tail) = previous_tail(last, &window)
