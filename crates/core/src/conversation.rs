@@ -87,6 +87,8 @@ impl Conversation {
     }
 
     /// Returns the next request: the fold that is due is taken, and the window recorded as sent.
+    ///
+    /// A conversation in which nothing was said yet has none.
     pub async fn request(&self) -> Result<Request> {
         let calibration = self.calibration().await?;
         let mut options = self.options.clone();
@@ -95,7 +97,7 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record } = self.agent.send_folded(&options, folded).await?;
+        let Sent { window, record } = self.agent.send_request(&options, folded).await?;
         let fold = match record.fold {
             Some(revision) => {
                 let entries = self.agent.history(Some(revision.next()), 1).await?;

@@ -25,6 +25,7 @@ use futures::lock::Mutex;
 
 pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::ResidentLimits;
+pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{

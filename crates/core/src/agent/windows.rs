@@ -6,7 +6,7 @@ use super::AgentContext;
 use crate::{
     FoldReport, Format, Result, Revision, SentWindow, Usage,
     context::Apps,
-    system::{FoldOutcome, Pressed},
+    system::{FoldOutcome, Pressed, Purpose},
     window::request::{Sent, Window, WindowOptions},
 };
 
@@ -28,16 +28,16 @@ impl AgentContext {
 
     /// Takes the fold that is due, renders the window and records it as sent.
     pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        self.system.send_for(&self.view, options, None).await
+        self.system.send_for(&self.view, options, Purpose::Record).await
     }
 
-    /// The same where a fold was taken for it already.
-    pub(crate) async fn send_folded(
+    /// The same for a model to answer, where a fold may have been taken for it already.
+    pub(crate) async fn send_request(
         &self,
         options: &WindowOptions,
         folded: Option<Revision>,
     ) -> Result<Sent> {
-        self.system.send_for(&self.view, options, folded).await
+        self.system.send_for(&self.view, options, Purpose::Request { folded }).await
     }
 
     /// Renders a window that was sent again, and proves it by its hash.

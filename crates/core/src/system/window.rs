@@ -20,6 +20,7 @@ use prepare::Prepared;
 
 pub(crate) use context::FrozenContexts;
 pub use press::Pressed;
+pub(crate) use send::Purpose;
 
 /// How often a window is read again because its state changed while it was read.
 const READS: usize = 4;

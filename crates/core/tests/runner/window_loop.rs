@@ -4,19 +4,20 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Conversation, Edit, Format, ManualClock, MemoryStorage, Message,
-    NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
+    AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock, MemoryStorage,
+    Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
     conversation::Request,
     window::provider::{self, ProviderFormat},
 };
 use contexture_testkit::{
-    fixture::{agent, assistant, calls, returned, session_id, user, valid},
+    fixture::{agent, assistant, calls, leaf, returned, session_id, user, valid},
     window::{World, options},
 };
 use futures::executor::block_on;
 
 struct Stage {
     clock: Arc<ManualClock>,
+    system: ContextSystem,
     agent: AgentContext,
 }
 
@@ -28,7 +29,8 @@ fn stage() -> Stage {
     let setup = Edit::Batch(setup.to_vec());
     let made = ContextSystem::create_with(storage, session_id(), "loop", clock.clone(), &setup);
     let system = block_on(made).unwrap();
-    Stage { clock, agent: agent(&system, "alpha") }
+    let agent = agent(&system, "alpha");
+    Stage { clock, system, agent }
 }
 
 fn question(number: u64) -> Message {
@@ -115,6 +117,27 @@ fn a_cold_cache_is_the_time_to_fold() {
         stage.clock.advance_millis(6 * 60 * 1_000);
         assert!(conversation.request().await.unwrap().fold.is_none(), "once is enough");
     });
+}
+
+// D-28: without a message there is nothing to answer: providers would refuse the request, so it is
+// refused here and leaves no record. The window itself can be looked at.
+#[test]
+fn a_conversation_without_messages_has_no_request() {
+    for format in ProviderFormat::ALL {
+        let stage = stage();
+        block_on(async {
+            leaf(&stage.system, "sys-0", "Prompt").await;
+            let asked = WindowOptions { format: Format::Provider(format), ..openai(2_000) };
+            let conversation = Conversation::new(stage.agent, asked.clone());
+            let refused = conversation.request().await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Invalid, "{format}");
+            assert!(refused.hint().contains("append a user message"), "{}", refused.hint());
+            assert!(conversation.agent().ledger(asked.format, 1).await.unwrap().is_empty());
+            conversation.agent().window(&asked).await.unwrap();
+            conversation.append(vec![question(1)]).await.unwrap();
+            conversation.request().await.unwrap();
+        });
+    }
 }
 
 // A window that is far from full is left alone, however cold the cache.

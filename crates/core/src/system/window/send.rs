@@ -15,27 +15,39 @@ use crate::{
 /// How often a record is tried again because another was made meanwhile.
 const ATTEMPTS: usize = 16;
 
+/// What a window is sent for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    /// To be kept: whatever the view shows.
+    Record,
+    /// To be answered by a model: there must be something to answer.
+    Request {
+        /// A fold that was taken for it already.
+        folded: Option<Revision>,
+    },
+}
+
 impl ContextSystem {
     /// Takes the fold that is due, renders the window and records it as sent, for the system side.
     pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        self.send_in(options, None, None).await
+        self.send_in(options, None, Purpose::Record).await
     }
 
-    /// The same in an agent's view, where a fold may have been taken for it already.
+    /// The same in an agent's view.
     pub(crate) async fn send_for(
         &self,
         view: &View,
         options: &WindowOptions,
-        folded: Option<Revision>,
+        purpose: Purpose,
     ) -> Result<Sent> {
-        self.send_in(options, Some(view), folded).await
+        self.send_in(options, Some(view), purpose).await
     }
 
     async fn send_in(
         &self,
         options: &WindowOptions,
         guard: Option<&View>,
-        folded: Option<Revision>,
+        purpose: Purpose,
     ) -> Result<Sent> {
         let fold = self.take_fold(options, guard).await?;
         let reader = self.reader_of(guard);
@@ -45,7 +57,11 @@ impl ContextSystem {
             let prepared = reader.prepare(options).await?;
             let mut window = reader.render(options, &prepared, None).await?;
             let mut record = record(options, &window, &prepared, last.as_ref(), self.now());
-            record.fold = fold.and_then(|fold| fold.revision).or(folded);
+            record.fold = fold.and_then(|fold| fold.revision);
+            if let Purpose::Request { folded } = purpose {
+                answerable(&window)?;
+                record.fold = record.fold.or(folded);
+            }
             // Breakpoints move with what was sent before; nothing else does.
             if let (Format::Provider(_), Some(last)) = (options.format, &last)
                 && let Some(tail) = previous_tail(last, &window)
@@ -208,6 +224,17 @@ impl ContextSystem {
 
 fn filter_of(guard: Option<&View>) -> FilterKey {
     guard.map(|view| view.filter.key()).unwrap_or_default()
+}
+
+/// Refuses a window that holds nothing but the system part: providers refuse it too.
+fn answerable(window: &Window) -> Result<()> {
+    let provider = matches!(window.format, Format::Provider(_));
+    let empty = window.messages.is_empty() || window.pieces.iter().all(|piece| piece.system);
+    if provider && empty {
+        let reason = "there is nothing to answer: the conversation has no messages".to_owned();
+        return Err(Error::InvalidRequest { reason, hint: "append a user message first" });
+    }
+    Ok(())
 }
 
 fn missing(number: u64, format: Format) -> Error {
