@@ -143,7 +143,8 @@ impl LevelEntry {
         Self { shown: Some(visibility), ..Self::default() }
     }
 
-    /// Returns the run that stands for a page at a place under this directory.
+    /// Returns the run that stands for a page at a place under this directory, unless the page is
+    /// pinned, which its own entries say.
     pub fn run_over(&self, page: &PageIndex, place: crate::Place) -> Option<&Run> {
         self.runs.iter().find(|run| run.stands_for(page, place))
     }
@@ -209,6 +210,11 @@ impl LevelChunk {
         } else {
             self.runs.insert(number, entry.runs);
         }
+    }
+
+    /// Returns what it says of pins: the first and last number of each range, in order.
+    pub fn pins(&self) -> impl Iterator<Item = (u64, u64, bool)> {
+        self.pinned.0.iter().copied()
     }
 
     /// Tells whether it says nothing.

@@ -1,10 +1,11 @@
 //! Folds: a view's levels lowered to meet a budget, as the window's plan decided.
 //!
 //! What to fold is decided where tokens are known ([`crate::window`]); here it is checked that the
-//! plan still fits, stays within the view, and lowers nothing that must stand.
+//! plan still fits, stays within the view, and lowers nothing that must stand. A run may cover pinned
+//! pages: it does not stand for them, whoever pinned them and whenever.
 
 use super::{Decision, Draft};
-use crate::{Error, FoldPlan, FoldStep, LevelEntry, Operation, PageIndex, SegmentKind, ViewId};
+use crate::{Error, FoldPlan, FoldStep, LevelEntry, Operation, PageIndex, SegmentKind};
 
 /// Takes a fold in the caller's view.
 pub(super) fn fold(draft: &mut Draft<'_>, plan: &FoldPlan) -> Decision {
@@ -34,7 +35,7 @@ fn take(draft: &mut Draft<'_>, step: &FoldStep) -> Decision {
         let reason = format!("a fold of {page} may change its fold and its runs only");
         return Err(Error::InvalidRequest { reason, hint: "let the window plan the fold" }.into());
     }
-    if lowers(&current, after) && is_pinned(draft, &current, page)? {
+    if lowers(&current, after) && draft.is_pinned(page)? {
         return Err(Error::FoldOutdated { page: page.clone() }.into());
     }
     draft.subjects.push(page.clone());
@@ -43,11 +44,4 @@ fn take(draft: &mut Draft<'_>, step: &FoldStep) -> Decision {
 
 fn lowers(before: &LevelEntry, after: &LevelEntry) -> bool {
     after.fold.is_some() && after.fold != before.fold
-}
-
-fn is_pinned(draft: &mut Draft<'_>, own: &LevelEntry, page: &PageIndex) -> Decision<bool> {
-    Ok(match own.pinned {
-        Some(pinned) => pinned,
-        None => draft.entry(&ViewId::SYSTEM, page)?.pinned.unwrap_or(false),
-    })
 }

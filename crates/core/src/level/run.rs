@@ -6,6 +6,9 @@ use crate::{FilterKey, PageIndex, Place};
 
 /// A run of a directory's pages, by their places, which only grow and are never used again.
 ///
+/// A pinned page stands by itself, whatever covers it: pins are looked up when the run is shown, so it
+/// does not matter who pinned it, or when.
+///
 /// It holds no text: its line is made from the pages it cites when it is rendered, so what is
 /// purged from a page is gone from every line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::ContextSystem;
+use super::{ContextSystem, resident::Pins};
 use crate::{
-    ChunkKey, Content, ContentHash, Edit, LevelChunk, Page, PageIndex, Revision, SegmentId,
+    ChunkKey, Content, ContentHash, Edit, LevelChunk, Page, PageIndex, Revision, Segment,
+    SegmentId, ViewId,
     decide::{ChildList, Known, Need, Subject},
     storage::{ChildQuery, HistoryQuery, Order, StandingFilter, StorageError, StorageResult},
 };
@@ -177,6 +178,24 @@ impl ContextSystem {
         let chunk = Arc::new(chunk.unwrap_or_default());
         self.inner.resident.keep_chunk(key, &chunk, stamp);
         Ok(chunk)
+    }
+
+    /// Returns what a view says of pins in a segment.
+    pub(super) async fn pins(&self, view: &ViewId, segment: &Segment) -> StorageResult<Pins> {
+        let resident = &self.inner.resident;
+        let key = (view.clone(), segment.id.clone());
+        let (known, since) = resident.pins(&key);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let numbers = resident.with_counter(segment).next_number;
+        let chunks = 0..numbers.div_ceil(LevelChunk::SPAN);
+        let chunk = |chunk| ChunkKey { view: view.clone(), segment: segment.id.clone(), chunk };
+        let keys: Vec<ChunkKey> = chunks.map(chunk).collect();
+        let chunks = self.inner.storage.levels(&self.inner.session, &keys).await?;
+        let pins: Pins = chunks.iter().flat_map(LevelChunk::pins).collect();
+        resident.keep_pins(key, &pins, since);
+        Ok(pins)
     }
 
     /// Returns a content that a page refers to.

@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         let level = if hidden {
             WindowLevel::Out
         } else {
-            let covered = self.run_over(&page).await?;
+            let covered = self.run_over(&page, &entries).await?;
             covered.unwrap_or_else(|| self.level(segment, &page, &entries).into())
         };
         let visibility = match level {
@@ -172,8 +172,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the level of a page that a run stands for.
-    async fn run_over(&self, page: &Page) -> Result<Option<WindowLevel>> {
+    async fn run_over(
+        &self,
+        page: &Page,
+        (own, system): &(LevelEntry, LevelEntry),
+    ) -> Result<Option<WindowLevel>> {
         let Some(parent) = &page.parent else { return Ok(None) };
+        if own.pinned.or(system.pinned).unwrap_or(false) {
+            return Ok(None);
+        }
         let entry = self.own_entry(parent).await?;
         Ok(entry.run_over(&page.index, page.place).map(|run| match run.form {
             RunForm::Line | RunForm::Gist => WindowLevel::Run,
@@ -253,7 +260,7 @@ impl<'a> Reader<'a> {
                 out = out
                     || hot
                     || self.level(segment, &ancestor, &entries) < Level::Full
-                    || self.run_over(&ancestor).await?.is_some();
+                    || self.run_over(&ancestor, &entries).await?.is_some();
             }
             next = ancestor.parent.clone();
         }

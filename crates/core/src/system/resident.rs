@@ -13,7 +13,7 @@ use lru::LruCache;
 
 use crate::{
     ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    SegmentKind, decide::Segments,
+    SegmentKind, ViewId, decide::Segments,
 };
 
 /// How much stays in memory.
@@ -50,9 +50,19 @@ struct State {
     /// Roots and pages of System-kind segments.
     kept: HashMap<PageIndex, Arc<Page>>,
     chunks: Bounded<ChunkKey, Arc<LevelChunk>>,
+    /// What views say of pins, by segment.
+    pins: HashMap<(ViewId, SegmentId), Pins>,
+    /// Counts changes of levels: pins that were read before one are not kept after it.
+    level_changes: u64,
     contents: Bounded<ContentHash, Content>,
     stamps: Vec<u64>,
 }
+
+/// What a view says of pins in a segment: ranges of page numbers, in order.
+pub(super) type Pins = Arc<[(u64, u64, bool)]>;
+
+/// How many segments of views are remembered by their pins.
+const MOST_PINS: usize = 1_024;
 
 /// When a load began: what it brings is only kept if nothing was published meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +77,8 @@ impl Resident {
             pages: Bounded::new(limits.page_bytes),
             kept: HashMap::new(),
             chunks: Bounded::new(limits.page_bytes / 4),
+            pins: HashMap::new(),
+            level_changes: 0,
             contents: Bounded::new(limits.content_bytes),
             stamps: vec![0; STAMPS],
         };
@@ -125,6 +137,24 @@ impl Resident {
 
     pub(super) fn chunk(&self, key: &ChunkKey) -> Option<Arc<LevelChunk>> {
         self.lock().chunks.get(key).cloned()
+    }
+
+    /// Returns what a view says of pins in a segment, and when that was asked.
+    pub(super) fn pins(&self, key: &(ViewId, SegmentId)) -> (Option<Pins>, u64) {
+        let state = self.lock();
+        (state.pins.get(key).cloned(), state.level_changes)
+    }
+
+    /// Keeps what was read of pins, unless a level was changed since it was asked for.
+    pub(super) fn keep_pins(&self, key: (ViewId, SegmentId), pins: &Pins, since: u64) {
+        let mut state = self.lock();
+        if state.level_changes != since {
+            return;
+        }
+        if state.pins.len() >= MOST_PINS {
+            state.pins.clear();
+        }
+        state.pins.insert(key, pins.clone());
     }
 
     pub(super) fn content(&self, hash: &ContentHash) -> Option<Content> {
@@ -195,6 +225,8 @@ impl Resident {
         let mut state = self.lock();
         state.bump(&key.segment, key.chunk * LevelChunk::SPAN);
         state.chunks.remove(key);
+        state.level_changes += 1;
+        state.pins.remove(&(key.view.clone(), key.segment.clone()));
     }
 
     /// Drops a content, so that a purge leaves nothing behind.
@@ -209,6 +241,8 @@ impl Resident {
         state.pages.clear();
         state.kept.clear();
         state.chunks.clear();
+        state.level_changes += 1;
+        state.pins.clear();
         state.contents.clear();
     }
 

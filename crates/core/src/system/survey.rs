@@ -3,7 +3,10 @@
 //! It visits what is visible and nothing else: runs are stepped over by their places, and what a
 //! hidden directory holds is not looked at.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use super::{Reader, lists::Gap};
 use crate::{
@@ -48,6 +51,8 @@ struct Walk<'a, 'r> {
     reader: &'a Reader<'r>,
     segment: &'a Segment,
     chunks: HashMap<(bool, u64), Arc<LevelChunk>>,
+    /// The pinned pages of the segment; known where there are runs.
+    pinned: Option<Arc<[Arc<Page>]>>,
     blocks: Vec<Block>,
 }
 
@@ -79,7 +84,7 @@ impl Open {
 
 impl<'a, 'r> Walk<'a, 'r> {
     fn new(reader: &'a Reader<'r>, segment: &'a Segment) -> Self {
-        Self { reader, segment, chunks: HashMap::new(), blocks: Vec::new() }
+        Self { reader, segment, chunks: HashMap::new(), pinned: None, blocks: Vec::new() }
     }
 
     async fn segment(&mut self) -> Result<()> {
@@ -123,7 +128,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             }
             let Some(run) = top.runs.get(top.gap).cloned() else { return Ok(None) };
             (top.gap, top.list, top.at) = (top.gap + 1, None, 0);
-            top.apart = self.apart(&run.apart, &top.directory.index).await?;
+            top.apart = self.apart(&run, &top.directory.index).await?;
             if run.form == RunForm::Out {
                 continue;
             }
@@ -137,17 +142,45 @@ impl<'a, 'r> Walk<'a, 'r> {
     }
 
     /// Returns the pages that stand by themselves behind a run, last first.
-    async fn apart(&self, indices: &[PageIndex], parent: &PageIndex) -> Result<Vec<Arc<Page>>> {
-        let mut pages = Vec::with_capacity(indices.len());
-        for index in indices {
-            let page = self.reader.system.page(index).await?;
-            pages.extend(
-                page.filter(|page| {
-                    page.standing.is_listed() && page.parent.as_ref() == Some(parent)
-                }),
-            );
+    async fn apart(&mut self, run: &Run, parent: &PageIndex) -> Result<Vec<Arc<Page>>> {
+        let mut pages = Vec::with_capacity(run.apart.len());
+        for index in &run.apart {
+            pages.extend(self.reader.system.page(index).await?);
         }
+        let pinned = self.pinned().await?;
+        pages.extend(pinned.iter().filter(|page| run.stands_for(&page.index, page.place)).cloned());
+        pages.retain(|page| page.standing.is_listed() && page.parent.as_ref() == Some(parent));
         pages.sort_by_key(|page| std::cmp::Reverse(page.place));
+        Ok(pages)
+    }
+
+    /// Returns the pages of the segment that this view or the system side pinned: no run stands for
+    /// them.
+    async fn pinned(&mut self) -> Result<Arc<[Arc<Page>]>> {
+        if let Some(pinned) = &self.pinned {
+            return Ok(pinned.clone());
+        }
+        let (system, view) = (self.reader.system, &self.reader.view);
+        let mut numbers = BTreeSet::new();
+        // The view's own word comes last, for it is the one that counts.
+        for view in [&ViewId::SYSTEM, view] {
+            for &(first, last, pinned) in system.pins(view, self.segment).await?.iter() {
+                for number in first..=last {
+                    if pinned {
+                        numbers.insert(number);
+                    } else {
+                        numbers.remove(&number);
+                    }
+                }
+            }
+        }
+        let mut pages = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let index = PageIndex::new(self.segment.id.clone(), number);
+            pages.extend(system.page(&index).await?);
+        }
+        let pages: Arc<[Arc<Page>]> = pages.into();
+        self.pinned = Some(pages.clone());
         Ok(pages)
     }
 

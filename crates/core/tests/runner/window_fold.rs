@@ -1,11 +1,11 @@
 //! Folds: they lower the count, come back with undo, stay in their view, and are taken once.
 
 use contexture_core::{
-    AgentContext, Error, Fold, Format, Tokens, Window, WindowLevel, WindowOptions,
-    system::ListQuery,
+    AgentContext, ContextSystem, Edit, Error, Fold, Format, Standing, Tokens, Window, WindowLevel,
+    WindowOptions, system::ListQuery,
 };
 use contexture_testkit::{
-    fixture::{agent, assistant, calls, memory, page, returned, user, valid},
+    fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
     window::{World, options},
 };
 use futures::executor::block_on;
@@ -101,8 +101,11 @@ fn sending_again_is_the_same() {
 
 /// An agent with turns of about 60 tokens each.
 async fn talk(turns: u64) -> AgentContext {
-    let system = memory().await;
-    let alpha = agent(&system, "alpha");
+    talk_in(&memory().await, turns).await
+}
+
+async fn talk_in(system: &ContextSystem, turns: u64) -> AgentContext {
+    let alpha = agent(system, "alpha");
     for turn in 0..turns {
         let text = format!("question {turn} about src/module_{turn}.rs {}", "word ".repeat(20));
         let answer = format!("answer {turn}: fn handle_{turn}() {}", "more ".repeat(15));
@@ -208,6 +211,82 @@ fn pins_hold() {
             "{refused}"
         );
     });
+}
+
+// P-04, C39: who pins a page, and when, does not matter: a run that was made over it before does not
+// stand for it, in any view, and does again when the pin is gone.
+#[test]
+fn a_pin_of_the_system_side_brings_a_page_out_of_a_run() {
+    block_on(async {
+        let system = memory().await;
+        let alpha = talk_in(&system, 40).await;
+        alpha.send(&openai(1_500)).await.unwrap();
+        let level = |index: &'static str| {
+            let alpha = &alpha;
+            async move { alpha.get_page(index).await.unwrap().level }
+        };
+        let pages = alpha.get_children("usr-0").await.unwrap();
+        let folded = pages.iter().find(|seen| seen.level == WindowLevel::Run).unwrap();
+        let index = folded.page.index.clone();
+        let spoken = format!("question {} about", index.number() - 1);
+        let shown = async || alpha.window(&openai(3_000)).await.unwrap().body.contains(&spoken);
+        assert!(!shown().await);
+        apply(&system, Edit::PinPage(index.clone())).await;
+        assert_eq!(alpha.get_page(&index).await.unwrap().level, WindowLevel::Full);
+        assert!(shown().await);
+        let lifted = apply(&system, Edit::UnpinPage(index.clone())).await;
+        assert_eq!(alpha.get_page(&index).await.unwrap().level, WindowLevel::Run);
+        assert!(!shown().await);
+        // Undoing writes the pin back without asking any run.
+        apply(&system, Edit::Undo { revision: Some(lifted.revision) }).await;
+        assert!(shown().await);
+        // The view's own word counts more.
+        alpha.unpin_page(&index).await.unwrap();
+        assert!(!shown().await);
+        assert_eq!(level("usr-40").await, WindowLevel::Full);
+    });
+}
+
+// P-04, C39: whatever was folded, pinned and undone by whomever, no run stands for a pinned page.
+#[test]
+fn no_run_stands_for_a_pinned_page() {
+    let mut pinned = 0;
+    for seed in 700..730 {
+        let mut world = World::new(seed);
+        for step in 0..40 {
+            world.step();
+            let agent = world.agent();
+            if world.random.chance(40) {
+                let _ = block_on(agent.fold(&openai(300 + world.random.below(1_500))));
+            }
+            if world.random.chance(30) {
+                let page = world.random.pick(&world.pages()).page.index.clone();
+                let pin = if world.random.chance(70) { Edit::PinPage } else { Edit::UnpinPage };
+                let _ = block_on(world.system.apply_internal(pin(page)));
+            }
+            if world.random.chance(15) {
+                let _ = block_on(world.system.apply_internal(Edit::Undo { revision: None }));
+            }
+            let at = format!("seed {seed} step {step} {}", agent.agent());
+            let all = ListQuery { limit: 10_000, ..ListQuery::default() };
+            let window = block_on(agent.window(&options(Format::Markdown))).unwrap();
+            for seen in block_on(agent.list_pages(&all)).unwrap().items {
+                let index = &seen.page.index;
+                let Some(parent) = seen.page.parent.as_ref().filter(|_| seen.pinned) else {
+                    continue;
+                };
+                let above = block_on(agent.get_page(parent)).unwrap();
+                let open =
+                    above.level == WindowLevel::Full && seen.page.standing == Standing::InTree;
+                assert_ne!(seen.level, WindowLevel::Run, "{at}: {index}");
+                assert_eq!(seen.level == WindowLevel::Out, !open, "{at}: {index}");
+                let mut shown = window.account.pages.iter().filter(|shown| shown.page == *index);
+                assert!(!open || shown.any(|shown| shown.level == seen.level), "{at}: {index}");
+                pinned += 1;
+            }
+        }
+    }
+    assert!(pinned > 500, "{pinned}");
 }
 
 // C39: the last page never folds; where it alone is too large, it is what the error names.

@@ -8,8 +8,13 @@ use contexture_core::{
 use super::{Answer, Doing, Model};
 
 impl Model {
-    /// Returns which run of a view stands for a page: its directory, and the run's position there.
+    /// Returns which run of a view stands for a page; none for what is pinned.
     pub(crate) fn run_of(&self, view: &Actor, index: &PageIndex) -> Option<(PageIndex, usize)> {
+        self.run_around(view, index).filter(|_| !self.pinned(view, index))
+    }
+
+    /// Returns which run of a view lies around a page: its directory, and the run's position there.
+    fn run_around(&self, view: &Actor, index: &PageIndex) -> Option<(PageIndex, usize)> {
         let page = self.pages.get(index)?;
         let parent = page.parent.clone()?;
         let place = Place(page.rank);
@@ -99,7 +104,7 @@ impl Doing<'_> {
     /// A page that comes forward stands beside the run that stood for it.
     pub(super) fn leave_run(&mut self, index: &PageIndex) {
         let view = self.view.clone();
-        let Some((parent, _)) = self.model.run_of(&view, index) else { return };
+        let Some((parent, _)) = self.model.run_around(&view, index) else { return };
         let place = Place(self.model.pages[index].rank);
         let mut entry = self.model.entry(&view, &parent);
         let mut runs = entry.runs.to_vec();

@@ -299,7 +299,17 @@ impl<'a> Draft<'a> {
     pub(in crate::decide) fn in_run(&mut self, page: &Page) -> Decision<bool> {
         let Some(parent) = &page.parent else { return Ok(false) };
         let view = self.view.clone();
-        Ok(self.entry(&view, parent)?.run_over(&page.index, page.place).is_some())
+        let covered = self.entry(&view, parent)?.run_over(&page.index, page.place).is_some();
+        Ok(covered && !self.is_pinned(&page.index)?)
+    }
+
+    /// Tells whether a page is pinned in the draft's view, by its own word or the system side's.
+    pub(in crate::decide) fn is_pinned(&mut self, page: &PageIndex) -> Decision<bool> {
+        let view = self.view.clone();
+        Ok(match self.entry(&view, page)?.pinned {
+            Some(pinned) => pinned,
+            None => self.entry(&ViewId::SYSTEM, page)?.pinned.unwrap_or(false),
+        })
     }
 
     fn stored_views(&self) -> Decision<&'a [ViewHead]> {
