@@ -1,7 +1,7 @@
 //! What an agent may do with a page through an anchor, and the keys that say so.
 
 use super::{Anchor, AnchorKey};
-use crate::PageIndex;
+use crate::{PageIndex, SegmentId};
 
 /// The key of the form that searches all pages of the view.
 pub const FIND: &str = "find";
@@ -82,11 +82,24 @@ impl PageAction {
         }
     }
 
-    /// Reads a key as an action on a page.
+    /// Tells whether keys of this action on pages of a segment act, in a view of `segments`.
     ///
     /// The page `expand-usr-3` of a segment `expand-usr` is named like the key that expands `usr-3`.
-    /// So whether a key acts at all is for the registry to say, not for its spelling: ask
-    /// [`Anchors::pressable`](super::Anchors::pressable) first.
+    /// A key that names a page is a reference to it and never acts (C37). So where a view holds both
+    /// segments, it offers no key that expands a page of `usr`.
+    pub fn is_offered<'a>(
+        self,
+        segment: &SegmentId,
+        segments: impl IntoIterator<Item = &'a SegmentId>,
+    ) -> bool {
+        let named = |other: &SegmentId| {
+            let rest = other.as_str().strip_prefix(self.as_str());
+            rest.and_then(|rest| rest.strip_prefix('-')) == Some(segment.as_str())
+        };
+        !segments.into_iter().any(named)
+    }
+
+    /// Reads a key as an action on a page; [`is_offered`](Self::is_offered) tells whether it is one.
     pub fn parse_key(key: &str) -> Option<(PageAction, PageIndex)> {
         let (word, index) = key.split_once('-')?;
         let action = PageAction::ALL.into_iter().find(|action| action.as_str() == word)?;

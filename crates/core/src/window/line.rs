@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::{escape::escape, filter::SensitiveFilter, piece::Mark, trim::Omitted};
-use crate::{AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust};
+use crate::{AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust, context::PageAction};
 
 /// How lines are written.
 #[derive(Clone, Copy)]
@@ -51,9 +51,9 @@ impl Style<'_> {
         }
     }
 
-    fn button(&self, action: &str, index: &PageIndex, line: &mut String) {
+    fn button(&self, action: PageAction, index: &PageIndex, line: &mut String) {
         if self.mark.is_none() {
-            line.push_str(&format!(" [button:{action}-{index}]"));
+            line.push_str(&format!(" [button:{}]", action.key(index)));
         }
     }
 
@@ -62,7 +62,7 @@ impl Style<'_> {
         let mut line = self.begin("[FULL]", &page.index);
         self.title(page, &mut line);
         if may_hide {
-            self.button("hide", &page.index, &mut line);
+            self.button(PageAction::Hide, &page.index, &mut line);
         }
         line
     }
@@ -92,14 +92,19 @@ impl Style<'_> {
         line.push_str(" directory");
         self.title(page, &mut line);
         if may_hide {
-            self.button("hide", &page.index, &mut line);
+            self.button(PageAction::Hide, &page.index, &mut line);
         }
         line
     }
 
     /// Returns the line that stands for a page: what it is, by whom, how much, and what is most
-    /// telling in it.
-    pub fn stub<'w>(&self, page: &Page, words: impl IntoIterator<Item = &'w str>) -> String {
+    /// telling in it, and what can be done to have more or less of it.
+    pub fn stub<'w>(
+        &self,
+        page: &Page,
+        words: impl IntoIterator<Item = &'w str>,
+        action: Option<PageAction>,
+    ) -> String {
         let mut line = self.begin("[SUMMARY]", &page.index);
         self.title(page, &mut line);
         match page.detail() {
@@ -114,7 +119,9 @@ impl Style<'_> {
             None => line.push_str(&format!(" ({}, directory)", page.author)),
         }
         self.extracted(words, &mut line);
-        self.button("expand", &page.index, &mut line);
+        if let Some(action) = action {
+            self.button(action, &page.index, &mut line);
+        }
         line
     }
 

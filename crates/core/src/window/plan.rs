@@ -9,8 +9,8 @@ use super::{
     telling::Word,
 };
 use crate::{
-    AgentName, ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SentSource, Speech,
-    Tokens, permission::check_page,
+    AgentName, ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SegmentId, SentSource,
+    Speech, Tokens, context::PageAction, permission::check_page,
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
@@ -115,6 +115,8 @@ pub struct Writing<'a> {
     pub filler: u64,
     /// The agent it is written for, who is shown only what it may do; none for the system side.
     pub reader: Option<&'a AgentName>,
+    /// The segments in view: a key that names a page of one is a reference and no action.
+    pub segments: &'a [SegmentId],
 }
 
 /// Returns the level a page stands at, capped by the level asked for.
@@ -174,13 +176,24 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
         Shape::Page(shape) => shape,
     };
     let level = level_of(writing, section.is_system(), shape);
-    let hides = writing.reader.is_none()
+    let offered = |action: PageAction| action.is_offered(&section.segment.id, writing.segments);
+    let may_hide = writing.reader.is_none()
         || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok();
+    let hides = may_hide && offered(PageAction::Hide);
+    // What is only lowered by the level asked for stands in full in the view: it can be hidden.
+    let action = match shape.level {
+        Level::Full => PageAction::Hide,
+        Level::Summary | Level::Gist => PageAction::Expand,
+    };
+    let action = Some(action).filter(|action| match action {
+        PageAction::Hide => hides && !page.index.is_root(),
+        _ => offered(*action),
+    });
     if page.index.is_root() {
         return match (writing.family, level) {
             (Family::Markdown, Level::Full) => line(style.heading(page)),
             (Family::Provider, Level::Full) => Face::Nothing,
-            (_, Level::Summary | Level::Gist) => line(style.stub(page, [])),
+            (_, Level::Summary | Level::Gist) => line(style.stub(page, [], action)),
         };
     }
     let detail = match (level, page.detail()) {
@@ -188,7 +201,7 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
         (Level::Full, None) => return line(style.directory(page, hides)),
         (Level::Summary, _) => {
             let words = quotes.of(page).iter().take(STUB_WORDS).map(|word| &*word.text);
-            return line(style.stub(page, words));
+            return line(style.stub(page, words, action));
         }
         (Level::Gist, _) => return line(style.gist(page)),
     };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Level, Permission, SegmentKind,
     Visibility,
-    context::{Apps, Context},
+    context::{Anchor, Apps, Context},
     system::Pressed,
 };
 use contexture_testkit::{
@@ -177,7 +177,19 @@ fn references_never_act() {
         add_segment(&system, "expand-usr", SegmentKind::Custom, Permission::ReadWrite).await;
         leaf(&system, "expand-usr-0", "Trap").await;
         let only = confined(&system, "gamma", &["sys", "expand-usr"]);
-        assert_eq!(refused(&only, "expand-usr-1", &[]).await, ErrorKind::NotFound);
+        for view in [&only, &alpha] {
+            assert_eq!(refused(view, "expand-usr-1", &[]).await, ErrorKind::Invalid);
+            assert_eq!(refused(view, "expand-usr-9", &[]).await, ErrorKind::NotFound);
+        }
+        // It is offered to nobody who sees both, and to everybody else.
+        let body = alpha.window(&options(Format::Markdown)).await.unwrap().body;
+        assert!(body.contains("**[usr-1]**") && !body.contains("[button:expand-usr-1]"), "{body}");
+        let shown = alpha.window(&options(Format::Markdown)).await.unwrap();
+        assert!(!shown.anchors.get("expand-usr-1").unwrap().is_executable());
+        let plain = confined(&system, "delta", &["sys", "usr"]);
+        let body = plain.window(&options(Format::Markdown)).await.unwrap().body;
+        assert!(body.contains("[button:expand-usr-1]"), "{body}");
+        press(&plain, "expand-usr-1", &[]).await.unwrap();
         assert_eq!(alpha.get_page("usr-1").await.unwrap().visibility, Visibility::Hidden);
         assert!(system.info().await.unwrap().revision > before);
     });
@@ -257,9 +269,15 @@ fn everything_registered_can_be_pressed() {
         let (system, alpha) = guarded().await;
         let folder = directory(&system, "usr-0", "Folder").await;
         alpha.focus_page(&folder).await.unwrap();
-        for level in [Level::Full, Level::Summary] {
+        alpha.expand_details("usr-1").await.unwrap();
+        for level in [Level::Full, Level::Summary, Level::Gist] {
             let asked = options(Format::Markdown).level(level);
             let window = alpha.window(&asked).await.unwrap();
+            // What stands in the text is what is registered.
+            for button in window.body.split("[button:").skip(1) {
+                let key = button.split(']').next().unwrap();
+                assert!(window.anchors.get(key).is_some_and(Anchor::is_executable), "{key}");
+            }
             for (key, anchor) in window.anchors.iter() {
                 let value = |name: &str| if name == "to" { "usr-0" } else { "text" };
                 let given: Vec<(&str, &str)> =
@@ -267,8 +285,6 @@ fn everything_registered_can_be_pressed() {
                 let pressed = press(&alpha, key.as_str(), &given).await;
                 match (anchor.is_executable(), pressed) {
                     (true, Ok(_)) => {}
-                    // A page that only the level asked for lowered is expanded already.
-                    (true, Err(Error::StaleAnchor { .. })) if level < Level::Full => {}
                     (false, Err(error)) => assert_eq!(error.kind(), ErrorKind::Invalid, "{key}"),
                     (_, other) => panic!("{key}: {other:?}"),
                 }

@@ -6,8 +6,8 @@ use super::prepare::Prepared;
 use crate::{
     Error, Format, Level, Operation, PageIndex, Result, Revision, RunForm, Tokens,
     context::{
-        Anchor, Anchors, Context, Diagnostic, Header, History, MountedPanels, PageAction, Round,
-        State, find_anchor, reference_key,
+        Anchor, AnchorKey, Anchors, Context, Diagnostic, Header, History, MountedPanels,
+        PageAction, Round, State, find_anchor, reference_key,
     },
     permission,
     storage::HistoryQuery,
@@ -60,7 +60,7 @@ impl Reader<'_> {
         let family = options.family();
         let (anchors, texts) = match family {
             Family::Markdown => {
-                let anchors = self.anchors(options, live);
+                let anchors = self.anchors(live);
                 let texts = markdown_tail(live, &anchors);
                 (anchors, texts)
             }
@@ -74,10 +74,10 @@ impl Reader<'_> {
     }
 
     /// Registers what the view may do with the pages that stand in the window.
-    fn anchors(&self, options: &WindowOptions, live: &Live<'_>) -> Anchors {
+    fn anchors(&self, live: &Live<'_>) -> Anchors {
         let mut anchors = Anchors::default();
         for item in &live.plan.items {
-            self.register(options, item, live.outline, &mut anchors);
+            self.register(item, live.outline, &mut anchors);
         }
         // What is focused is pointed at also where it is folded away.
         if let Some(focus) = live.focus {
@@ -90,13 +90,7 @@ impl Reader<'_> {
         anchors
     }
 
-    fn register(
-        &self,
-        options: &WindowOptions,
-        item: &Item,
-        outline: &Outline,
-        anchors: &mut Anchors,
-    ) {
+    fn register(&self, item: &Item, outline: &Outline, anchors: &mut Anchors) {
         let shape = match &item.block.shape {
             Shape::Page(shape) => shape,
             Shape::Run(run) if run.form == RunForm::Out => return,
@@ -109,7 +103,9 @@ impl Reader<'_> {
         let page = &item.block.page;
         let segment = &outline.sections[item.section].segment;
         let _ = anchors.register(reference_key(&page.index), Anchor::reference());
-        let full = item.system || shape.level.min(options.level) == Level::Full;
+        // As the page stands in the view, which is what pressing changes: the level a window was
+        // asked for at is no state of it.
+        let full = item.system || shape.level == Level::Full;
         let root = page.index.is_root();
         let actions = [
             (PageAction::Expand, Operation::ExpandDetails, !full),
@@ -121,7 +117,8 @@ impl Reader<'_> {
         for (action, operation, fits) in actions {
             let allowed = self.guard.is_none()
                 || permission::check_page(segment, &page.index, operation).is_ok();
-            if fits && allowed {
+            let segments = outline.sections.iter().map(|section| &section.segment.id);
+            if fits && allowed && action.is_offered(&segment.id, segments) {
                 let anchor = match action {
                     // A directory has no text of its own.
                     PageAction::Update if page.is_contents() => renaming(&page.index),
@@ -221,15 +218,19 @@ fn markdown_tail(live: &Live<'_>, anchors: &Anchors) -> Vec<String> {
     let focus = live.focus;
     let mut lines: Vec<String> = Vec::new();
     lines.extend(focus.map(|focus| format!("Focus: [ref:{focus}]")));
+    let form = |key: &AnchorKey| {
+        let acts = anchors.get(key.as_str()).is_some_and(Anchor::is_executable);
+        anchors.text(key.as_str()).filter(|_| acts)
+    };
     let mut forms: Vec<String> = anchors.text("find").into_iter().collect();
     for action in [PageAction::Update, PageAction::Move, PageAction::Create] {
         let key = focus.map(|focus| action.key(focus));
-        forms.extend(key.and_then(|key| anchors.text(key.as_str())));
+        forms.extend(key.and_then(|key| form(&key)));
     }
     for section in live.outline.sections.iter().filter(|section| !section.is_system()) {
         let key = PageAction::Create.key(&section.segment.root());
         if focus != Some(&section.segment.root()) {
-            forms.extend(anchors.text(key.as_str()));
+            forms.extend(form(&key));
         }
     }
     lines.push(format!("Actions: {}", forms.join(" ")));

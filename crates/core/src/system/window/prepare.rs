@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::frame::Live;
 use crate::{
-    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Segment, Tokens,
-    ViewId,
+    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Segment, SegmentId,
+    Tokens, ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
     storage::{ChildQuery, Order, StandingFilter, ViewHead},
     system::{
@@ -88,7 +88,10 @@ impl Reader<'_> {
             Format::Provider(ProviderFormat::Gemini) => FILLER,
             _ => 0,
         };
-        let writing = Writing { family, style, level: options.level, limit, reader, filler };
+        let segments: Vec<SegmentId> =
+            outline.sections.iter().map(|section| section.segment.id.clone()).collect();
+        let (level, segments) = (options.level, &segments[..]);
+        let writing = Writing { family, style, level, limit, reader, filler, segments };
         let counter = options.counter.as_ref();
         let scale = Scale { family, counter, style };
 

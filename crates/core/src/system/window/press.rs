@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result, View,
+    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId, View,
     context::{Apps, FIND, PageAction},
     system::{ContextSystem, ListQuery, Outcome, PageView, Reader},
 };
@@ -48,19 +48,29 @@ impl Reader<'_> {
         let Some((action, page)) = PageAction::parse_key(key) else {
             return Err(self.not_an_action(key).await);
         };
+        if !self.offers(action, page.segment()) {
+            return Err(self.not_an_action(key).await);
+        }
         let seen = match self.page(&page).await {
             Ok(seen) => seen,
             Err(Error::PageMoved { to, .. }) => {
                 let reason = format!("{page} has moved to {to}");
-                return Err(stale(key, reason, Some(action.key(&to).as_str())));
+                return Err(self.stale_for(key, reason, action, &to));
             }
             Err(Error::PageArchived { .. }) => {
-                return Err(stale(key, format!("{page} is in the archive"), None));
+                let reason = format!("{page} is in the archive");
+                return Err(Error::StaleAnchor { key: key.to_owned(), reason, fresh: None });
             }
             Err(error) => return Err(error),
         };
         only(key, params, action.params())?;
         self.edit(key, action, &seen, params).map(Wish::Edit)
+    }
+
+    /// Tells whether an action on pages of a segment has keys in this view.
+    pub(super) fn offers(&self, action: PageAction, segment: &SegmentId) -> bool {
+        let segments = self.segments();
+        action.is_offered(segment, segments.iter().map(|segment| &segment.id))
     }
 
     async fn not_an_action(&self, key: &str) -> Error {
@@ -90,16 +100,12 @@ impl Reader<'_> {
         let full = seen.level == crate::WindowLevel::Full;
         Ok(match action {
             PageAction::Expand if full => {
-                let fresh = PageAction::Hide.key(&page);
-                return Err(stale(
-                    key,
-                    format!("{page} is expanded already"),
-                    Some(fresh.as_str()),
-                ));
+                let reason = format!("{page} is expanded already");
+                return Err(self.stale_for(key, reason, PageAction::Hide, &page));
             }
             PageAction::Hide if !full => {
-                let fresh = PageAction::Expand.key(&page);
-                return Err(stale(key, format!("{page} is hidden already"), Some(fresh.as_str())));
+                let reason = format!("{page} is hidden already");
+                return Err(self.stale_for(key, reason, PageAction::Expand, &page));
             }
             PageAction::Expand => Edit::ExpandDetails(page),
             PageAction::Hide => Edit::HideDetails(page),
@@ -120,6 +126,13 @@ impl Reader<'_> {
                 Edit::CreateDetailPage(new)
             }
         })
+    }
+
+    /// Returns the error for an anchor whose page has moved on, with what to press instead.
+    fn stale_for(&self, key: &str, reason: String, fresh: PageAction, page: &PageIndex) -> Error {
+        let offered = self.offers(fresh, page.segment());
+        let fresh = offered.then(|| fresh.key(page).as_str().to_owned());
+        Error::StaleAnchor { key: key.to_owned(), reason, fresh }
     }
 
     /// Returns the pages pressing `find` gives.
@@ -158,10 +171,6 @@ impl ContextSystem {
             Wish::App => Pressed::Answered(apps.press(Level::Full, key, params)?),
         })
     }
-}
-
-fn stale(key: &str, reason: String, fresh: Option<&str>) -> Error {
-    Error::StaleAnchor { key: key.to_owned(), reason, fresh: fresh.map(str::to_owned) }
 }
 
 fn required(key: &str, params: &BTreeMap<String, String>, name: &str) -> Result<String> {
