@@ -21,9 +21,6 @@ use futures::executor::block_on;
 /// How many pages stand in the window.
 const VISIBLE: u64 = 200;
 
-/// How often each figure is taken.
-const ROUNDS: usize = 101;
-
 /// What is measured, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -33,12 +30,15 @@ pub(crate) struct Args {
     /// How many pages the sessions have.
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 1_000_000])]
     pages: Vec<u64>,
+    /// How many windows of each session are timed.
+    #[arg(long, default_value_t = 101, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: u64,
 }
 
 /// Measures and prints.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     std::fs::create_dir_all(&args.dir)?;
-    let mut warm = Vec::new();
+    let mut paths = Vec::new();
     for &pages in &args.pages {
         let path = args.dir.join(format!("window-{pages}.db"));
         let began = Instant::now();
@@ -47,13 +47,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
         let seconds = began.elapsed().as_secs_f64();
         writeln!(out, "session of {pages} pages ready after {seconds:.0} s")?;
-        let median = block_on(warm_window(&path, pages, out))?;
-        warm.push(median);
-        fresh_process(&path, out)?;
+        paths.push((pages, path));
     }
+    let warm = block_on(warm_windows(&paths, args.rounds, out))?;
     if let [first, .., last] = warm[..] {
         writeln!(out, "largest against smallest session, warm: {:.2}", last / first)?;
     }
+    fresh_processes(&paths, out)?;
     block_on(folding(out))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -135,42 +135,75 @@ async fn open(path: &Path) -> Result<ContextSystem> {
     Ok(ContextSystem::open(storage, "million".parse()?, Arc::new(SystemClock)).await?)
 }
 
-async fn warm_window(path: &Path, pages: u64, out: &mut dyn Write) -> Result<f64> {
-    let system = open(path).await?;
-    let options = options();
-    system.reader().window(&options).await?;
-    let mut times = Vec::with_capacity(ROUNDS);
-    let mut tokens = 0;
-    for round in 0..ROUNDS as u64 {
-        let messages = turn(10_000_000 + round);
-        let edit = Edit::AddTurn { segment: "usr".parse()?, messages };
-        let appended = system.apply_internal(edit).await?;
-        let began = Instant::now();
-        let window = system.reader().window(&options).await?;
-        times.push(began.elapsed().as_secs_f64() * 1e3);
-        tokens = window.account.tokens;
-        // Taken back, so that the window stays as large as it was.
-        system.apply_internal(Edit::Undo { revision: Some(appended.revision) }).await?;
-    }
-    let (median, high) = (quantile(&mut times, 0.5), quantile(&mut times, 0.95));
-    writeln!(
-        out,
-        "window of {VISIBLE} of {pages} pages, {tokens} tokens, after an append: \
-         p50 {median:.3} ms, p95 {high:.3} ms"
-    )?;
-    Ok(median)
+/// A session that is open, with the times its windows took.
+struct Warm {
+    pages: u64,
+    system: ContextSystem,
+    times: Vec<f64>,
+    tokens: u64,
 }
 
-fn fresh_process(path: &Path, out: &mut dyn Write) -> Result<()> {
-    let program = std::env::current_exe()?;
-    let mut times = Vec::new();
-    for _ in 0..9 {
-        let output = Command::new(&program).arg("latency-child").arg(path).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        times.push(String::from_utf8(output.stdout)?.trim().parse::<f64>()?);
+/// Times windows after an append and returns the medians. The sessions take turns window by window,
+/// the one that begins changing too, so that what disturbs the machine hits them alike.
+async fn warm_windows(
+    paths: &[(u64, PathBuf)],
+    rounds: u64,
+    out: &mut dyn Write,
+) -> Result<Vec<f64>> {
+    let options = options();
+    let mut sessions = Vec::with_capacity(paths.len());
+    for (pages, path) in paths {
+        let system = open(path).await?;
+        system.reader().window(&options).await?;
+        sessions.push(Warm { pages: *pages, system, times: Vec::new(), tokens: 0 });
     }
-    let median = quantile(&mut times, 0.5);
-    writeln!(out, "the same in a fresh process, counts persisted: {median:.1} ms")?;
+    for round in 0..rounds {
+        for at in 0..sessions.len() {
+            let turn = if round % 2 == 0 { at } else { sessions.len() - 1 - at };
+            time_window(&mut sessions[turn], &options, round).await?;
+        }
+    }
+    let mut medians = Vec::with_capacity(sessions.len());
+    for Warm { pages, tokens, mut times, .. } in sessions {
+        let (median, high) = (quantile(&mut times, 0.5), quantile(&mut times, 0.95));
+        writeln!(
+            out,
+            "window of {VISIBLE} of {pages} pages, {tokens} tokens, after an append: \
+             p50 {median:.3} ms, p95 {high:.3} ms"
+        )?;
+        medians.push(median);
+    }
+    Ok(medians)
+}
+
+async fn time_window(session: &mut Warm, options: &WindowOptions, round: u64) -> Result<()> {
+    let messages = turn(10_000_000 + round);
+    let edit = Edit::AddTurn { segment: "usr".parse()?, messages };
+    let appended = session.system.apply_internal(edit).await?;
+    let began = Instant::now();
+    let window = session.system.reader().window(options).await?;
+    session.times.push(began.elapsed().as_secs_f64() * 1e3);
+    session.tokens = window.account.tokens;
+    // Taken back, so that the window stays as large as it was.
+    session.system.apply_internal(Edit::Undo { revision: Some(appended.revision) }).await?;
+    Ok(())
+}
+
+/// Times windows in fresh processes, the sessions by turns.
+fn fresh_processes(paths: &[(u64, PathBuf)], out: &mut dyn Write) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let mut times = vec![Vec::new(); paths.len()];
+    for _ in 0..9 {
+        for ((_, path), times) in paths.iter().zip(&mut times) {
+            let output = Command::new(&program).arg("latency-child").arg(path).output()?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            times.push(String::from_utf8(output.stdout)?.trim().parse::<f64>()?);
+        }
+    }
+    for ((pages, _), times) in paths.iter().zip(&mut times) {
+        let median = quantile(times, 0.5);
+        writeln!(out, "in a fresh process, {pages} pages, counts persisted: {median:.1} ms")?;
+    }
     Ok(())
 }
 
