@@ -221,6 +221,47 @@ fn what_waits_for_a_result_is_held_back_or_finished() {
     }
 }
 
+// A finished import goes on with what is new; only the result of a call that was taken as
+// interrupted cannot be put where it belongs, and that is said.
+#[test]
+fn a_finished_import_goes_on_unless_a_result_comes_late() {
+    let sandbox = Sandbox::empty();
+    let lines = session();
+    let import = ["import", "session.jsonl"];
+    sandbox.write("session.jsonl", lines[..2].concat());
+    sandbox.json(&["import", "session.jsonl", "--finish"]);
+    let more = [line("6", "2", "user", &json!("Never mind."))];
+    sandbox.write("session.jsonl", [&lines[..2], &more].concat().concat());
+    let rest = sandbox.json(&import);
+    assert_eq!(
+        (&rest["imported"]["exchanges"], &rest["imported"]["skipped"]),
+        (&json!(1), &json!(2))
+    );
+
+    let late = ["--session", "late", "import", "late.jsonl"];
+    sandbox.write("late.jsonl", lines[..2].concat());
+    let finished = sandbox.json(&[&late[..], &["--finish"]].concat());
+    assert_eq!(finished["imported"]["exchanges"], 2);
+    sandbox.write("late.jsonl", lines.concat());
+    for more in [&[][..], &["--finish"]] {
+        let ran = sandbox.run(&[&late[..], more].concat());
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(
+            ran.err.contains("call 't1' was imported as interrupted, and its result has come"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("hint: undo the import that finished it"), "{}", ran.err);
+    }
+    // What the hint says works.
+    sandbox.json(&["--session", "late", "undo"]);
+    let whole = sandbox.json(&late);
+    assert_eq!(
+        (&whole["imported"]["exchanges"], &whole["imported"]["skipped"]),
+        (&json!(4), &json!(0))
+    );
+}
+
 #[test]
 fn what_cannot_be_read_is_told_by_line() {
     let sandbox = Sandbox::empty();

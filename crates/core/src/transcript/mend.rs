@@ -103,24 +103,11 @@ struct Answer {
 
 impl Block {
     fn closed(self) -> Exchange {
-        let missing: Vec<Part> = self
-            .calls
-            .iter()
-            .filter(|call| !call.answered)
-            .map(|call| {
-                Part::ToolResult(ToolResult {
-                    call: call.id.clone(),
-                    content: vec![text(INTERRUPTED)],
-                    error: true,
-                    extra: Fields::default(),
-                })
-            })
-            .collect();
+        let missing = self.calls.iter().filter(|call| !call.answered);
+        let missing: Vec<String> = missing.map(|call| call.id.clone()).collect();
         let mut messages = vec![self.message];
         messages.extend(self.answers.into_iter().map(|answer| answer.message));
-        if !missing.is_empty() {
-            messages.push(Message { parts: missing, ..Message::text(Role::Tool, "") });
-        }
+        messages.extend(interruption(&missing));
         Exchange { messages }
     }
 
@@ -129,6 +116,37 @@ impl Block {
             self.answers.into_iter().map(|Answer { line, message, .. }| Entry { line, message });
         std::iter::once(Entry { line: self.line, message: self.message }).chain(answers)
     }
+}
+
+/// Returns the message that answers calls which have no result; none when there are none.
+fn interruption(calls: &[String]) -> Option<Message> {
+    let result = |call: &String| {
+        Part::ToolResult(ToolResult {
+            call: call.clone(),
+            content: vec![text(INTERRUPTED)],
+            error: true,
+            extra: Fields::default(),
+        })
+    };
+    let parts: Vec<Part> = calls.iter().map(result).collect();
+    (!parts.is_empty()).then(|| Message { parts, ..Message::text(Role::Tool, "") })
+}
+
+/// Returns an exchange as it was while only its first results were there and the calls without one
+/// were taken as interrupted; with the first of those calls.
+pub(super) fn interrupted(exchange: &Exchange, results: usize) -> Option<(Exchange, String)> {
+    let mut messages = exchange.messages.get(..=results)?.to_vec();
+    let answered: HashSet<&str> = messages[1..]
+        .iter()
+        .flat_map(Message::tool_results)
+        .map(|result| result.call.as_str())
+        .collect();
+    let calls = exchange.messages[0].tool_calls().map(|call| &call.id);
+    let waiting = calls.filter(|call| !answered.contains(call.as_str()));
+    let missing: Vec<String> = waiting.cloned().collect();
+    let first = missing.first()?.clone();
+    messages.extend(interruption(&missing));
+    Some((Exchange { messages }, first))
 }
 
 /// The block that makes calls of one id, and which of its calls still wait for a result.

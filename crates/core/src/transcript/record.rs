@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Mended, TranscriptFormat};
+use super::{Entry, Mended, TranscriptFormat, mend::interrupted};
 use crate::{
     Error, Message, Role,
     message::{Fields, Part, exchange::Exchange},
@@ -181,6 +181,12 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     if let Some(imported) = begins_with(record, mended) {
         return Ok(imported);
     }
+    if let Some(call) = answered_since(record, mended) {
+        let call = crate::index::shorten(&call);
+        let reason = format!("call '{call}' was imported as interrupted, and its result has come");
+        let hint = "undo the import that finished it, or import it into a new session";
+        return Err(Error::InvalidRequest { reason, hint });
+    }
     let seam = Seam { exchange: record.exchanges - 1, parts: record.last_parts };
     if record.last_parts > 0
         && mended.part(seam)
@@ -201,6 +207,18 @@ fn begins_with(record: &ImportRecord, mended: &Mended) -> Option<usize> {
     let imported = usize::try_from(record.exchanges).ok()?;
     let exchanges = mended.exchanges.get(..imported)?;
     (chain(exchanges.iter().map(|(_, exchange)| exchange)) == record.chain).then_some(imported)
+}
+
+/// Returns the call that was taken as interrupted and has a result now, if the transcript is what was
+/// imported but for that.
+fn answered_since(record: &ImportRecord, mended: &Mended) -> Option<String> {
+    let last = usize::try_from(record.exchanges).ok()?.checked_sub(1)?;
+    let (_, exchange) = mended.exchanges.get(last)?;
+    let before = chain(mended.exchanges[..last].iter().map(|(_, exchange)| exchange));
+    (0..exchange.messages.len()).find_map(|results| {
+        let (then, call) = interrupted(exchange, results)?;
+        (link(&before, &then) == record.chain).then_some(call)
+    })
 }
 
 fn changed(how: String) -> Error {

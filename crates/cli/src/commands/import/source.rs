@@ -40,9 +40,10 @@ impl Source {
         }
         // What an earlier import finished is open in the file for ever.
         let mut finished = self.mended.clone();
-        let first = remaining(record, &mut self.mended).or_else(|error| {
+        let first = remaining(record, &mut self.mended).or_else(|_| {
             finish(&mut finished);
-            let first = remaining(record, &mut finished).map_err(|_| error)?;
+            // What the finished one lacks says more: it is what was imported.
+            let first = remaining(record, &mut finished)?;
             self.mended = finished;
             Ok::<usize, Error>(first)
         })?;
