@@ -92,11 +92,19 @@ impl Caller {
 
     /// Returns the newest window the caller's view was sent in a format.
     pub(crate) async fn newest_sent(&self, format: Format) -> Result<Option<SentWindow>, Error> {
-        let mut newest = match self {
-            Caller::System(system) => system.ledger(format, 1).await?,
-            Caller::Agent(_, agent) => agent.ledger(format, 1).await?,
-        };
-        Ok(newest.pop())
+        Ok(self.ledger(format, 1).await?.pop())
+    }
+
+    /// Returns the newest windows the caller's view was sent in a format, newest first.
+    pub(crate) async fn ledger(
+        &self,
+        format: Format,
+        limit: usize,
+    ) -> Result<Vec<SentWindow>, Error> {
+        match self {
+            Caller::System(system) => system.ledger(format, limit).await,
+            Caller::Agent(_, agent) => agent.ledger(format, limit).await,
+        }
     }
 
     /// Takes the fold that is due in the caller's view; none when none is due.

@@ -15,7 +15,7 @@ use crate::{
     AgentContext, Error, FoldReport, Message, PageIndex, Result, Role, Timestamp, Tokens, Usage,
     system::FoldOutcome,
     window::{
-        calibration::Calibration,
+        calibration::{Calibration, REMEMBERED},
         request::{Sent, WindowOptions},
     },
 };
@@ -25,9 +25,6 @@ const CACHE_LIFE_MILLIS: i64 = 5 * 60 * 1_000;
 
 /// How full a window may be, in thousandths, before a cold cache is reason enough to fold it.
 const FULL_WHEN_COLD: u64 = 800;
-
-/// How many of the latest requests correct the counting.
-const REPORTS: usize = 32;
 
 /// An agent's conversation with a model.
 #[derive(Debug, Clone)]
@@ -124,16 +121,8 @@ impl Conversation {
     /// when no model is named.
     pub async fn calibration(&self) -> Result<Option<Calibration>> {
         let Some(model) = self.options.model.as_deref() else { return Ok(None) };
-        let mut calibration = Calibration::prior(model);
-        let mut records = self.agent.ledger(self.options.format, REPORTS).await?;
-        records.reverse();
-        for record in records {
-            let same = record.model.as_deref() == Some(model);
-            if let (true, Some(usage)) = (same, &record.usage) {
-                calibration.observe(record.tokens, Tokens(usage.input));
-            }
-        }
-        Ok(Some(calibration))
+        let records = self.agent.ledger(self.options.format, REMEMBERED).await?;
+        Ok(Some(Calibration::of_sent(model, &records)))
     }
 
     /// Folds early where the provider's cache has gone cold: all is read anew in any case.

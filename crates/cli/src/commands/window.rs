@@ -38,7 +38,10 @@ const TOKENIZER: &str = "o200k_base";
 /// it. The same state gives the same bytes, on any machine. Formats: `markdown` with anchors to
 /// `press`; `context`, all of it as one JSON object; and what each provider takes, to which you add
 /// model, tools and the like. With --json, markdown is printed as {"content":…} and the others as
-/// they are; --account puts {"window":…,"account":…,"ledger":…} around it.
+/// they are; --account puts {"window":…,"account":…,"ledger":…} around it. Where the model's own
+/// tokenizer is not public, account.estimate is what it is expected to count, {"tokens","error",
+/// "observations"}: an error of 0.2 is 20 %, and observations are reports of its provider. A budget is
+/// in counted tokens all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -110,7 +113,7 @@ pub(crate) async fn run(
     // How a window sent earlier was counted is in its record.
     let account = match args.sent {
         Some(_) => None,
-        None => Some(AccountObject::of(&caller, &window).await?),
+        None => Some(AccountObject::of(&caller, &window, args.model.as_deref()).await?),
     };
     if printer.is_json() {
         let ledger = record.as_ref().map(LedgerObject::from);

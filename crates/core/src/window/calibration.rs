@@ -18,14 +18,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Tokens;
+use crate::{SentWindow, Tokens};
 
 mod prior;
 
 use prior::Prior;
 
 /// How many requests are remembered.
-const REMEMBERED: usize = 32;
+pub const REMEMBERED: usize = 32;
 
 /// How many of the latest requests say where the middle is: a lasting change is believed after five.
 const RECENT: usize = 9;
@@ -88,6 +88,19 @@ impl Calibration {
     /// about 1 for those counted with their own.
     pub fn prior(model: &str) -> Self {
         Self { prior: Prior::of(model), recent: Vec::new(), observations: 0 }
+    }
+
+    /// Begins the same way and learns from windows sent, newest first, as a ledger gives them: those
+    /// made for the model, with the usage its provider reported.
+    pub fn of_sent(model: &str, sent: &[SentWindow]) -> Self {
+        let mut calibration = Self::prior(model);
+        let same = sent.iter().rev().filter(|record| record.model.as_deref() == Some(model));
+        for record in same {
+            if let Some(usage) = &record.usage {
+                calibration.observe(record.tokens, Tokens(usage.input));
+            }
+        }
+        calibration
     }
 
     /// Learns from a request: what was counted for it, and the input tokens the provider reported,

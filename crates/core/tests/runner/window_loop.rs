@@ -7,7 +7,10 @@ use contexture_core::{
     AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock, MemoryStorage,
     Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
     conversation::Request,
-    window::provider::{self, ProviderFormat},
+    window::{
+        calibration::{Calibration, REMEMBERED},
+        provider::{self, ProviderFormat},
+    },
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, returned, session_id, user, valid},
@@ -181,6 +184,12 @@ fn reports_correct_the_counting() {
         }
         let last = factors.last().unwrap();
         assert!((1.4..1.6).contains(last) && factors[0] < *last, "{factors:?}");
+        // Anybody who reads the ledger learns the same; what was made for another model is not asked.
+        let sent = conversation.agent().ledger(asked.format, REMEMBERED).await.unwrap();
+        let (own, other) =
+            (Calibration::of_sent("gpt-4o", &sent), Calibration::of_sent("gemini-pro", &sent));
+        assert_eq!((own.factor(), own.observations()), (*last, 12));
+        assert_eq!(other.observations(), 0);
         let request = conversation.request().await.unwrap();
         let counted = conversation.agent().ledger(asked.format, 1).await.unwrap()[0].clone();
         assert!(request.tokens.0 > counted.tokens.0 * 14 / 10);

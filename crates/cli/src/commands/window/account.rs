@@ -3,7 +3,10 @@
 use contexture_core::{
     ContentHash, FoldReport, Level, Revision, SentWindow, Timestamp, Tokens, Usage, Window,
     WindowLevel,
-    window::request::{Account, PageAccount, SegmentAccount},
+    window::{
+        calibration::{Calibration, Estimate, REMEMBERED},
+        request::{Account, PageAccount, SegmentAccount},
+    },
 };
 use serde::Serialize;
 
@@ -26,13 +29,57 @@ pub(super) struct AccountObject {
     account: Account,
     /// By what was said, shared out by bytes.
     kinds: Vec<KindAccount>,
+    /// What the model itself is expected to count, where its tokenizer is not public.
+    estimate: Option<EstimateObject>,
+}
+
+/// What a model is expected to count.
+#[derive(Serialize)]
+struct EstimateObject {
+    model: String,
+    tokens: Tokens,
+    /// How far off that may be, relative to it, in steps of a thousandth.
+    error: f64,
+    /// How many reports of the provider it rests on.
+    observations: u64,
 }
 
 impl AccountObject {
     /// Adds up what a window takes.
-    pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Self> {
+    pub(super) async fn of(caller: &Caller, window: &Window, model: Option<&str>) -> Result<Self> {
         let kinds = kinds::of(caller, window).await?;
-        Ok(Self { account: window.account.clone(), kinds })
+        let account = window.account.clone();
+        let estimate = match model.filter(|_| !account.exact) {
+            Some(model) => {
+                let sent = caller.ledger(window.format, REMEMBERED).await?;
+                Some(EstimateObject::of(model, &sent, Tokens(account.tokens)))
+            }
+            None => None,
+        };
+        Ok(Self { account, kinds, estimate })
+    }
+}
+
+impl EstimateObject {
+    fn of(model: &str, sent: &[SentWindow], counted: Tokens) -> Self {
+        let calibration = Calibration::of_sent(model, sent);
+        let Estimate { tokens, error } = calibration.estimate(counted);
+        Self {
+            model: model.to_owned(),
+            tokens,
+            error: (error * 1_000.0).round() / 1_000.0,
+            observations: calibration.observations(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let (tokens, model) = (grouped(self.tokens.0), harmless::line(&self.model));
+        let percent = (self.error * 100.0).round();
+        let rests = match self.observations {
+            0 => "its provider has reported nothing yet".to_owned(),
+            count => format!("from {}", lines::count(count, "report")),
+        };
+        format!("about {tokens} as {model} counts, ±{percent} % ({rests})")
     }
 }
 
@@ -91,6 +138,9 @@ pub(super) async fn print(
         paint.strong(format!("{} tokens{of}", grouped(account.tokens))),
         paint.dim(format!("{how} {}", account.tokenizer)),
     ]))?;
+    if let Some(estimate) = &object.estimate {
+        printer.line(estimate.line())?;
+    }
     if let Some(report) = due {
         let line = format!("a fold is due and counted in: {}", lines::fold(report));
         printer.line(paint.warning(line))?;
