@@ -7,6 +7,7 @@
 //! - [`property`], [`undoing`], [`concurrency`]: drivers that any storage can be put through.
 //! - [`window`]: random sessions for tests of windows.
 //! - [`conformance`]: the suite every storage must pass, with the memory storage as the model.
+//! - [`provider`]: a server on loopback that speaks like OpenAI, Anthropic and Gemini.
 //! - [`fake`]: storages that count, or hold back what they were told.
 
 pub mod concurrency;
@@ -16,6 +17,7 @@ pub mod fake;
 pub mod fixture;
 pub mod model;
 pub mod property;
+pub mod provider;
 pub mod random;
 pub mod state;
 pub mod undoing;

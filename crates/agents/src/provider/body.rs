@@ -1,0 +1,119 @@
+//! Request bodies: the window byte for byte, and what a provider wants around it.
+//!
+//! ```text
+//!  { head , window's fields , rest }
+//! ```
+//!
+//! The head is what the provider's cache sees first and stays the same from request to request; the
+//! rest may change without touching the cache.
+
+use super::{Endpoint, ProviderKind, json::quoted};
+use crate::{model::ModelRequest, tool::ToolSpec};
+
+/// What Anthropic, which wants a limit, gets without one.
+const ANTHROPIC_MAX_TOKENS: u64 = 8_192;
+
+/// Returns the fields before the window.
+pub(super) fn head(endpoint: &Endpoint, request: &ModelRequest) -> String {
+    let mut fields = vec![format!("\"model\":{}", quoted(endpoint.model()))];
+    fields.extend(tools(endpoint.kind(), &request.tools));
+    if let Some(temperature) = temperature(request) {
+        fields.push(format!("\"temperature\":{temperature}"));
+    }
+    fields.join(",")
+}
+
+/// Returns the whole body, or nothing if the window is no object.
+pub(super) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Option<String> {
+    let window = request.window.trim();
+    let inner = window.strip_prefix('{')?.strip_suffix('}')?;
+    if inner.trim().is_empty() {
+        return None;
+    }
+    let mut fields = match endpoint.kind() {
+        // The model stands in the address, and settings in an object of their own.
+        ProviderKind::Gemini => tools(ProviderKind::Gemini, &request.tools).into_iter().collect(),
+        ProviderKind::OpenAi | ProviderKind::Anthropic => vec![head(endpoint, request)],
+    };
+    fields.push(inner.to_owned());
+    fields.extend(rest(endpoint, request));
+    Some(format!("{{{}}}", fields.join(",")))
+}
+
+fn rest(endpoint: &Endpoint, request: &ModelRequest) -> Vec<String> {
+    let mut fields = Vec::new();
+    match endpoint.kind() {
+        ProviderKind::OpenAi => {
+            let name = if wants_completion_tokens(endpoint) {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            };
+            fields.extend(request.max_tokens.map(|most| format!("\"{name}\":{most}")));
+            if request.stream {
+                fields.push("\"stream\":true".to_owned());
+                fields.push("\"stream_options\":{\"include_usage\":true}".to_owned());
+            }
+        }
+        ProviderKind::Anthropic => {
+            let most = request.max_tokens.unwrap_or(ANTHROPIC_MAX_TOKENS);
+            fields.push(format!("\"max_tokens\":{most}"));
+            if request.stream {
+                fields.push("\"stream\":true".to_owned());
+            }
+        }
+        ProviderKind::Gemini => {
+            let mut settings = Vec::new();
+            settings.extend(temperature(request).map(|it| format!("\"temperature\":{it}")));
+            settings.extend(request.max_tokens.map(|most| format!("\"maxOutputTokens\":{most}")));
+            if !settings.is_empty() {
+                fields.push(format!("\"generationConfig\":{{{}}}", settings.join(",")));
+            }
+        }
+    }
+    fields
+}
+
+fn tools(kind: ProviderKind, tools: &[ToolSpec]) -> Option<String> {
+    if tools.is_empty() {
+        return None;
+    }
+    let written = tools.iter().map(|tool| {
+        let (name, about) = (quoted(&tool.name), quoted(&tool.description));
+        let schema = tool.schema.as_str();
+        let described = format!("\"name\":{name},\"description\":{about}");
+        match kind {
+            ProviderKind::OpenAi => {
+                format!(
+                    "{{\"type\":\"function\",\"function\":{{{described},\"parameters\":{schema}}}}}"
+                )
+            }
+            ProviderKind::Anthropic => format!("{{{described},\"input_schema\":{schema}}}"),
+            // `parameters` would take a part of JSON schema only.
+            ProviderKind::Gemini => format!("{{{described},\"parametersJsonSchema\":{schema}}}"),
+        }
+    });
+    let list = written.collect::<Vec<_>>().join(",");
+    Some(match kind {
+        ProviderKind::Gemini => format!("\"tools\":[{{\"functionDeclarations\":[{list}]}}]"),
+        ProviderKind::OpenAi | ProviderKind::Anthropic => format!("\"tools\":[{list}]"),
+    })
+}
+
+/// Returns the temperature as JSON; what is no number is not said.
+fn temperature(request: &ModelRequest) -> Option<String> {
+    let temperature = request.temperature.filter(|temperature| temperature.is_finite())?;
+    serde_json::to_string(&temperature).ok()
+}
+
+/// Tells whether a limit goes under OpenAI's newer name: there, and for models that reason anywhere.
+fn wants_completion_tokens(endpoint: &Endpoint) -> bool {
+    let model = endpoint.model().rsplit('/').next().unwrap_or_default();
+    let reasons =
+        ["o1", "o3", "o4", "gpt-5", "gpt-6"].iter().any(|prefix| model.starts_with(prefix));
+    endpoint.is_official() || reasons
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;
