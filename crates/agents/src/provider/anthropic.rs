@@ -158,9 +158,9 @@ impl Reader for AnthropicReader {
     fn finish(self: Box<Self>) -> Finished {
         let this = *self;
         let stop = match this.stop.as_deref() {
-            Some("tool_use") => Stop::ToolCalls,
             Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
             Some("refusal") => Stop::Refused("refusal".to_owned()),
+            _ if this.blocks.values().any(|block| block.kind == "tool_use") => Stop::ToolCalls,
             _ => Stop::End,
         };
         let usage = this.usage.map(|charged| Usage {

@@ -68,7 +68,7 @@ impl Client {
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
-        let content_type = header(&response, &CONTENT_TYPE).unwrap_or_default();
+        let content_type = header(&response, &CONTENT_TYPE).unwrap_or_default().to_lowercase();
         let finished = if content_type.starts_with("text/event-stream") {
             self.read_stream(response, request, tell).await?
         } else {
@@ -95,7 +95,10 @@ impl Client {
         let mut events = Events::default();
         let mut size = 0;
         loop {
-            let lost = match timeout(self.timeouts.idle, response.chunk()).await {
+            // Models that reason may begin late, also behind the headers.
+            let Timeouts { first_byte, idle, .. } = self.timeouts;
+            let patience = if size == 0 { first_byte } else { idle };
+            let lost = match timeout(patience, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     size += bytes.len();
                     self.check_size(size)?;
@@ -114,7 +117,7 @@ impl Client {
                     "the stream ended before the answer did".to_owned()
                 }
                 Ok(Err(error)) => format!("the stream broke off: {}", cause(&error)),
-                Err(_) => format!("the stream stood still for {:?}", self.timeouts.idle),
+                Err(_) => format!("the stream stood still for {patience:?}"),
             };
             return match reader.progress() {
                 Progress::Open => Err(Failure::broken(lost)),

@@ -65,22 +65,25 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Reads the error out of a body or an event, where there is one.
+    /// Reads the error out of a body, where there is one.
     pub(super) fn read(text: &str) -> Option<Self> {
         let listed: Option<Vec<RawJson>> = serde_json::from_str(text).ok();
         let first = listed.and_then(|list| list.into_iter().next());
         let fields = json::object(first.as_ref().map_or(text, RawJson::as_str))?;
-        Self::of(&fields)
+        let bare = || {
+            let message =
+                ["message", "detail"].iter().find_map(|name| json::text_at(&fields, name));
+            Some(Self { message: message?, ..Self::inner(&fields) })
+        };
+        Self::of(&fields).or_else(bare)
     }
 
-    /// Returns the error among the fields of an answer.
+    /// Returns the error among the fields of an answer or event.
     pub(super) fn of(fields: &Fields) -> Option<Self> {
-        let Some(error) = fields.get("error").filter(|error| error.as_str() != "null") else {
-            // Some servers put the error's fields where the answer's would be.
-            let message =
-                ["message", "detail"].iter().find_map(|name| json::text_at(fields, name))?;
-            return Some(Self { message, ..Self::inner(fields) });
-        };
+        if json::text_at(fields, "object").is_some_and(|object| object == "error") {
+            return Some(Self::inner(fields));
+        }
+        let error = fields.get("error").filter(|error| error.as_str() != "null")?;
         match json::object(error.as_str()) {
             Some(inner) => Some(Self::inner(&inner)),
             None => Some(Self { message: json::text(error)?, ..Self::default() }),

@@ -103,9 +103,14 @@ impl OpenAiReader {
         if text.is_empty() {
             return;
         }
+        // Some servers say their reasoning twice, under both names: it is told once.
+        let mut reasoning = self.beside.iter().filter(|(known, _)| *known != "refusal");
         match name {
             "refusal" => tell_text(tell, text),
-            _ => tell_thinking(tell, text),
+            _ if reasoning.next().is_none_or(|(first, _)| *first == name) => {
+                tell_thinking(tell, text);
+            }
+            _ => {}
         }
         match self.beside.iter_mut().find(|(known, _)| *known == name) {
             Some((_, gathered)) => gathered.push_str(text),

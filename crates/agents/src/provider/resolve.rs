@@ -20,7 +20,7 @@ const KNOWN: &str = "openai, anthropic, gemini, ollama, llamacpp, vllm, lmstudio
 
 /// The models that short names stand for.
 const SHORT: [(&str, &str); 3] =
-    [("sonnet", "claude-sonnet-4-5"), ("opus", "claude-opus-4-5"), ("haiku", "claude-haiku-4-5")];
+    [("sonnet", "claude-sonnet-5-5"), ("opus", "claude-opus-5-5"), ("haiku", "claude-haiku-5-5")];
 
 /// The kind of API a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

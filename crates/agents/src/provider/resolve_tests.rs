@@ -21,8 +21,8 @@ fn names_say_whose_they_are() {
         (" o3 ", "openai/o3", "https://api.openai.com/v1"),
         ("chatgpt-4o-latest", "openai/chatgpt-4o-latest", "https://api.openai.com/v1"),
         ("claude-opus-4-1", "anthropic/claude-opus-4-1", "https://api.anthropic.com"),
-        ("sonnet", "anthropic/claude-sonnet-4-5", "https://api.anthropic.com"),
-        ("anthropic/haiku", "anthropic/claude-haiku-4-5", "https://api.anthropic.com"),
+        ("sonnet", "anthropic/claude-sonnet-5-5", "https://api.anthropic.com"),
+        ("anthropic/haiku", "anthropic/claude-haiku-5-5", "https://api.anthropic.com"),
         (
             "gemini-2.0-flash",
             "gemini/gemini-2.0-flash",

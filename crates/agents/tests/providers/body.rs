@@ -81,3 +81,30 @@ async fn a_window_that_is_none_is_not_sent() {
     }
     assert_eq!(server.requests().len(), 0);
 }
+
+/// That no rule was broken means something only if the server sees it when one is.
+#[tokio::test]
+async fn the_server_refuses_what_breaks_a_rule() {
+    let windows = [
+        r#"{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"b","arguments":"{}"}}]}]}"#,
+        r#"{"messages":[{"role":"user","content":[{"type":"text","text":""}]}]}"#,
+        r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"b","response":{}}}]}]}"#,
+    ];
+    for (name, window) in MODELS.into_iter().zip(windows) {
+        let strange = window.replacen('{', "{\"strange\":1,", 1);
+        let mut twice = request(name, true);
+        twice.tools = vec![twice.tools[0].clone(), twice.tools[0].clone()];
+        let broken = |window: &str| {
+            let mut request = request(name, true);
+            request.window = window.to_owned();
+            request
+        };
+        let server = ProviderServer::scripted([]);
+        // The last one breaks no rule, but nothing is left to say.
+        for request in [broken(window), broken(&strange), twice, request(name, true)] {
+            let error = ask(&*model(&server, name), &request).await.0.unwrap_err();
+            assert_eq!(error.kind(), contexture_core::ErrorKind::Invalid, "{name}: {error}");
+        }
+        assert_eq!(server.violations().len(), 4, "{name}: {:?}", server.violations());
+    }
+}

@@ -142,6 +142,13 @@ async fn what_servers_really_stream_is_read() {
         assert_eq!(read, [(ids[0], "a", "{\"x\": 1}"), (ids[1], "b", "{}")]);
         assert_eq!(answer.stop, Stop::ToolCalls);
     }
+    // Reasoning under both of its names.
+    let twice = "data: {\"choices\":[{\"delta\":{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let server = ProviderServer::scripted([stream(twice)]);
+    let (answer, told) = ask(&*model(&server, MODELS[0]), &request(MODELS[0], true)).await;
+    let expected = [ModelEvent::Thinking("a".to_owned()), ModelEvent::Text("b".to_owned())];
+    assert_eq!((answer.unwrap().message.plain_text().as_str(), told), ("b", expected.to_vec()));
     // A server that knows no streams answers plainly.
     let plain =
         r#"{"choices":[{"message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}]}"#;
@@ -163,7 +170,7 @@ async fn arguments_that_were_cut_off_are_kept_as_they_are() {
     let cut = "data: {\"type\":\"message_start\",\"message\":{}}\n\n\
         data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"b\",\"input\":{}}}\n\n\
         data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"q\\\": \\\"ha\"}}\n\n\
-        data: {\"type\":\"new_event\",\"x\":1}\n\n\
+        data: {\"type\":\"new_event\",\"message\":\"hello\"}\n\n\
         data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}\n\n\
         data: {\"type\":\"message_stop\"}\n\n";
     let server = ProviderServer::scripted([Reply::raw(200, "text/event-stream", cut)]);
