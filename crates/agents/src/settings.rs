@@ -9,14 +9,12 @@
 mod read;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
-
-use crate::{ContextMode, Result, definition::McpConfig};
+use crate::{ContextMode, Result, definition::McpConfig, provider::ProviderSettings};
 
 pub use read::SettingsFile;
 
@@ -98,26 +96,13 @@ pub struct Settings {
     pub budget: Option<Sourced<u64>>,
     /// `providers.NAME`.
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// Providers whose address comes with the project's files: no key is sent there, unless it is
+    /// this machine.
+    pub project_providers: BTreeSet<String>,
     /// `mcpServers.NAME`.
     pub mcp_servers: BTreeMap<String, McpSettings>,
     /// What is odd in the files, but no error.
     pub warnings: Vec<String>,
-}
-
-/// How a provider is reached.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProviderSettings {
-    /// The address of its API.
-    pub base_url: Option<String>,
-    /// The environment variable that holds its key.
-    pub api_key_env: Option<String>,
-    /// How it speaks: `openai`, `anthropic` or `gemini`; by default as its name says, else `openai`.
-    pub kind: Option<String>,
-    /// Whether the address comes with the project's files: no key is sent there, unless it is this
-    /// machine.
-    #[serde(skip)]
-    pub from_project: bool,
 }
 
 /// How an MCP server is reached, and who says so.
@@ -155,10 +140,13 @@ impl Settings {
                 keep(&mut settings.shared_forbidden, Some(source()));
             }
             for (name, provider) in &file.providers {
-                settings.providers.entry(name.clone()).or_insert_with(|| ProviderSettings {
-                    from_project: file.layer == Layer::Project,
-                    ..provider.clone()
-                });
+                if settings.providers.contains_key(name) {
+                    continue;
+                }
+                settings.providers.insert(name.clone(), provider.clone());
+                if file.layer == Layer::Project && provider.base_url.is_some() {
+                    settings.project_providers.insert(name.clone());
+                }
             }
             for (name, config) in &file.mcp_servers {
                 settings

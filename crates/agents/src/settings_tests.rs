@@ -68,7 +68,7 @@ fn servers_and_providers_are_read() {
     let text = r#"{"providers":{"mine":{"baseUrl":"http://127.0.0.1:1/v1","apiKeyEnv":"MINE"}},
         "mcpServers":{"time":{"command":"mcp-time","args":["--utc"],"env":{"A":"b"}},"far":{"url":"http://127.0.0.1:2/mcp"}}}"#;
     let settings = Settings::merge(&[read(text).unwrap()]);
-    assert!(settings.providers["mine"].from_project);
+    assert!(settings.project_providers.contains("mine"));
     assert_eq!(settings.providers["mine"].api_key_env.as_deref(), Some("MINE"));
     assert!(
         matches!(&settings.mcp_servers["time"].config, McpConfig::Stdio { args, .. } if args == &["--utc"])

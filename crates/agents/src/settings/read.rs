@@ -8,8 +8,12 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{Layer, ProviderSettings, SettingsDialect};
-use crate::{AgentsError, ContextMode, Result, definition::McpConfig};
+use super::{Layer, SettingsDialect};
+use crate::{
+    AgentsError, ContextMode, Result,
+    definition::McpConfig,
+    provider::{ProviderKind, ProviderSettings},
+};
 
 /// The most bytes a settings file may have.
 const MOST_BYTES: u64 = 1 << 20;
@@ -23,7 +27,6 @@ const AGENT_KEYS: [&str; 5] = [
     "budget",
 ];
 const PROVIDER_KEYS: [&str; 3] = ["baseUrl", "apiKeyEnv", "kind"];
-const PROVIDER_KINDS: [&str; 3] = ["openai", "anthropic", "gemini"];
 const MCP_KEYS: [&str; 7] = ["command", "args", "env", "url", "httpUrl", "headers", "type"];
 
 /// What one file says.
@@ -189,18 +192,19 @@ impl Reading<'_> {
                 let value = object.get(key);
                 value.map(|value| self.text(&format!("{place}.{key}"), value)).transpose()
             };
-            let settings = ProviderSettings {
-                base_url: text("baseUrl")?,
-                api_key_env: text("apiKeyEnv")?,
-                kind: text("kind")?,
-                from_project: false,
+            let kind = match text("kind")?.as_deref() {
+                None => None,
+                Some("openai") => Some(ProviderKind::OpenAi),
+                Some("anthropic") => Some(ProviderKind::Anthropic),
+                Some("gemini") => Some(ProviderKind::Gemini),
+                Some(kind) => {
+                    let known = "openai, anthropic, gemini";
+                    let reason = format!("{place}.kind is '{kind}': it is one of {known}");
+                    return Err(self.wrong(&reason));
+                }
             };
-            if let Some(kind) = &settings.kind
-                && !PROVIDER_KINDS.contains(&kind.as_str())
-            {
-                let known = PROVIDER_KINDS.join(", ");
-                return Err(self.wrong(&format!("{place}.kind is '{kind}': it is one of {known}")));
-            }
+            let (base_url, api_key_env) = (text("baseUrl")?, text("apiKeyEnv")?);
+            let settings = ProviderSettings { base_url, api_key_env, kind };
             self.file.providers.insert(name.clone(), settings);
         }
         Ok(())
