@@ -15,7 +15,7 @@ use contexture_core::{
 };
 
 pub use response::{Metadata, Response, RunContext};
-pub use watch::{Quiet, StopSignal, Watcher, stop_signal};
+pub use watch::{Quiet, StopSignal, Stopper, Watcher, stop_signal};
 
 use crate::{
     AgentDefinition, AgentsError, ContextMode, Result,

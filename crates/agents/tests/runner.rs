@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod providers;
+mod runs;
 mod tools;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
@@ -27,6 +27,19 @@ pub struct WatchedStorage {
     /// The next commit is acknowledged only when this fires.
     held: Mutex<Option<oneshot::Receiver<()>>>,
     fails: AtomicBool,
+    /// How many writes are left before the process counts as dead.
+    writes_left: AtomicI64,
+    /// Whether the last write is still made, though nobody hears of it.
+    last_is_made: AtomicBool,
+}
+
+/// How a process dies at a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Death {
+    /// Before the write is made.
+    Before,
+    /// After it was made and before anybody heard of it.
+    After,
 }
 
 impl WatchedStorage {
@@ -37,6 +50,8 @@ impl WatchedStorage {
             counts: Mutex::default(),
             held: Mutex::default(),
             fails: AtomicBool::new(false),
+            writes_left: AtomicI64::new(i64::MAX),
+            last_is_made: AtomicBool::new(false),
         })
     }
 
@@ -63,9 +78,35 @@ impl WatchedStorage {
         self.fails.store(fail, Ordering::Relaxed);
     }
 
+    /// Lets the process die at its `number`-th write from now, counted from 1: that write and all
+    /// that is asked afterwards fail, as seen from the process.
+    pub fn die_at_write(&self, number: u32, death: Death) {
+        self.last_is_made.store(death == Death::After, Ordering::Relaxed);
+        self.writes_left.store(i64::from(number), Ordering::Relaxed);
+    }
+
+    /// Tells whether the process has died.
+    pub fn is_dead(&self) -> bool {
+        self.writes_left.load(Ordering::Relaxed) <= 0
+    }
+
+    /// Counts a write; tells whether it is to be made and whether it is to be acknowledged.
+    fn write(&self) -> (bool, bool) {
+        match self.writes_left.fetch_sub(1, Ordering::Relaxed) {
+            2.. => (true, true),
+            1 => (self.last_is_made.load(Ordering::Relaxed), false),
+            _ => (false, false),
+        }
+    }
+
     fn tally(&self, method: &'static str, by: usize) {
         *lock(&self.counts).entry(method).or_default() += by as u64;
     }
+}
+
+fn dead() -> StorageError {
+    let (what, reason) = ("the fake".to_owned(), "the process is dead".to_owned());
+    StorageError::Unavailable { what, reason }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -195,7 +236,11 @@ impl PageStorage for WatchedStorage {
 
     async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
         self.tally("keep_run", 1);
-        self.inner.keep_run(session, put).await
+        let (made, heard) = self.write();
+        if made {
+            self.inner.keep_run(session, put).await?;
+        }
+        if heard { Ok(()) } else { Err(dead()) }
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -204,8 +249,15 @@ impl PageStorage for WatchedStorage {
             let (what, reason) = ("the fake".to_owned(), "it was told to fail".to_owned());
             return Err(StorageError::Unavailable { what, reason });
         }
+        let (made, heard) = self.write();
+        if !made {
+            return Err(dead());
+        }
         let held = lock(&self.held).take();
         let committed = self.inner.commit(session, commit).await;
+        if !heard {
+            return Err(dead());
+        }
         if let Some(held) = held {
             // A sender that was dropped lets go as well.
             held.await.ok();
@@ -230,7 +282,11 @@ impl PageStorage for WatchedStorage {
         sent: &SentWindow,
     ) -> StorageResult<()> {
         self.tally("record", 1);
-        self.inner.record(session, key, sent).await
+        let (made, heard) = self.write();
+        if made {
+            self.inner.record(session, key, sent).await?;
+        }
+        if heard { Ok(()) } else { Err(dead()) }
     }
 
     async fn report(
@@ -241,7 +297,10 @@ impl PageStorage for WatchedStorage {
         usage: &Usage,
     ) -> StorageResult<bool> {
         self.tally("report", 1);
-        self.inner.report(session, key, number, usage).await
+        let (made, heard) = self.write();
+        let reported =
+            if made { self.inner.report(session, key, number, usage).await? } else { false };
+        if heard { Ok(reported) } else { Err(dead()) }
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
