@@ -1,9 +1,35 @@
 //! Agent definitions: what an agent file says, whatever its dialect.
+//!
+//! [`parse()`] and [`read()`] make one of a file and say what is wrong with it, [`create()`] writes a
+//! new file. Which files there are, the [`catalog`](crate::catalog) knows.
+
+mod create;
+mod dialect;
+mod fields;
+mod filter;
+mod front;
+mod mcp;
+mod naming;
+mod node;
+mod parse;
+mod problem;
+mod recover;
+mod rules;
+mod toml;
+mod tool_name;
+mod yaml;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
 use contexture_core::{AgentName, Timestamp};
 use serde::{Deserialize, Serialize};
+
+pub use create::{NewAgent, create};
+pub(crate) use parse::read_placed;
+pub use parse::{Parsed, Times, parse, read};
+pub(crate) use problem::nearest;
+pub use problem::{Problem, Severity};
+pub use tool_name::{ToolName, canonical_tool};
 
 /// Whose history an agent sees (M-01, M-06).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

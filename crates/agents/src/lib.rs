@@ -15,6 +15,7 @@
 
 mod error;
 
+pub mod catalog;
 pub mod definition;
 pub mod mode;
 pub mod settings;
