@@ -91,7 +91,8 @@ pub(crate) fn read(folder: &Path, limit: Option<usize>) -> Result<Vec<Session>> 
     Ok(sessions)
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// Lists the files of a folder that hold a record a line.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let entries =
         std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
@@ -106,7 +107,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>> {
+/// Opens such a file, unpacking it where it is packed.
+pub(crate) fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>> {
     let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
     let packed = path.extension().is_some_and(|extension| extension == "gz");
     Ok(BufReader::new(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))

@@ -4,11 +4,13 @@
 //!  data ──► replay ──┬─► economy   what windows cost, show and keep visible, beside other policies
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
+//!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
 //!
 //! The first two read a folder of sessions, one a line. All print to standard output. They are for
 //! people who work on the engine and no part of what is published.
 
+mod agent_files;
 mod check;
 mod data;
 mod economy;
@@ -32,6 +34,8 @@ enum Command {
     Check(check::Args),
     /// Measures windows and folds in sessions of ten thousand and a million pages.
     Latency(latency::Args),
+    /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
+    AgentFiles(agent_files::Args),
     /// Measures one window in a process of its own.
     #[command(hide = true)]
     LatencyChild {
@@ -46,6 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Economy(args) => economy::run(&args, &mut out)?,
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
+        Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,
     };
     out.flush()?;
