@@ -185,7 +185,7 @@ fn links_that_leave_are_not_followed() {
     project/.claude/agents/stolen.md: warning: this link leaves the folder of agents; not followed
     project/.claude/agents/team: warning: this link leaves the folder of agents; not followed
     project/.claude/agents/alias.md:2: warning: the file is called 'alias' and the agent 'real'
-      hint: rename the file to 'real.md', or the agent
+      hint: give both the same name
     project/.claude/agents/real.md: warning: there is an agent 'real' already, which is used: project/.claude/agents/alias.md
       hint: rename or remove one of the two
     project/.letta/agents: warning: this folder is a link that leaves the project; not followed
@@ -215,5 +215,5 @@ fn a_folder_that_is_none_is_reported() {
     home.write("project/.claude/agents", "a file");
     let catalog = home.load();
     assert!(catalog.has_errors());
-    insta::assert_snapshot!(home.problems(&catalog), @"project/.claude/agents: error: cannot be read: Not a directory (os error 20)");
+    insta::assert_snapshot!(home.problems(&catalog), @"project/.claude/agents: error: this cannot be read: Not a directory (os error 20)");
 }

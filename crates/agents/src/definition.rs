@@ -239,3 +239,7 @@ pub enum McpConfig {
         headers: BTreeMap<String, String>,
     },
 }
+
+#[cfg(test)]
+#[path = "definition/mangled_tests.rs"]
+mod mangled_tests;

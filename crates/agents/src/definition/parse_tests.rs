@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::{super::ToolRules, *};
 
 fn parse_at(path: &str, text: &str) -> Parsed {
@@ -246,13 +244,13 @@ fn doubtful_values_are_warnings() {
       hint: did you mean 'tools'?
     a.md:7: warning: unknown field 'favourite', kept and ignored
     ");
-    insta::assert_snapshot!(warned("color: #fff\nscope: global\ntools:"), @r#"
-    a.md: warning: 'color' says nothing
+    insta::assert_snapshot!(warned("color: #fff\nscope: global\ntools:"), @r##"
+    a.md:5: warning: 'color' says nothing
       hint: `#` begins a comment: write `color: "#4A90E2"`
-    a.md: warning: 'tools' is empty, so all tools are allowed
-      hint: leave it out to say so, or write `tools: []` for none
     a.md:6: warning: 'scope' is 'global', but the file lies in the project; the place decides
-    "#);
+    a.md:7: warning: 'tools' is empty, so all tools are allowed
+      hint: leave it out to say so, or write `tools: []` for none
+    "##);
     insta::assert_snapshot!(warned("tools: [Bash, read_fil, 'Read(./src/**)', grep]"), @r"
     a.md:5: warning: no such tools here, ignored: Bash, read_fil
       hint: did you mean 'read_file' by 'read_fil'?
@@ -268,7 +266,7 @@ fn names_follow_their_rule() {
     let path = ".contexture/agents/a.md";
     insta::assert_snapshot!(said(path, &ours("b")), @r"
     .contexture/agents/a.md:3: error: the file is called 'a' and the agent 'b'
-      hint: rename the file to 'b.md', or the agent
+      hint: give both the same name
     ");
     insta::assert_snapshot!(said(path, &ours("Code Reviewer")), @r"
     .contexture/agents/a.md:3: error: invalid agent name 'Code Reviewer': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'
@@ -313,7 +311,7 @@ fn foreign_names_become_ours() {
     assert_eq!((agent.name.as_str(), agent.title.as_str()), ("code-reviewer", "Code Reviewer"));
     insta::assert_snapshot!(said(path, &claude("other")), @r"
     .claude/agents/code-reviewer.md:2: warning: the file is called 'code-reviewer' and the agent 'other'
-      hint: rename the file to 'other.md', or the agent
+      hint: give both the same name
     ");
     for bad in ["../evil", "a/b", "..", "'a\\b'", "system", "代码"] {
         let parsed = parse_at(".claude/agents/代码.md", &claude(bad));
@@ -412,8 +410,8 @@ fn opencode_files_are_understood() {
     assert_eq!(off.definition, None);
     insta::assert_snapshot!(shown("a.md", &off), @"a.md: warning: the file switches itself off with 'disable: true'; left out");
     insta::assert_snapshot!(said("a.md", "---\nmode: all\nname: a\ndescription: d\ndisable: yes\nprompt: p\n---\nDo."), @r"
-    a.md: warning: 'prompt' is ignored: the body is the system prompt
     a.md:5: error: 'disable' is 'yes'; it must be true or false
+    a.md:6: warning: 'prompt' is ignored: the body is the system prompt
     ");
 }
 
@@ -438,7 +436,7 @@ fn codex_files_are_understood() {
     .codex/agents/a.toml: warning: the agent has no system prompt
       hint: write it as `developer_instructions`
     .codex/agents/a.toml:1: warning: the file is called 'a' and the agent 'b'
-      hint: rename the file to 'b.md', or the agent
+      hint: give both the same name
     .codex/agents/a.toml:3: warning: unknown field 'descripton', kept and ignored
       hint: did you mean 'description'?
     ");
@@ -469,7 +467,7 @@ fn unquoted_colons_are_recovered_from() {
     a.md:3: error: the key 'name' stands twice, first in line 2
       hint: remove one of the two
     ");
-    insta::assert_snapshot!(said("a.md", "---\r\nname: a\r\ndescription: !!str d\r\n---\r\nDo."), @"a.md:3: error: the tag 'tag:yaml.org,2002:str' is not allowed: front matter is plain data");
+    insta::assert_snapshot!(said("a.md", "---\r\nname: a\r\ndescription: !!str d\r\n---\r\nDo."), @"a.md:3: error: the tag '!!str' is not allowed: front matter is plain data");
 }
 
 #[test]
@@ -485,74 +483,4 @@ fn a_body_may_be_long_but_not_endless() {
     .claude/agents/a.md: warning: the agent has no system prompt
       hint: write it below the second `---`
     ");
-}
-
-const SEEDS: [(&str, &str); 4] = [
-    (
-        ".contexture/agents/a.md",
-        "---\nkind: agent\nname: a\ntitle: A\ncontextMode: shared\ncontextFilter: {agents: [b], roles: [user], since: 2025-01-01, maxAge: 7d}\ntools: {allow: [Read], deny: [x]}\nmcp: {servers: [s]}\n---\nBody\n",
-    ),
-    (
-        ".claude/agents/a.md",
-        "\u{feff}---\r\nname: A b\r\ndescription: x: \"y\"\r\ntools: Read, Bash(a, b)\r\nmcpServers: [{s: {command: c}}]\r\n---\r\nBody\r\n",
-    ),
-    (
-        ".opencode/agents/a b.md",
-        "---\ndescription: d\ntools: {write: false, '*': true}\npermission: {edit: {a: ask}}\nx: &a [1, *a]\n---\n",
-    ),
-    (
-        ".codex/agents/a.toml",
-        "description = \"d\"\nname = 'é'\n[mcp_servers.x]\nurl = \"http://x\"\n",
-    ),
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
-    // No file, however mangled, does more than be refused.
-    #[test]
-    fn mangled_files_never_panic(
-        seed in 0..SEEDS.len(),
-        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..4_u8, any::<u8>()), 0..12),
-        signs in "[-:#'\"\\[\\]{}&*!|>%@`, ?\n\t é]{0,6}",
-    ) {
-        let (path, text) = SEEDS[seed];
-        let mut bytes = text.as_bytes().to_vec();
-        for (at, what, byte) in edits {
-            let at = at.index(bytes.len().max(1)).min(bytes.len());
-            match what {
-                0 if at < bytes.len() => { bytes.remove(at); }
-                1 if at < bytes.len() => bytes[at] = byte,
-                2 => bytes.truncate(at.max(8)),
-                _ => { bytes.splice(at..at, signs.bytes()); }
-            }
-        }
-        check(&parse(&bytes, Path::new(path), Scope::Global, Times::default()), &bytes)?;
-    }
-
-    #[test]
-    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), front in any::<bool>()) {
-        let mut file = if front { b"---\n".to_vec() } else { Vec::new() };
-        file.extend(bytes);
-        file.extend(b"\n---\n");
-        for path in ["a.md", "a.toml", "\u{1f4a5}/..", "", "/"] {
-            check(&parse(&file, Path::new(path), Scope::Global, Times::default()), &file)?;
-        }
-    }
-}
-
-/// Checks what holds for every file: an error means no agent, and lines are those of the file.
-fn check(parsed: &Parsed, bytes: &[u8]) -> Result<(), TestCaseError> {
-    let sound = parsed.problems.iter().all(|problem| problem.severity != Severity::Error);
-    prop_assert!(sound || parsed.definition.is_none());
-    let breaks = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-    for problem in &parsed.problems {
-        let line = problem.line.unwrap_or(1) as usize;
-        prop_assert!((1..=breaks + 2).contains(&line), "{problem:?}");
-        let shown = problem.display(Path::new("x")).to_string();
-        let lines = if problem.hint.is_some() { 2 } else { 1 };
-        prop_assert_eq!(shown.lines().count(), lines, "{:?}", problem);
-        prop_assert!(!shown.contains(['\u{1b}', '\u{7}', '\r', '\0']), "{:?}", problem);
-    }
-    Ok(())
 }

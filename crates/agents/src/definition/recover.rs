@@ -219,7 +219,7 @@ mod tests {
             "description: a: b\ntools: [Read\n",
             "name: a\n\tdescription: b",
             "description: a: b\n  tools: Read",
-            "title: a: b\nand: more",
+            "title: a: b\nand more",
         ] {
             assert_eq!(read(text), None, "{text}");
         }
