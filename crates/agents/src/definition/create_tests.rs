@@ -97,7 +97,7 @@ proptest! {
         description in "(?s).{0,60}",
         prompt in "(?s).{0,60}",
     ) {
-        let agent = NewAgent { title: title.clone(), description: description.clone(), system_prompt: prompt.clone(), ..reviewer() };
+        let agent = NewAgent { title: title.clone(), description: description.clone(), system_prompt: prompt, ..reviewer() };
         if let Ok(title) = title.parse::<PageName>() {
             let (text, definition) = agent.text().unwrap();
             prop_assert_eq!(&definition.title, title.as_str(), "{}", text);

@@ -48,7 +48,7 @@ fn a_bomb_is_refused_before_it_grows() {
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
-        let items = vec![before.as_str(); 9].join(", ");
+        let items = [before.as_str(); 9].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{items}]\n"));
     }
     insta::assert_snapshot!(refused(&bomb), @"rule 5: aliases make the front matter too big");
