@@ -36,11 +36,14 @@ fn a_turn_of_another_agent_says_whose_it_is() {
         reviewer.extend_turn(vec![found]).await.unwrap();
 
         let tag = system.mark().tag();
-        let begins = format!("{tag} [TURN] usr-1 asked of agent reviewer");
-        let goes_on = format!("{tag} [TURN] usr-3 agent reviewer goes on");
+        let begins = format!("{tag} usr-1 asked of agent reviewer");
+        let goes_on = format!("{tag} usr-3 agent reviewer goes on");
+        let lines = |body: &str| {
+            body.matches(" asked of agent ").count() + body.matches(" goes on").count()
+        };
         for format in ProviderFormat::ALL {
             let window = fixer.window(&options(format)).await.unwrap();
-            assert_eq!(window.body.matches("[TURN]").count(), 2, "{}", window.body);
+            assert_eq!(lines(&window.body), 2, "{}", window.body);
             let at = |text: &str| window.body.find(text).unwrap_or_else(|| panic!("{text}"));
             assert!(at(&begins) < at("look at utils.py"));
             assert!(at("look at utils.py") < at("fix the above"));
@@ -53,10 +56,10 @@ fn a_turn_of_another_agent_says_whose_it_is() {
 
             // Neither its own turns nor anything on the system side is told.
             let own = reviewer.window(&options(format)).await.unwrap();
-            assert_eq!(own.body.matches("[TURN]").count(), 1);
-            assert!(own.body.contains("[TURN] usr-2 asked of agent fixer"));
+            assert_eq!(lines(&own.body), 1);
+            assert!(own.body.contains("usr-2 asked of agent fixer"));
             let system_side = system.reader().window(&options(format)).await.unwrap();
-            assert!(!system_side.body.contains("[TURN]"));
+            assert_eq!(lines(&system_side.body), 0);
         }
     });
 }
