@@ -194,7 +194,10 @@ fn matches(rule: &str, name: &str) -> bool {
     let Some(server) = rule.strip_suffix("__*").unwrap_or(rule).strip_prefix("mcp__") else {
         return false;
     };
-    name.strip_prefix(&mcp::prefix(server)).is_some_and(|rest| rest.starts_with("__"))
+    // With a tool's name behind it, or none before it, it names no server.
+    !server.is_empty()
+        && !server.contains("__")
+        && name.strip_prefix(&mcp::prefix(server)).is_some_and(|rest| rest.starts_with("__"))
 }
 
 /// Cuts a text that came from outside for a message.

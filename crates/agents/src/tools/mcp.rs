@@ -115,7 +115,7 @@ async fn start(name: &str, config: &McpConfig, options: &McpOptions) -> Result<L
         Ok(Err(error)) => error,
         Err(_) => format!("no answer within {} s", options.start.as_secs_f64()),
     };
-    let said = match said.last() {
+    let said = match said.last().await {
         Some(said) => format!("; it said: {said}"),
         None => String::new(),
     };

@@ -3,14 +3,15 @@
 use std::{
     collections::HashMap,
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     ClientServiceExt, RoleClient,
     model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
-    service::{ClientLifecycleMode, RunningService},
+    service::{ClientInitializeError, ClientLifecycleMode, RunningService},
     transport::{
         StreamableHttpClientTransport, TokioChildProcess,
         streamable_http_client::StreamableHttpClientTransportConfig,
@@ -19,6 +20,7 @@ use rmcp::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     process::{ChildStderr, Command},
+    task::JoinHandle,
 };
 
 use super::{McpOptions, answer};
@@ -59,7 +61,7 @@ impl Server {
                     .spawn()
                     .map_err(|error| format!("'{command}' cannot be started: {error}"))?;
                 if let Some(errors) = errors {
-                    tokio::spawn(listen(name.to_owned(), errors, said.clone()));
+                    said.listen(name, errors);
                 }
                 ours().serve_with_lifecycle(transport, lifecycle()).await
             }
@@ -68,7 +70,7 @@ impl Server {
                 ours().serve_with_lifecycle(transport, lifecycle()).await
             }
         };
-        let service = service.map_err(|error| answer::cut(&error.to_string(), 500))?;
+        let service = service.map_err(|error| answer::cut(&reason(&error), 500))?;
         Ok(Self { name: name.to_owned(), service })
     }
 }
@@ -111,23 +113,54 @@ fn http(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// The last line a server wrote to its standard error.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Said(Arc<Mutex<String>>);
-
-impl Said {
-    pub(super) fn last(&self) -> Option<String> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!last.is_empty()).then(|| answer::cut(&last, 300))
-    }
-
-    fn hear(&self, line: &str) {
-        line.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+/// Says why a server could not be reached, without the names of our own parts.
+fn reason(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => {
+            let mut reason = error.error.to_string();
+            let mut source = error.error.source();
+            while let Some(cause) = source {
+                reason = format!("{reason}: {cause}");
+                source = cause.source();
+            }
+            reason
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => reason(fallback),
+        other => other.to_string(),
     }
 }
 
+/// What a server writes to its standard error: traced, and its last line kept.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    last: Arc<Mutex<String>>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Said {
+    fn listen(&self, server: &str, errors: ChildStderr) {
+        let listener = tokio::spawn(listen(server.to_owned(), errors, self.last.clone()));
+        *held(&self.listener) = Some(listener);
+    }
+
+    /// Returns the last line of a server that has ended or been given up.
+    pub(super) async fn last(&self) -> Option<String> {
+        let listener = held(&self.listener).take();
+        if let Some(listener) = listener {
+            // It ends with the program, unless a child of that holds the pipe open.
+            let _ = tokio::time::timeout(Duration::from_secs(1), listener).await;
+        }
+        let last = held(&self.last);
+        (!last.is_empty()).then(|| answer::cut(&last, 300))
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Reads what a server writes to its standard error until it ends; else it would block some day.
-async fn listen(server: String, errors: ChildStderr, said: Said) {
+async fn listen(server: String, errors: ChildStderr, last: Arc<Mutex<String>>) {
     let mut reader = BufReader::new(errors);
     loop {
         let mut line = Vec::new();
@@ -138,7 +171,7 @@ async fn listen(server: String, errors: ChildStderr, said: Said) {
                 let line = line.trim().replace(char::is_control, " ");
                 if !line.is_empty() {
                     tracing::debug!(server, line, "an MCP server says");
-                    said.hear(&line);
+                    *held(&last) = line;
                 }
             }
         }

@@ -55,11 +55,12 @@ pub(super) fn is_binary<R: Read>(reader: &mut BufReader<R>) -> io::Result<bool> 
     Ok(beginning[..beginning.len().min(PROBE)].contains(&0))
 }
 
+#[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// How many lines are in `bytes`, a part of one included.
+    /// How many lines are in `bytes`.
     shown: u64,
-    /// The last line shown was cut for its length.
+    /// The only line shown is cut for its length.
     cut: bool,
     /// How many lines the file has, where they were counted.
     total: Option<u64>,
@@ -67,10 +68,11 @@ struct Lines {
     more: bool,
 }
 
-/// Reads lines from `first` on, never more than fit an answer, and counts the rest if asked to.
+/// Reads whole lines from `first` on, never more than fit an answer, and counts the rest if asked to.
 fn collect(mut reader: impl BufRead, first: u64, limit: u64, count: bool) -> io::Result<Lines> {
-    let mut lines = Lines { bytes: Vec::new(), shown: 0, cut: false, total: None, more: false };
+    let mut lines = Lines::default();
     let mut number = 1; // of the line that is being read
+    let mut whole = 0; // the bytes taken of whole lines
     let mut full = false; // nothing more is taken
     let mut begun = false; // the present line has bytes
     loop {
@@ -83,24 +85,28 @@ fn collect(mut reader: impl BufRead, first: u64, limit: u64, count: bool) -> io:
         full |= number >= first.saturating_add(limit);
         if number >= first && !full {
             let room = BYTES - lines.bytes.len();
-            lines.shown += u64::from(!begun || lines.shown == 0);
             lines.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-            lines.cut = piece.len() > room;
-            full = lines.bytes.len() == BYTES;
-        } else if number >= first {
-            lines.more = true;
-            if !count {
-                return Ok(lines);
+            full = piece.len() > room;
+            if ends && !full {
+                (whole, lines.shown) = (lines.bytes.len(), lines.shown + 1);
             }
         }
+        lines.more |= full;
         begun = !ends;
         number += u64::from(ends);
         reader.consume(end);
+        if full && !count {
+            break;
+        }
     }
-    if lines.cut {
-        lines.more = true;
+    let left = lines.bytes.len() > whole;
+    if left && (!lines.more || lines.shown == 0) {
+        // The last line has no line break, or the first has no end in sight.
+        (lines.cut, lines.shown) = (lines.more, lines.shown + 1);
+    } else {
+        lines.bytes.truncate(whole);
     }
-    lines.total = Some(number - u64::from(!begun));
+    lines.total = (count || !full).then_some(number - u64::from(!begun));
     Ok(lines)
 }
 
@@ -122,13 +128,11 @@ fn present(path: &Path, first: u64, size: u64, lines: Lines) -> Done {
     let text = String::from_utf8_lossy(whole_characters(&lines.bytes)).into_owned();
     let mut answer = format!("{path} (lines {first}–{last} of {total}{note})\n{text}");
     if lines.cut {
-        let line = format!("\n[line {last} is cut here for its length; ");
-        answer.push_str(&line);
-        answer.push_str(&format!("the next line is read with offset {}]", last + 1));
+        answer.push_str(&format!(
+            "\n[line {last} is cut here for its length; the next line is read with offset {}]",
+            last + 1
+        ));
     } else if lines.more {
-        if !answer.ends_with('\n') {
-            answer.push('\n');
-        }
         answer.push_str(&format!("[there is more: read on with offset {}]", last + 1));
     }
     Ok(answer)

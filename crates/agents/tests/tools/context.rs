@@ -1,0 +1,372 @@
+//! Context tools on a session in memory: what they say, and what they do to the window.
+
+use std::sync::Arc;
+
+use contexture_agents::{Tool, ToolOutput, tool::Effect, tools::context};
+use contexture_core::{
+    AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, SegmentKind, Tokens,
+    Visibility, WindowLevel, WindowOptions,
+    window::{count::TokenCounter, provider::ProviderFormat},
+};
+use contexture_testkit::fixture::{
+    add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,
+};
+use serde_json::{Value, json};
+
+use super::{find, right, wrong};
+
+/// A token is a word.
+struct Words;
+
+impl TokenCounter for Words {
+    fn name(&self) -> &str {
+        "words"
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        Tokens(text.split_whitespace().count() as u64)
+    }
+}
+
+fn options() -> WindowOptions {
+    WindowOptions::new(Format::Provider(ProviderFormat::OpenAi), Arc::new(Words))
+}
+
+/// An agent with its tools.
+struct Hand {
+    context: AgentContext,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Hand {
+    fn new(context: AgentContext, options: WindowOptions) -> Self {
+        let tools = context::tools(context.clone(), options);
+        Self { context, tools }
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
+        find(&self.tools, name).call(&arguments).await
+    }
+
+    async fn body(&self) -> String {
+        self.context.window(&options()).await.unwrap().body
+    }
+}
+
+/// Says so many words.
+fn words(count: usize) -> String {
+    vec!["word"; count].join(" ")
+}
+
+/// A session with a prompt and three turns of 100, 200 and 300 words, and an agent in it.
+async fn begun() -> (ContextSystem, Hand) {
+    let system = memory().await;
+    let prompt = NewDetailPage::new(page("sys-0"), valid("Prompt"), "Be brief.");
+    apply(&system, Edit::CreateDetailPage(prompt)).await;
+    let hand = Hand::new(agent(&system, "scribe"), options());
+    for count in [100, 200, 300] {
+        let turn = vec![user(&format!("turn {count}")), assistant(&words(count))];
+        hand.context.add_turn(turn).await.unwrap();
+    }
+    (system, hand)
+}
+
+#[tokio::test]
+async fn schemas_have_fixed_bytes_and_effects_are_true() {
+    let (_, hand) = begun().await;
+    let told: Vec<String> = hand
+        .tools
+        .iter()
+        .map(|tool| {
+            format!("{} {:?} {}", tool.spec().name, tool.effect(), tool.spec().schema.as_str())
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+    for tool in &hand.tools {
+        let schema: Value = tool.spec().schema.read().unwrap();
+        assert_eq!(schema["additionalProperties"], false, "{}", tool.spec().name);
+    }
+    assert_eq!(find(&hand.tools, "hide_details").effect(), Effect::Changes);
+}
+
+#[tokio::test]
+async fn hiding_frees_tokens_at_once_and_says_what_is_read_again() {
+    let (_, hand) = begun().await;
+    let text = right(hand.call("hide_details", json!({"page": "usr-2"})).await);
+    // 2 words asked, 200 answered, 8 around two messages; the line that stays takes some.
+    // Behind it stands the third turn.
+    assert_eq!(
+        text,
+        "hidden: usr-2 \"turn 200\": about 191 tokens freed; applies at once: the next request reads again what stands behind it, about 310 tokens"
+    );
+    let view = hand.context.get_page("usr-2").await.unwrap();
+    assert_eq!(view.visibility, Visibility::Hidden);
+    let text = right(hand.call("hide_details", json!({"page": "usr-3"})).await);
+    assert!(
+        text.ends_with("about 291 tokens freed; it stands at the end: the cache holds"),
+        "{text}"
+    );
+    let text = right(hand.call("hide_details", json!({"page": "usr-3"})).await);
+    assert!(text.ends_with("it was not open: no tokens freed, the cache holds"), "{text}");
+}
+
+#[tokio::test]
+async fn expanding_gives_the_content_and_changes_nothing_in_the_window() {
+    let (_, hand) = begun().await;
+    hand.context.hide_details("usr-1").await.unwrap();
+    let before = hand.body().await;
+    let output = hand.call("expand_details", json!({"page": "usr-1"})).await;
+    assert_eq!(output.expands, Some(page("usr-1")));
+    let text = right(output);
+    let (head, content) = text.split_once("\n---\n").unwrap();
+    assert_eq!(
+        head,
+        "usr-1 \"turn 100\": 104 tokens, here only; its place in the window opens at the next fold; nothing earlier was changed, the cache holds"
+    );
+    assert_eq!(content, format!("User: turn 100\nAssistant: {}", words(100)));
+    // The level did not change, and not a byte of the window did.
+    assert_eq!(hand.body().await, before);
+    let view = hand.context.get_page("usr-1").await.unwrap();
+    assert_eq!(view.level, WindowLevel::Summary);
+}
+
+#[tokio::test]
+async fn what_stands_in_full_is_not_given_twice() {
+    let (_, hand) = begun().await;
+    let output = hand.call("expand_details", json!({"page": "usr-2"})).await;
+    assert_eq!(output.expands, None);
+    let text = right(output);
+    assert_eq!(text, "usr-2 \"turn 200\" stands in full in your window already: nothing was added");
+}
+
+#[tokio::test]
+async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
+    let (_, hand) = begun().await;
+    let numbers: Vec<String> = (0..3_000).map(|number| format!("n{number}")).collect();
+    let turn = vec![user("long"), assistant(&numbers.join(" "))];
+    hand.context.add_turn(turn).await.unwrap();
+    hand.context.hide_details("usr-4").await.unwrap();
+    // Results of tools are shown up to a sixteenth of the budget: 1,000 tokens.
+    let tight = Hand::new(hand.context.clone(), options().budget(16_000));
+    let (mut read, mut offset, mut parts) = (String::new(), 0, 0);
+    loop {
+        let arguments = json!({"page": "usr-4", "offset": offset});
+        let text = right(tight.call("expand_details", arguments).await);
+        assert!(Words.count(&text).0 <= 1_000, "{}", Words.count(&text).0);
+        let content = text.split_once("\n---\n").unwrap().1;
+        let (content, note) = content.rsplit_once("\n---\n").unwrap();
+        read.push_str(content);
+        parts += 1;
+        let Some((_, next)) = note.split_once("read on with offset ") else { break };
+        offset = next.trim_end_matches(']').parse().unwrap();
+    }
+    assert_eq!(read, format!("User: long\nAssistant: {}", numbers.join(" ")));
+    assert_eq!(parts, 4);
+    let past = json!({"page": "usr-4", "offset": 1_000_000});
+    let text = wrong(tight.call("expand_details", past).await);
+    assert!(text.contains("nothing at 1000000"), "{text}");
+}
+
+#[tokio::test]
+async fn a_page_cut_to_head_and_tail_can_be_read() {
+    let (_, hand) = begun().await;
+    // In full, but each part over a quarter of the budget is cut: 300 words are.
+    let tight = Hand::new(hand.context.clone(), options().budget(1_000));
+    let output = tight.call("expand_details", json!({"page": "usr-3"})).await;
+    assert_eq!(output.expands, Some(page("usr-3")));
+    assert!(right(output).contains("User: turn 300\nAssistant: word word"));
+}
+
+#[tokio::test]
+async fn a_page_of_a_run_is_opened_like_any_other() {
+    let (_, hand) = begun().await;
+    for number in 0..40 {
+        let turn = vec![user(&format!("more {number}")), assistant(&words(100))];
+        hand.context.add_turn(turn).await.unwrap();
+    }
+    let tight = options().budget(1_500);
+    hand.context.fold(&tight).await.unwrap().unwrap();
+    let mut in_run = None;
+    for number in 1..=43 {
+        let view = hand.context.get_page(page(&format!("usr-{number}"))).await.unwrap();
+        if view.level == WindowLevel::Run {
+            in_run = Some(view.page.index.clone());
+        }
+    }
+    let in_run = in_run.expect("the fold left a run");
+    let tight = Hand::new(hand.context.clone(), tight);
+    let output = tight.call("expand_details", json!({"page": in_run.to_string()})).await;
+    assert_eq!(output.expands, Some(in_run.clone()));
+    assert!(right(output).contains("Assistant: word word"));
+    let text = right(tight.call("hide_details", json!({"page": in_run.to_string()})).await);
+    assert!(text.contains("no tokens freed, the cache holds"), "{text}");
+    let text = right(tight.call("remove_page", json!({"page": in_run.to_string()})).await);
+    assert!(text.contains("about 0 tokens freed; applies at once"), "{text}");
+}
+
+#[tokio::test]
+async fn a_directory_lists_its_pages() {
+    let (system, hand) = begun().await;
+    let notes = directory(&system, "usr-0", "Notes").await;
+    for number in 0..120 {
+        leaf(&system, &notes.to_string(), &format!("note {number}")).await;
+    }
+    hand.context.hide_details(&notes).await.unwrap();
+    let output = hand.call("expand_details", json!({"page": notes.to_string()})).await;
+    assert_eq!(output.expands, Some(notes.clone()));
+    let text = right(output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("usr-4 \"Notes\": a directory of 120 pages; its place"), "{text}");
+    assert_eq!(lines[1], "usr-5 \"note 0\" (about 3 tokens, out)");
+    assert_eq!((lines.len(), lines[101]), (102, "[read on with offset 100]"));
+    let text = right(hand.call("expand_details", json!({"page": "usr-4", "offset": 100})).await);
+    assert_eq!(text.lines().count(), 21);
+    assert!(text.lines().nth(1).unwrap().starts_with("usr-105 \"note 100\""), "{text}");
+    // Below a hidden directory a page can be read, but its place cannot open.
+    let output = hand.call("expand_details", json!({"page": "usr-5"})).await;
+    assert_eq!(output.expands, None);
+    let text = right(output);
+    assert!(text.contains("stays closed") && text.ends_with("text of note 0"), "{text}");
+}
+
+#[tokio::test]
+async fn edits_say_index_version_and_place() {
+    let (_, hand) = begun().await;
+    let new = json!({"name": "Plan", "description": "what to do", "detail": "1. read 2. think"});
+    let text = right(hand.call("create_detail_page", new).await);
+    assert!(text.starts_with("created usr-4 \"Plan\" at the end of usr-0, version 1: "), "{text}");
+    assert!(text.ends_with("it stands at the end: the cache holds"), "{text}");
+    let text = right(
+        hand.call("create_contents_page", json!({"name": "Old", "children": ["usr-1"]})).await,
+    );
+    assert_eq!(
+        text,
+        format!(
+            "created usr-5 \"Old\" at the end of usr-0, version 1, with 1 pages in it: applies at once: the next request reads again what stands behind it, about {} tokens",
+            210 + 310 + stub(&hand, "usr-4").await
+        )
+    );
+    assert_eq!(hand.context.get_page("usr-1").await.unwrap().page.parent, Some(page("usr-5")));
+    let text = right(hand.call("move_page", json!({"page": "usr-2", "to": "usr-5"})).await);
+    assert!(
+        text.starts_with("moved usr-2 to the end of usr-5, version 2: applies at once"),
+        "{text}"
+    );
+    let text = right(hand.call("update_page", json!({"page": "usr-2", "name": "Second"})).await);
+    assert!(text.starts_with("updated usr-2 \"Second\", now version 3: "), "{text}");
+    assert!(text.ends_with("the cache holds"), "{text}");
+    let update = json!({"page": "usr-4", "description": "what to do next"});
+    let text = right(hand.call("update_page", update).await);
+    assert!(text.contains("applies at once: the next request reads again"), "{text}");
+    let text = right(hand.call("remove_page", json!({"page": "usr-3"})).await);
+    assert!(text.contains("to the archive") && text.contains("about 310 tokens freed"), "{text}");
+    assert!(hand.context.get_page("usr-3").await.is_err());
+    let text = wrong(hand.call("update_page", json!({"page": "usr-2"})).await);
+    assert_eq!(text, "nothing to change: give a name or a description");
+}
+
+async fn stub(hand: &Hand, index: &str) -> u64 {
+    let window = hand.context.window(&options()).await.unwrap();
+    window.account.pages.iter().find(|item| item.page == page(index)).unwrap().tokens
+}
+
+#[tokio::test]
+async fn a_claim_that_the_cache_holds_is_true() {
+    let (_, hand) = begun().await;
+    let edits = [
+        ("create_detail_page", json!({"name": "Plan", "detail": "think"})),
+        ("update_page", json!({"page": "usr-1", "name": "First", "description": "of all"})),
+        ("expand_details", json!({"page": "usr-4"})),
+        ("find_page", json!({"query": "First"})),
+        ("get_page", json!({"page": "usr-1"})),
+        ("hide_details", json!({"page": "usr-4"})),
+    ];
+    for (name, arguments) in edits {
+        let before = hand.body().await;
+        let text = right(hand.call(name, arguments).await);
+        let after = hand.body().await;
+        // The end of a list of messages closes it; what stands before must be the same.
+        let kept = before.trim_end_matches([']', '}', '\n']);
+        assert!(after.starts_with(kept), "{name}: {text}\n{before}\n{after}");
+        assert!(!text.contains("applies at once"), "{name}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn finding_and_getting() {
+    let (system, hand) = begun().await;
+    leaf(&system, "usr-0", "Turnip").await;
+    let text = right(hand.call("find_page", json!({"query": "TURN", "limit": 3})).await);
+    assert_eq!(
+        text,
+        "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: ask for more with limit, or narrow the query]"
+    );
+    let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
+    assert_eq!(text, "usr-4 \"Turnip\": about Turnip (summary)");
+    let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
+    assert!(text.starts_with("no page's name or description holds that"), "{text}");
+    let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
+    assert_eq!(
+        text,
+        "usr-4 \"Turnip\" (DetailPage)\ndescription: about Turnip\ndirectory: usr-0\nlevel: summary (Active)\nversion: 1, by system, trust system\nholds: 1 messages, about 3 tokens"
+    );
+    let text = right(hand.call("get_page", json!({"page": "usr-0"})).await);
+    assert!(text.contains("(ContentsPage)") && text.ends_with("holds: 4 pages"), "{text}");
+}
+
+#[tokio::test]
+async fn refusals_and_errors_are_failed_answers_with_a_hint() {
+    let (system, hand) = begun().await;
+    add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
+    leaf(&system, "secret-0", "Key").await;
+    let hidden = Hand::new(confined(&system, "spy", &["sys", "usr"]), options());
+    let table = [
+        (
+            "update_page",
+            json!({"page": "sys-1", "name": "Mine"}),
+            "permission denied: operation 'updatePage' on sys-1",
+        ),
+        (
+            "remove_page",
+            json!({"page": "sys-1"}),
+            "permission denied: operation 'removePage' on sys-1",
+        ),
+        ("hide_details", json!({"page": "sys-0"}), "permission denied: "),
+        ("move_page", json!({"page": "usr-1", "to": "sys-0"}), "permission denied: "),
+        (
+            "create_detail_page",
+            json!({"name": "x", "detail": "y", "parent": "sys-0"}),
+            "permission denied: ",
+        ),
+        (
+            "expand_details",
+            json!({"page": "usr-77"}),
+            "page usr-77 not found; find_page finds pages",
+        ),
+        ("expand_details", json!({"page": "usr-03"}), "invalid page index 'usr-03'"),
+        (
+            "move_page",
+            json!({"page": "usr-1", "to": "usr-2"}),
+            "page usr-2 is not a ContentsPage; name a directory",
+        ),
+        ("create_contents_page", json!({"name": ""}), "invalid "),
+    ];
+    for (name, arguments, begins) in table {
+        let told = format!("{name} {arguments}");
+        let text = wrong(hand.call(name, arguments).await);
+        assert!(text.starts_with(begins), "{told}: {text}");
+    }
+    // What is out of view cannot be told from what is not there.
+    for (name, arguments) in [
+        ("expand_details", json!({"page": "secret-1"})),
+        ("get_page", json!({"page": "secret-1"})),
+        ("hide_details", json!({"page": "secret-1"})),
+        ("remove_page", json!({"page": "secret-1"})),
+        ("move_page", json!({"page": "usr-1", "to": "secret-0"})),
+    ] {
+        let text = wrong(hidden.call(name, arguments).await);
+        assert!(text.contains(" not found; find_page finds pages"), "{name}: {text}");
+    }
+    let text = right(hidden.call("find_page", json!({"query": "Key"})).await);
+    assert!(text.starts_with("no page"), "{text}");
+}

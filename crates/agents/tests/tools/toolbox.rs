@@ -1,0 +1,147 @@
+//! The toolbox: rules at each call, arguments, and tools that break down.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use contexture_agents::{
+    Tool, ToolOutput, ToolSpec,
+    definition::ToolRules,
+    tool::Effect,
+    tools::{Refusal, Toolbox},
+};
+use contexture_core::message::RawJson;
+use serde_json::{Value, json};
+
+use super::{call, wrong};
+
+struct Fake {
+    spec: ToolSpec,
+    calls: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Tool for Fake {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Changes
+    }
+
+    async fn call(&self, arguments: &Value) -> ToolOutput {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(arguments["text"], "boom", "told to break");
+        ToolOutput::of(arguments.to_string())
+    }
+}
+
+const SCHEMA: &str =
+    r#"{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}"#;
+
+const NAMES: [&str; 9] = [
+    "mcp__time_zone__now",
+    "write_file",
+    "mcp__time__now",
+    "grep",
+    "mcp__time__zones",
+    "get_page",
+    "hide_details",
+    "find_page",
+    "expand_details",
+];
+
+fn boxed(allow: Option<&[&str]>, deny: &[&str]) -> (Toolbox, Arc<AtomicU64>) {
+    let calls = Arc::new(AtomicU64::new(0));
+    let tool = |name: &&str| {
+        let (name, schema) = ((*name).to_owned(), RawJson::new(SCHEMA).unwrap());
+        let spec = ToolSpec { name, description: String::new(), schema };
+        Arc::new(Fake { spec, calls: calls.clone() }) as Arc<dyn Tool>
+    };
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let rules = ToolRules { allow: allow.map(owned), deny: owned(deny) };
+    let toolbox = Toolbox::new(NAMES.iter().map(tool).collect(), &rules);
+    (toolbox.for_agent(&"scribe".parse().unwrap()), calls)
+}
+
+fn names(toolbox: &Toolbox) -> Vec<&str> {
+    toolbox.specs().iter().map(|spec| spec.name.as_str()).collect()
+}
+
+const OWN: [&str; 4] = ["expand_details", "find_page", "get_page", "hide_details"];
+
+#[test]
+fn rules_decide_what_is_listed_in_a_fixed_order() {
+    let all = [
+        "expand_details",
+        "find_page",
+        "get_page",
+        "grep",
+        "hide_details",
+        "write_file",
+        "mcp__time__now",
+        "mcp__time__zones",
+        "mcp__time_zone__now",
+    ];
+    assert_eq!(names(&boxed(None, &[]).0), all);
+    assert_eq!(names(&boxed(Some(&["*"]), &[]).0), all);
+    // What concerns the agent's own window is there without being named.
+    assert_eq!(names(&boxed(Some(&[]), &[]).0), OWN);
+    assert_eq!(names(&boxed(Some(&["*"]), &["*"]).0), [""; 0]);
+    // Deny wins, also over what is always there.
+    let (toolbox, _) = boxed(Some(&["grep", "write_file"]), &["write_file", "hide_details"]);
+    assert_eq!(names(&toolbox), ["expand_details", "find_page", "get_page", "grep"]);
+    for rule in ["mcp__time", "mcp__time__*"] {
+        let with = [&OWN[..], &["mcp__time__now", "mcp__time__zones"]].concat();
+        assert_eq!(names(&boxed(Some(&[rule]), &[]).0), with, "{rule}");
+        let without: Vec<&str> =
+            all.into_iter().filter(|name| !name.starts_with("mcp__time__")).collect();
+        assert_eq!(names(&boxed(None, &[rule]).0), without, "{rule}");
+    }
+    // No rule reaches further than it says.
+    for rule in ["mcp__ti", "mcp__time__", "mcp__", "mcp", "gre", "grep*", "", "m*"] {
+        assert_eq!(names(&boxed(Some(&[rule]), &[]).0), OWN, "{rule}");
+    }
+}
+
+#[tokio::test]
+async fn rules_are_checked_at_each_call_and_a_refused_tool_is_never_reached() {
+    let (toolbox, calls) = boxed(Some(&["grep"]), &["mcp__time", "rm"]);
+    let refused = "permission denied: tool 'write_file' is not allowed for agent 'scribe'";
+    assert_eq!(wrong(toolbox.run(&call("write_file", &json!({}))).await), refused);
+    for name in ["mcp__time__now", "rm", "mcp__time__made_up"] {
+        let text = wrong(toolbox.run(&call(name, &json!({}))).await);
+        assert!(text.starts_with(&format!("permission denied: tool '{name}'")), "{text}");
+    }
+    let there = "expand_details, find_page, get_page, grep, hide_details";
+    let unknown = wrong(toolbox.run(&call("expand_detail", &json!({}))).await);
+    let meant = "Did you mean 'expand_details'?";
+    assert_eq!(unknown, format!("no tool 'expand_detail'; there are: {there}. {meant}"));
+    let unknown = wrong(toolbox.run(&call("Zzz", &json!({}))).await);
+    assert_eq!(unknown, format!("no tool 'Zzz'; there are: {there}"));
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    assert!(matches!(toolbox.get("write_file"), Err(Refusal::Denied { .. })));
+    assert_eq!(toolbox.effect("grep"), Effect::Changes);
+    assert_eq!(toolbox.effect("write_file"), Effect::Reads);
+}
+
+#[tokio::test]
+async fn wrong_arguments_and_panics_are_answers() {
+    let (toolbox, calls) = boxed(None, &[]);
+    let mut bad = call("grep", &json!({}));
+    bad.arguments = "{\"text\"".to_owned();
+    let text = wrong(toolbox.run(&bad).await);
+    assert!(text.starts_with("the arguments are not valid JSON"), "{text}");
+    let text = wrong(toolbox.run(&call("grep", &json!({"txt": "a"}))).await);
+    assert_eq!(text, "unknown field 'txt'. grep takes {text?: string}");
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    bad.arguments = String::new();
+    assert_eq!(toolbox.run(&bad).await, ToolOutput::of("{}"));
+    let text = wrong(toolbox.run(&call("grep", &json!({"text": "boom"}))).await);
+    assert!(text.starts_with("tool 'grep' broke down"), "{text}");
+    // The box is still of use.
+    assert_eq!(toolbox.run(&bad).await, ToolOutput::of("{}"));
+}
