@@ -10,6 +10,7 @@
 //! Everything is counted in whole numbers, so that the same messages give the same strings on any
 //! machine. Work is bounded: of a large part only both ends are read.
 
+mod choice;
 mod grams;
 mod kind;
 mod names;
@@ -17,6 +18,7 @@ mod scan;
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
+pub use choice::Choice;
 use kind::Kind;
 
 use super::trim::is_result;
@@ -97,7 +99,7 @@ pub fn telling_text(text: &str, most: usize) -> Vec<String> {
     }
     // Long names take more room than they are worth, so that counts are weighed by length.
     let worth = |&(name, count): &(&str, u32)| {
-        Reverse(u64::from(count.min(8) + 1) * 1_000 / (name.len() as u64).isqrt().max(1))
+        Reverse(frequency(u64::from(count)) * 1_000 / (name.len() as u64).isqrt().max(1))
     };
     counts.sort_by_key(worth);
     counts.into_iter().take(most).map(|(name, _)| name.to_owned()).collect()

@@ -15,7 +15,10 @@ mod boundary;
 use crate::{
     Message, Role, Tokens,
     message::{Fields, Part, RawJson, Text, ToolCall, ToolResult},
-    window::{count::TokenCounter, telling::telling_text},
+    window::{
+        count::TokenCounter,
+        telling::{Choice, telling_text},
+    },
 };
 
 /// What remains of a text that was too large.
@@ -48,10 +51,10 @@ pub struct Omitted {
 
 /// The most tokens that words of what is left out take in the marker line, and their share of the
 /// limit.
-const WORD_TOKENS: (u64, u64) = (160, 3);
+const WORD_TOKENS: (u64, u64) = (200, 3);
 
-/// How many telling words of a text are looked at.
-const WORDS: usize = 96;
+/// How many telling words of a text are looked at: most of them stand in its head or its tail.
+const WORDS: usize = 512;
 
 /// The limit of results is this part of the limit of other texts: they are many, most of them are
 /// read once, and the page holds all of them.
@@ -271,19 +274,14 @@ impl Trimmer<'_> {
 
     /// Returns the words that stand in neither head nor tail, as many as may be told.
     fn fitting(&self, words: &[String], cut: &Trimmed, most: u64) -> Vec<String> {
-        let mut spent = 0;
-        let mut told = Vec::new();
-        for word in words {
-            if cut.head.contains(word.as_str()) || cut.tail.contains(word.as_str()) {
-                continue;
+        let mut choice = Choice::new(format!("{}\n{}\n", cut.head, cut.tail), most);
+        for (number, word) in words.iter().enumerate() {
+            if choice.is_full() {
+                break;
             }
-            let cost = self.counter.count(word).0;
-            if spent + cost <= most {
-                spent += cost;
-                told.push(word.clone());
-            }
+            choice.offer(number, word, || self.counter.count(word).0);
         }
-        told
+        choice.taken().into_iter().map(|number| words[number].clone()).collect()
     }
 
     /// Returns what is left out with a value that is larger than the limit.

@@ -14,7 +14,7 @@ use crate::{
     window::{
         outline::Shape,
         plan::{Face, Item},
-        telling::Word,
+        telling::{Choice, Word},
     },
 };
 
@@ -53,27 +53,22 @@ impl Folding<'_> {
             scored.push((score(candidate.word, used, now), at));
         }
         scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        let mut taken: Vec<usize> = Vec::new();
-        let mut spent = 0;
         // What a line gives already is not given again, nor as a part of something longer.
-        let mut given = self.given(&range);
+        let mut choice = Choice::new(self.given(&range), most);
         for (_, at) in scored {
-            if given.contains(&*candidates[at].word.text) {
-                continue;
+            if choice.is_full() {
+                break;
             }
-            let cost = u64::from(candidates[at].word.tokens);
-            if spent + cost > most {
-                if spent + 3 > most {
-                    break;
-                }
-                continue;
-            }
-            spent += cost;
-            given.push_str(&candidates[at].word.text);
-            given.push('\n');
-            taken.push(at);
+            let word = &candidates[at].word.text;
+            choice.offer(at, word, || self.cost(word));
         }
-        cite(&candidates, taken)
+        cite(&candidates, choice.taken())
+    }
+
+    /// Counts what a word takes in a line: those with blanks stand in quotes.
+    fn cost(&self, word: &str) -> u64 {
+        let quotes = if word.contains(' ') { 2 } else { 0 };
+        self.ground.counter.count(&format!(" {word}")).0 + quotes
     }
 
     /// Returns what the lines outside a range say.
