@@ -1,5 +1,6 @@
 //! Runs of agents in a session, against a strict provider on loopback.
 
+mod alike;
 mod crash;
 mod faults;
 mod modes;

@@ -50,6 +50,19 @@ const OURS: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// Our tools on the context: they are called the same everywhere.
+const CONTEXT: [&str; 9] = [
+    "create_contents_page",
+    "create_detail_page",
+    "expand_details",
+    "find_page",
+    "get_page",
+    "hide_details",
+    "move_page",
+    "remove_page",
+    "update_page",
+];
+
 /// Tools of other programs that have no counterpart here.
 const FOREIGN: [&str; 61] = [
     "Agent",
@@ -144,8 +157,6 @@ impl<'a> ToolName<'a> {
 }
 
 /// Returns what a tool of any dialect is called here.
-///
-/// Names of context tools begin with `context_`; they are ours and the same everywhere.
 pub fn canonical_tool(name: &str) -> ToolName<'_> {
     let name = name.trim();
     if name == "*" {
@@ -159,7 +170,7 @@ pub fn canonical_tool(name: &str) -> ToolName<'_> {
     if let Some((own, _)) = ours {
         return ToolName::Ours(own);
     }
-    if name.len() > "context_".len() && name.starts_with("context_") {
+    if CONTEXT.contains(&name) {
         return ToolName::Ours(name);
     }
     if FOREIGN.contains(&name) { ToolName::Foreign(name) } else { ToolName::Unknown(name) }
@@ -167,7 +178,7 @@ pub fn canonical_tool(name: &str) -> ToolName<'_> {
 
 /// Returns the names of our workspace tools.
 pub(crate) fn own_tools() -> impl Iterator<Item = &'static str> {
-    OURS.iter().map(|(own, _)| *own)
+    OURS.iter().map(|(own, _)| *own).chain(CONTEXT)
 }
 
 /// Parts `Bash(git diff:*)` into the tool and the restriction in brackets.
@@ -211,7 +222,7 @@ mod tests {
             ("grep_search", ToolName::Ours("grep")),
             ("LS", ToolName::Ours("list_files")),
             ("list_directory", ToolName::Ours("list_files")),
-            ("context_expand", ToolName::Ours("context_expand")),
+            ("expand_details", ToolName::Ours("expand_details")),
             ("Bash", ToolName::Foreign("Bash")),
             ("mcp__github", ToolName::Mcp("mcp__github")),
             ("mcp__github__*", ToolName::Mcp("mcp__github")),
