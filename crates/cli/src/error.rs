@@ -2,6 +2,7 @@
 
 use std::io;
 
+use contexture_agents::AgentsError;
 use contexture_core::{Error, ErrorKind, storage::StorageError};
 
 /// What a command returns.
@@ -41,6 +42,12 @@ impl Stop {
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
+        Self::failed(error.kind(), error.to_string(), error.hint())
+    }
+}
+
+impl From<AgentsError> for Stop {
+    fn from(error: AgentsError) -> Self {
         Self::failed(error.kind(), error.to_string(), error.hint())
     }
 }

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod context;
+mod crew;
 mod error;
 mod harmless;
 mod input;
@@ -14,6 +15,7 @@ mod json;
 mod lines;
 mod log;
 mod printer;
+mod process;
 mod run;
 mod settings;
 mod store;

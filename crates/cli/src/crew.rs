@@ -1,0 +1,200 @@
+//! What commands on agents work with: the agents and settings of this folder and this user, models
+//! by their names, tools by the agent's files. Only here does the environment come in.
+
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
+
+use contexture_agents::{
+    AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
+    catalog::{Catalog, Places},
+    mode::{self, Asked, Resolution},
+    prompts,
+    provider::{self, Endpoint, Retry, Timeouts},
+    settings::{DEFAULT_MODEL, Settings, SettingsPlaces, Source},
+    team::chat_name,
+    tools::{mcp, workspace},
+};
+use contexture_core::{AgentName, ContextSystem};
+use contexture_tokens::counter_for;
+
+use crate::{
+    error::{Result, Stop},
+    process,
+};
+
+/// How long an MCP server may take to start, and each of its calls.
+const MCP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a local server may take to say that it is there.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// The agents and settings of this folder and this user.
+pub(crate) struct Crew {
+    pub(crate) project: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) catalog: Catalog,
+    /// Where the user's own agents and settings lie.
+    pub(crate) config: Option<PathBuf>,
+    /// Who answers in `chat` when no agent is named, unless there is a file of that name.
+    assistant: AgentDefinition,
+}
+
+impl Crew {
+    /// Reads the files of the working folder and of the user.
+    pub(crate) fn load() -> Result<Self> {
+        let project = env::current_dir().map_err(|error| {
+            Stop::invalid(format!("the working folder cannot be read: {error}"), "go elsewhere")
+        })?;
+        let folder =
+            |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let home = folder("HOME");
+        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let config = config.map(|config| config.join("contexture"));
+        let places =
+            SettingsPlaces { project: project.clone(), home: home.clone(), config: config.clone() };
+        let settings = Settings::load(&places)?;
+        let catalog =
+            Catalog::load(&Places { project: project.clone(), user: home, config: config.clone() });
+        let mut assistant = AgentDefinition::bare(chat_name());
+        assistant.title = "Assistant".to_owned();
+        assistant.description = "answers in chat when no agent is named".to_owned();
+        assistant.context_mode = Some(ContextMode::Shared);
+        assistant.system_prompt = prompts::CHAT.to_owned();
+        Ok(Self { project, settings, catalog, config, assistant })
+    }
+
+    /// Returns an agent by its name (M-18).
+    pub(crate) fn agent(&self, name: &str) -> Result<&AgentDefinition> {
+        if let Some(agent) = self.catalog.get(name) {
+            return Ok(agent);
+        }
+        let nearest = self.catalog.nearest(name).map(str::to_owned);
+        Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest }.into())
+    }
+
+    /// Returns who answers in `chat` when no agent is named.
+    pub(crate) fn assistant(&self) -> &AgentDefinition {
+        self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)
+    }
+
+    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    pub(crate) async fn mode(
+        &self,
+        team: &Team,
+        agent: &AgentDefinition,
+        flag: Option<ContextMode>,
+    ) -> Result<Resolution> {
+        let session = team.session_mode(&agent.name).await?;
+        Ok(mode::resolve(agent, &self.settings, Asked { flag, session })?)
+    }
+
+    /// Returns the model an agent runs on, and who says so (M-21).
+    pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
+        if let Some(flag) = flag {
+            return (flag.to_owned(), Source::Flag);
+        }
+        if let Some(model) = &agent.model {
+            return (model.clone(), Source::Definition(agent.file.clone()));
+        }
+        match &self.settings.default_model {
+            Some(set) => (set.value.clone(), set.source.clone()),
+            None => (DEFAULT_MODEL.to_owned(), Source::Default),
+        }
+    }
+
+    /// Connects to a model; what is missing is said with what to set and which local servers were
+    /// looked for.
+    pub(crate) async fn connect(&self, model: &str) -> Result<Arc<dyn Model>> {
+        let endpoint = match self.endpoint(model) {
+            Ok(endpoint) => endpoint,
+            Err(error @ AgentsError::Model(_)) => {
+                let found = provider::local_servers(LOOK).await;
+                return Err(provider::explain(error, &found).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // Processes that fail together should not come back together.
+        let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
+        Ok(provider::connect(endpoint, Timeouts::default(), retry))
+    }
+
+    fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let endpoint = provider::resolve(model, &variable, &self.settings.providers)?;
+        let from_project = self.settings.project_providers.contains(endpoint.provider());
+        if from_project
+            && endpoint.key().is_some()
+            && !endpoint.is_local()
+            && !endpoint.is_official()
+        {
+            return Err(AgentsError::Denied {
+                what: format!(
+                    "the project's settings want the key in {} sent to {}",
+                    endpoint.key_env(),
+                    endpoint.base_url()
+                ),
+                hint: "if you trust that address, name it in your own settings instead".to_owned(),
+            });
+        }
+        Ok(endpoint)
+    }
+
+    /// Returns an agent's tools beside those on the context, and what is wrong with some of them.
+    /// Servers that the project's files define are started only where `trusted` says so.
+    pub(crate) async fn tools(
+        &self,
+        agent: &AgentDefinition,
+        trusted: bool,
+    ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
+        let folder = workspace::Workspace::open(&self.project).map_err(|error| {
+            Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
+        })?;
+        let mut tools = workspace::tools(&Arc::new(folder));
+        let mut warnings = Vec::new();
+        let mut servers = Vec::new();
+        for server in &agent.mcp {
+            let set = self.settings.mcp_servers.get(&server.name);
+            let (config, ours) = match (&server.config, set) {
+                (Some(config), _) => {
+                    (config, agent.scope == contexture_agents::definition::Scope::Global)
+                }
+                (None, Some(set)) => (&set.config, matches!(set.source, Source::User(_))),
+                (None, None) => {
+                    warnings.push(format!(
+                        "MCP server '{}' of agent '{}' is not defined: add mcpServers.{} to the settings",
+                        server.name, agent.name, server.name
+                    ));
+                    continue;
+                }
+            };
+            if !ours && !trusted {
+                warnings.push(format!(
+                    "MCP server '{}' comes with the project's files and was not started: say --trust-mcp if you trust it",
+                    server.name
+                ));
+                continue;
+            }
+            servers.push((server.name.clone(), config.clone()));
+        }
+        if !servers.is_empty() {
+            let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
+            options.folder = Some(self.project.clone());
+            let (found, wrong) = mcp::connect(&servers, &options).await;
+            tools.extend(found);
+            warnings.extend(wrong);
+        }
+        Ok((tools, warnings))
+    }
+
+    /// Prepares to run agents in a session, counting as a model does.
+    pub(crate) fn runner(&self, system: ContextSystem, model: &str) -> Runner {
+        let clock = system.clone();
+        let alive = move |stored: &_| process::is_alive(stored, clock.now());
+        let counter = counter_for(model);
+        Runner::new(Team::new(system), self.settings.clone(), counter, process::driver(), alive)
+    }
+
+    /// Returns all agents that can be run, by name.
+    pub(crate) fn names(&self) -> Vec<AgentName> {
+        self.catalog.agents().map(|agent| agent.name.clone()).collect()
+    }
+}
