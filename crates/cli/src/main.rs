@@ -17,6 +17,7 @@ mod log;
 mod printer;
 mod process;
 mod run;
+mod running;
 mod settings;
 mod store;
 mod tree;

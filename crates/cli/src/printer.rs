@@ -15,8 +15,8 @@ use crate::{error::Result, harmless};
 
 /// Writes what a command says, for a person or as JSON.
 pub(crate) struct Printer<'a> {
-    out: &'a mut dyn Write,
-    err: &'a mut dyn Write,
+    out: &'a mut (dyn Write + Send),
+    err: &'a mut (dyn Write + Send),
     paint: (Paint, Paint),
     terminal: (bool, bool),
     json: bool,
@@ -25,8 +25,8 @@ pub(crate) struct Printer<'a> {
 impl<'a> Printer<'a> {
     /// Writes data to `out` and talk to `err`, each painted as `paint` says.
     pub(crate) fn new(
-        out: &'a mut dyn Write,
-        err: &'a mut dyn Write,
+        out: &'a mut (dyn Write + Send),
+        err: &'a mut (dyn Write + Send),
         paint: (Paint, Paint),
     ) -> Self {
         Self { out, err, paint, terminal: (false, false), json: false }
