@@ -1,5 +1,6 @@
 //! The commands, one file each: `Args` and one function that writes through the printer it is given.
 
+mod agents;
 mod completions;
 mod export;
 mod fold;
@@ -65,6 +66,13 @@ pub(crate) enum Command {
     Press(press::Args),
     History(history::Args),
     Undo(undo::Args),
+    /// Run agents, see what they are and whose history they share
+    ///
+    /// An agent is a file with front matter and a prompt, in .contexture/agents or where other tools
+    /// keep theirs (.gemini, .claude, .opencode, .letta, .codex). It runs isolated, with a history of
+    /// its own, or shared, in the main session or a group's. The session must exist to run one.
+    #[command(subcommand, after_help = "Example:\n  contexture agents list")]
+    Agents(agents::Command),
     Import(import::Args),
     Export(export::Args),
     Load(load::Args),
@@ -81,6 +89,7 @@ impl Command {
             Command::Tour(_) => Some("'tour'".to_owned()),
             Command::Init(_) => Some("'init'".to_owned()),
             Command::Session(_) => Some("'session'".to_owned()),
+            Command::Agents(_) => Some("'agents'".to_owned()),
             Command::Import(_) => Some("'import'".to_owned()),
             Command::Export(_) => Some("'export'".to_owned()),
             Command::Load(_) => Some("'load'".to_owned()),
@@ -122,6 +131,7 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Window(args) => block_on(window::run(args, &settings()?, printer)),
         Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
+        Command::Agents(command) => agents::run(command, &settings()?, printer),
         Command::Import(args) => block_on(import::run(args, &settings()?, printer)),
         Command::History(args) => block_on(history::run(args, &settings()?, printer)),
         Command::Undo(args) => block_on(undo::run(args, &settings()?, printer)),

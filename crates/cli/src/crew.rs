@@ -32,6 +32,8 @@ pub(crate) struct Crew {
     pub(crate) project: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) catalog: Catalog,
+    /// The user's home.
+    home: Option<PathBuf>,
     /// Where the user's own agents and settings lie.
     pub(crate) config: Option<PathBuf>,
     /// Who answers in `chat` when no agent is named, unless there is a file of that name.
@@ -52,14 +54,23 @@ impl Crew {
         let places =
             SettingsPlaces { project: project.clone(), home: home.clone(), config: config.clone() };
         let settings = Settings::load(&places)?;
-        let catalog =
-            Catalog::load(&Places { project: project.clone(), user: home, config: config.clone() });
+        let catalog = Catalog::load(&Places {
+            project: project.clone(),
+            user: home.clone(),
+            config: config.clone(),
+        });
         let mut assistant = AgentDefinition::bare(chat_name());
         assistant.title = "Assistant".to_owned();
         assistant.description = "answers in chat when no agent is named".to_owned();
         assistant.context_mode = Some(ContextMode::Shared);
         assistant.system_prompt = prompts::CHAT.to_owned();
-        Ok(Self { project, settings, catalog, config, assistant })
+        Ok(Self { project, settings, catalog, home, config, assistant })
+    }
+
+    /// Returns where agent files are looked for.
+    pub(crate) fn places(&self) -> Places {
+        let (user, config) = (self.home.clone(), self.config.clone());
+        Places { project: self.project.clone(), user, config }
     }
 
     /// Returns an agent by its name (M-18).

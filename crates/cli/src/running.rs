@@ -13,8 +13,12 @@ use contexture_agents::{
     run::{Ending, Limits},
     runner::{StopSignal, Watcher, stop_signal},
 };
-use contexture_core::{ContextSystem, FoldReport};
-use tokio::{signal, task::JoinHandle};
+use contexture_core::{ContextSystem, ErrorKind, FoldReport};
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal,
+    task::JoinHandle,
+};
 
 use crate::{
     crew::Crew,
@@ -28,6 +32,15 @@ const SHOWN: usize = 160;
 
 /// The exit code of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
+
+/// Makes the runtime that commands on agents need; all others do without.
+pub(crate) fn runtime() -> Result<Runtime> {
+    let made = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    made.map_err(|error| {
+        let message = format!("no threads to run agents with: {error}");
+        Stop::failed(ErrorKind::Unavailable, message, "try again when the machine is less busy")
+    })
+}
 
 /// How an agent is to be run, as far as the call says.
 #[derive(Debug, Clone, Default)]

@@ -1,0 +1,91 @@
+//! `contexture agents …`
+
+mod clear;
+mod context;
+mod create;
+mod graph;
+mod list;
+mod run;
+mod show;
+mod standing;
+mod validate;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use contexture_agents::{Team, catalog::Catalog, definition::Severity};
+use contexture_core::ErrorKind;
+
+use super::Status;
+use crate::{
+    context::Caller,
+    crew::Crew,
+    error::{Result, Stop},
+    printer::Printer,
+    running,
+    settings::Settings,
+};
+
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub(crate) enum Command {
+    List(list::Args),
+    Show(show::Args),
+    Validate(validate::Args),
+    Create(create::Args),
+    Run(run::Args),
+    Context(context::Args),
+    Clear(clear::Args),
+}
+
+pub(crate) fn run(
+    command: Command,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let crew = Crew::load()?;
+    running::runtime()?.block_on(async {
+        match command {
+            Command::List(args) => list::run(args, &crew, settings, printer).await,
+            Command::Show(args) => show::run(args, &crew, settings, printer).await,
+            Command::Validate(args) => validate::run(&args, &crew, printer),
+            Command::Create(args) => create::run(args, &crew, printer),
+            Command::Run(args) => run::run(args, &crew, settings, printer).await,
+            Command::Context(args) => context::run(args, &crew, settings, printer).await,
+            Command::Clear(args) => clear::run(args, &crew, settings, printer).await,
+        }
+    })
+}
+
+/// Opens the session's agents; the session must exist.
+async fn team(settings: &Settings) -> Result<Team> {
+    let caller = Caller::open(settings).await?;
+    Ok(Team::new(caller.system().clone()))
+}
+
+/// Opens the session's agents, if there is a session: what the files say is true without one.
+async fn team_if_any(settings: &Settings) -> Result<Option<Team>> {
+    match team(settings).await {
+        Ok(team) => Ok(Some(team)),
+        Err(Stop::Failed { kind: ErrorKind::NotFound, .. }) => Ok(None),
+        Err(stop) => Err(stop),
+    }
+}
+
+/// Tells what is wrong with agent files, so that nobody looks for an agent in vain.
+fn warn_of_files(crew: &Crew, catalog: &Catalog, printer: &mut Printer<'_>) -> Result<()> {
+    for (file, problem) in catalog.problems() {
+        let told = problem.display(shown(crew, file)).to_string();
+        match problem.severity {
+            // One line each: `validate` tells all of it.
+            Severity::Error => printer.warn(told.lines().next().unwrap_or_default())?,
+            Severity::Warning => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns a path as people are shown it: within the project from there on.
+fn shown<'a>(crew: &Crew, path: &'a Path) -> &'a Path {
+    path.strip_prefix(&crew.project).unwrap_or(path)
+}

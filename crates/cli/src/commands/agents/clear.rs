@@ -1,0 +1,176 @@
+//! `contexture agents clear`
+
+use contexture_agents::{
+    AgentsError, ContextMode, Team,
+    team::{ClearScope, Cleared},
+};
+use contexture_core::{AgentName, PageIndex, SegmentId, storage::Order};
+use serde::Serialize;
+
+use super::team;
+use crate::{
+    args::Suggested,
+    commands::Status,
+    crew::Crew,
+    error::{Result, Stop},
+    lines,
+    printer::Printer,
+    process,
+    settings::Settings,
+};
+
+/// What `--scope` suggests.
+const SCOPES: &[&str] = &["isolated", "published", "all"];
+
+/// Clear an agent's history: its pages go to the archive, and undo brings them back
+///
+/// The turns it took in the main session itself stay, and so does what the session says about its
+/// mode. Refused while it is running.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture agents create tester && contexture agents clear tester
+  contexture agents clear tester --scope all")]
+pub(crate) struct Args {
+    /// The agent
+    name: String,
+    /// What is cleared: its own history, what it published in the main session, or both
+    #[arg(long, value_name = "SCOPE", value_parser = Suggested(SCOPES))]
+    #[arg(default_value = "isolated")]
+    scope: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClearedObject<'a> {
+    agent: &'a str,
+    scope: &'a str,
+    /// Pages of its own history that went to the archive.
+    isolated: &'a [PageIndex],
+    /// Pages in the main session that went to the archive.
+    published: &'a [PageIndex],
+    /// Published turns that stay in the main session.
+    published_kept: u64,
+    /// Turns it took in the main session itself: they stay.
+    own_turns_kept: u64,
+    /// Interrupted runs that were given up.
+    runs_given_up: u64,
+    /// What the session says about its mode: that stays.
+    session_override: Option<ContextMode>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    crew: &Crew,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let scope: ClearScope = args
+        .scope
+        .parse()
+        .map_err(|reason: String| Stop::invalid(reason, "say isolated, published or all"))?;
+    let team = team(settings).await?;
+    let name = known(&args.name, crew, &team)?;
+    let now = team.system().now();
+    let alive: Vec<u64> = team
+        .runs(Some(&name))
+        .await?
+        .iter()
+        .filter(|stored| process::is_alive(stored, now))
+        .map(|stored| stored.run.number)
+        .collect();
+    let published = published(&team, &name).await?;
+    let cleared = team.clear(&name, scope, |run| alive.contains(&run.number)).await?;
+    let kept = published.saturating_sub(cleared.published.len() as u64);
+    let session = team.session_mode(&name).await.ok().flatten();
+    if printer.is_json() {
+        printer.json(&ClearedObject {
+            agent: name.as_str(),
+            scope: scope.as_str(),
+            isolated: &cleared.isolated,
+            published: &cleared.published,
+            published_kept: kept,
+            own_turns_kept: cleared.kept,
+            runs_given_up: cleared.runs,
+            session_override: session,
+        })?;
+        return Ok(Status::Done);
+    }
+    for line in told(&name, scope, &cleared, kept, session) {
+        printer.line(line)?;
+    }
+    Ok(Status::Done)
+}
+
+/// Returns an agent by its name: one with a file, or one the session remembers.
+fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
+    match crew.agent(name) {
+        Ok(agent) => Ok(agent.name.clone()),
+        Err(stop) => {
+            let members = team.members();
+            members.into_iter().find(|member| member.as_str() == name).ok_or(stop)
+        }
+    }
+}
+
+/// Counts what an agent published in the main session.
+async fn published(team: &Team, agent: &AgentName) -> Result<u64> {
+    let main: SegmentId = "usr".parse()?;
+    let reader = team.system().reader();
+    if reader.segment(&main).is_err() {
+        return Ok(0);
+    }
+    let (mut count, mut after) = (0, None);
+    loop {
+        let listed = reader.children(&main.root(), Order::Forward, after, 1_000).await;
+        let listed = listed.map_err(AgentsError::from)?;
+        after = listed.items.last().map(|seen| seen.page.place);
+        let published = listed.items.iter().filter(|seen| {
+            seen.page.author.agent() == Some(agent) && !seen.page.sources.is_empty()
+        });
+        count += published.count() as u64;
+        if !listed.more {
+            return Ok(count);
+        }
+    }
+}
+
+/// Says what was and what was not cleared (C32).
+fn told(
+    agent: &AgentName,
+    scope: ClearScope,
+    cleared: &Cleared,
+    published_kept: u64,
+    session: Option<ContextMode>,
+) -> Vec<String> {
+    let pages = |pages: &[PageIndex]| lines::count(pages.len() as u64, "page");
+    let mut told = Vec::new();
+    if scope != ClearScope::Published {
+        told.push(format!("{} of agent-{agent} went to the archive", pages(&cleared.isolated)));
+    }
+    if scope != ClearScope::Isolated {
+        let published = pages(&cleared.published);
+        told.push(format!("{published} published in the main session went to the archive"));
+    }
+    if published_kept > 0 {
+        let kept = lines::count(published_kept, "published page");
+        told.push(format!("{kept} stay in the main session"));
+    }
+    if cleared.kept > 0 {
+        let kept = lines::count(cleared.kept, "page");
+        told.push(format!("{kept} it wrote in the main session itself stay"));
+    }
+    if cleared.published.is_empty() {
+        told.push("the main session was not touched".to_owned());
+    }
+    if cleared.runs > 0 {
+        told.push(format!("{} given up", lines::count(cleared.runs, "interrupted run")));
+    }
+    if let Some(mode) = session {
+        told.push(format!("the session's override ({mode}) is kept"));
+    }
+    if !cleared.isolated.is_empty() || !cleared.published.is_empty() {
+        told.push("`contexture undo` brings them back".to_owned());
+    }
+    told
+}

@@ -1,0 +1,106 @@
+//! `contexture agents create`
+
+use contexture_agents::{
+    catalog::Catalog,
+    definition::{NewAgent, ToolRules, create},
+};
+use serde::Serialize;
+
+use super::shown;
+use crate::{
+    args::Suggested,
+    commands::Status,
+    crew::Crew,
+    error::{Result, Stop},
+    harmless,
+    printer::Printer,
+};
+
+/// What `--context` suggests.
+pub(super) const MODES: &[&str] = &["isolated", "shared"];
+
+/// Make an agent: a file with its name, its tools and a prompt to go on with
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture agents create code-reviewer --tool read_file --tool grep
+  contexture agents create bug-fixer --context shared --tool read_file --tool edit_file")]
+pub(crate) struct Args {
+    /// Its name: small letters, digits, - and _
+    name: String,
+    /// What people call it; by default made from the name
+    #[arg(long)]
+    title: Option<String>,
+    /// What it is for
+    #[arg(long)]
+    description: Option<String>,
+    /// The model it runs on, such as openai/gpt-4o
+    #[arg(long)]
+    model: Option<String>,
+    /// Whose history it sees: its own, or the main session's
+    #[arg(long, value_name = "MODE", value_parser = Suggested(MODES))]
+    context: Option<String>,
+    /// The group whose history it shares instead of the main session's
+    #[arg(long)]
+    group: Option<String>,
+    /// A tool it may use, repeatable; by default all
+    #[arg(long = "tool", value_name = "TOOL")]
+    tools: Vec<String>,
+    /// A tool it may never use, repeatable
+    #[arg(long = "deny", value_name = "TOOL")]
+    denied: Vec<String>,
+    /// Make it for all your projects, in your configuration folder
+    #[arg(long)]
+    user: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Created {
+    name: String,
+    file: String,
+    scope: &'static str,
+}
+
+pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<Status> {
+    let folder = match (args.user, &crew.config) {
+        (false, _) => crew.project.join(".contexture/agents"),
+        (true, Some(config)) => config.join("agents"),
+        (true, None) => {
+            let hint = "set HOME or XDG_CONFIG_HOME";
+            return Err(Stop::invalid("it is not known where your configuration lies", hint));
+        }
+    };
+    let context_mode = args.context.as_deref().map(super::context::mode).transpose()?;
+    let agent = NewAgent {
+        name: args.name,
+        title: args.title.unwrap_or_default(),
+        description: args.description.unwrap_or_default(),
+        model: args.model,
+        context_mode,
+        group: args.group,
+        tools: ToolRules {
+            allow: (!args.tools.is_empty()).then_some(args.tools),
+            deny: args.denied,
+        },
+        system_prompt: String::new(),
+    };
+    let file = create(&agent, &folder)?;
+    let name = &agent.name;
+    let path = shown(crew, &file).display().to_string();
+    if printer.is_json() {
+        let scope = if args.user { "global" } else { "project" };
+        printer.json(&Created { name: name.clone(), file: path, scope })?;
+    } else {
+        let path = harmless::line(&path);
+        printer.line(format_args!("agent {} made in {path}", printer.paint().id(name)))?;
+        printer.line("write its prompt below the second ---, then:")?;
+        printer.line(format_args!("  contexture agents run {name} 'what it is to do'"))?;
+    }
+    // Another file of that name may come first.
+    let catalog = Catalog::load(&crew.places());
+    if let Some(used) = catalog.get(name).filter(|used| used.file != file) {
+        let used = shown(crew, &used.file).display().to_string();
+        printer.warn(&format!("another agent '{name}' is used instead: {used}"))?;
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,219 @@
+//! `contexture agents run`
+
+mod words;
+
+use std::path::Path;
+
+use contexture_agents::{AgentDefinition, Response, run::Ending, team::StoredRun};
+use contexture_core::{ContextSystem, ErrorKind};
+use serde::Serialize;
+
+use super::{create::MODES, team};
+use crate::{
+    args::Suggested,
+    commands::Status,
+    crew::Crew,
+    error::{Result, Stop},
+    input,
+    printer::Printer,
+    running::{self, How, Interrupt, Ready, Shown},
+    settings::Settings,
+};
+
+/// Run an agent on a request and print its answer
+///
+/// The answer goes to standard output as it comes, tool calls and a line with the mode, the model and
+/// what it took to standard error. Options stand before the request or are its last two words; after
+/// -- nothing is an option. Several words are joined with a space, one argument is taken as it is.
+/// Ctrl-C stops the run and keeps what there is; an interrupted run can be resumed.
+///
+/// Models are named with their provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
+/// ollama/llama3.2, and want their key in OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture agents create fix-bugs --tool read_file --tool edit_file
+  contexture agents run fix-bugs 修复代码
+  contexture agents run fix-bugs 修复代码 --context shared
+  contexture agents run fix-bugs --max-turns 5 -- 'what does --context do?'
+  echo 'Find the bug.' | contexture agents run fix-bugs -")]
+pub(crate) struct Args {
+    /// The agent
+    name: String,
+    #[command(flatten)]
+    flags: Flags,
+    /// Go on with the agent's interrupted run instead of a new request
+    #[arg(long, conflicts_with_all = ["prompt", "exact"])]
+    resume: bool,
+    /// The request; - reads standard input
+    #[arg(value_name = "PROMPT", trailing_var_arg = true)]
+    #[arg(required_unless_present_any = ["exact", "resume"])]
+    prompt: Vec<String>,
+    /// The request, in which nothing is an option
+    #[arg(last = true, value_name = "PROMPT", hide = true, conflicts_with = "prompt")]
+    exact: Vec<String>,
+}
+
+/// How it is run.
+#[derive(Debug, Clone, Default, clap::Args)]
+struct Flags {
+    /// Whose history it sees, for this run
+    #[arg(long, value_name = "MODE", value_parser = Suggested(MODES))]
+    context: Option<String>,
+    /// The model to ask
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The tokens a window may take
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+    /// How often the model may be asked
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u32>,
+    /// The most tokens an answer may have
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// The sampling temperature
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+    /// Ask for the answer in one piece
+    #[arg(long)]
+    no_stream: bool,
+    /// Ask before a tool changes anything
+    #[arg(long)]
+    ask: bool,
+    /// Start MCP servers that the project's files define
+    #[arg(long)]
+    trust_mcp: bool,
+}
+
+/// The seed's response, with what else is worth knowing.
+#[derive(Serialize)]
+struct ResponseObject<'a> {
+    #[serde(flatten)]
+    response: &'a Response,
+    warnings: Vec<String>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    crew: &Crew,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let Args { name, flags, resume, prompt, exact } = args;
+    let said = words::part(flags, prompt, exact)?;
+    if said.json {
+        printer.set_json(true);
+    }
+    let mut how = how(said.flags)?;
+    let prompt = match said.prompt.as_str() {
+        "-" => input::text(Path::new("-"))?,
+        prompt => prompt.to_owned(),
+    };
+    let system = team(settings).await?.system().clone();
+    let agent = crew.agent(&name)?;
+    if resume {
+        let left = interrupted(crew, &system, agent).await?;
+        // It goes on as it began, unless the call says otherwise.
+        how.context = Some(left.run.mode);
+        how.model.get_or_insert(left.run.model);
+    }
+    let ready = running::prepare(crew, &system, agent, &how).await?;
+    let prompt = (!resume).then_some(prompt);
+    execute(&ready, prompt.as_deref(), printer).await
+}
+
+fn how(flags: Flags) -> Result<How> {
+    let context = flags.context.as_deref().map(super::context::mode).transpose()?;
+    if flags.temperature.is_some_and(|it| !it.is_finite() || it < 0.0) {
+        return Err(Stop::invalid("a temperature is 0 or more", "most models take 0 to 2"));
+    }
+    Ok(How {
+        context,
+        model: flags.model,
+        budget: flags.budget,
+        max_turns: flags.max_turns,
+        max_tokens: flags.max_tokens,
+        temperature: flags.temperature,
+        no_stream: flags.no_stream,
+        ask: flags.ask,
+        trust_mcp: flags.trust_mcp,
+    })
+}
+
+async fn interrupted(
+    crew: &Crew,
+    system: &ContextSystem,
+    agent: &AgentDefinition,
+) -> Result<StoredRun> {
+    let runner = crew.runner(system.clone(), "");
+    let left = runner.team().runs(Some(&agent.name)).await?.pop();
+    left.ok_or_else(|| {
+        let message = format!("agent '{}' has no interrupted run", agent.name);
+        Stop::failed(ErrorKind::NotFound, message, "give it a request instead of --resume")
+    })
+}
+
+/// Runs an agent; without a prompt it goes on with what was interrupted.
+async fn execute(
+    ready: &Ready<'_>,
+    prompt: Option<&str>,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let Ready { runner, job, warnings, .. } = ready;
+    if !printer.is_json() {
+        for warning in warnings {
+            printer.warn(warning)?;
+        }
+    }
+    let interrupt = Interrupt::listen();
+    let mut shown = Shown::new(printer);
+    let done = match prompt {
+        Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
+        None => runner.resume(job, &mut shown, interrupt.signal()).await,
+    };
+    let seen = shown.finish();
+    let response = match done {
+        Ok(Some(response)) => response,
+        Ok(None) => {
+            let message =
+                format!("the run of agent '{}' was taken over by another", job.agent.name);
+            return Err(Stop::failed(ErrorKind::Conflict, message, "look at `agents context`"));
+        }
+        Err(error) => {
+            let left =
+                runner.team().runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
+            return Err(failed(error.into(), job.agent, left));
+        }
+    };
+    let seen = seen?;
+    if printer.is_json() {
+        let warnings = warnings.iter().cloned().chain(seen.notices).collect();
+        printer.json(&ResponseObject { response: &response, warnings })?;
+        return Ok(status(&response.ending));
+    }
+    if let Some(why) = running::ended(&response.ending) {
+        printer.warn(&why)?;
+    }
+    printer.note(&running::status(&response, seen.window))?;
+    Ok(status(&response.ending))
+}
+
+fn status(ending: &Ending) -> Status {
+    match ending {
+        Ending::Answered | Ending::CutShort => Status::Done,
+        Ending::Limit(_) | Ending::Stuck(_) | Ending::Refused(_) | Ending::Stopped => Status::NotOk,
+    }
+}
+
+/// Says with an error that what was done so far is kept.
+fn failed(stop: Stop, agent: &AgentDefinition, left: bool) -> Stop {
+    match stop {
+        Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
+            let resume =
+                format!("`contexture agents run {} --resume` goes on from here", agent.name);
+            Stop::failed(kind, message, format!("{hint}; {resume}"))
+        }
+        stop => stop,
+    }
+}

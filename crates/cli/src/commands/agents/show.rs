@@ -1,0 +1,205 @@
+//! `contexture agents show`
+
+use std::collections::BTreeMap;
+
+use contexture_agents::{
+    AgentDefinition, ContextMode,
+    definition::{ContextFilter, Dialect, McpConfig, McpServer, PublishResult, Scope, ToolRules},
+    tools::ALWAYS,
+};
+use contexture_core::Timestamp;
+use serde::Serialize;
+
+use super::{list, shown, standing::Standing, team_if_any};
+use crate::{
+    commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer,
+    settings::Settings,
+};
+
+/// Print everything an agent's file says, and what comes of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  contexture agents create tester --tool read_file && contexture agents show tester")]
+pub(crate) struct Args {
+    /// The agent
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentObject<'a> {
+    kind: &'static str,
+    name: &'a str,
+    title: &'a str,
+    description: &'a str,
+    model: Option<&'a str>,
+    color: Option<&'a str>,
+    scope: Scope,
+    version: Option<&'a str>,
+    context_mode: Option<ContextMode>,
+    context_group: Option<&'a str>,
+    context_filter: &'a ContextFilter,
+    publish_result: PublishResult,
+    tools: &'a ToolRules,
+    mcp: Vec<&'a str>,
+    max_turns: Option<u32>,
+    temperature: Option<f64>,
+    system_prompt: &'a str,
+    file_path: String,
+    dialect: Dialect,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    /// Fields that are not understood, as JSON.
+    extra: &'a BTreeMap<String, String>,
+    /// What it runs as here and now; none where the settings refuse that.
+    resolved_mode: Option<ContextMode>,
+    resolved_model: String,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    crew: &Crew,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let agent = crew.agent(&args.name)?;
+    let team = team_if_any(settings).await?;
+    let standing = list::standing(crew, team.as_ref(), agent, printer).await?;
+    if printer.is_json() {
+        printer.json(&object(crew, agent, standing.as_ref()))?;
+        return Ok(Status::Done);
+    }
+    let paint = printer.paint();
+    for (field, value) in fields(crew, agent, standing.as_ref()) {
+        if !value.is_empty() {
+            printer.line(format_args!("{} {}", paint.dim(format!("{field:12}")), value))?;
+        }
+    }
+    let prompt = agent.system_prompt.trim();
+    if !prompt.is_empty() {
+        printer.line("")?;
+        printer.line(harmless::text(prompt))?;
+    }
+    Ok(Status::Done)
+}
+
+fn object<'a>(
+    crew: &Crew,
+    agent: &'a AgentDefinition,
+    standing: Option<&Standing>,
+) -> AgentObject<'a> {
+    AgentObject {
+        kind: "agent",
+        name: agent.name.as_str(),
+        title: &agent.title,
+        description: &agent.description,
+        model: agent.model.as_deref(),
+        color: agent.color.as_deref(),
+        scope: agent.scope,
+        version: agent.version.as_deref(),
+        context_mode: agent.context_mode,
+        context_group: agent.context_group.as_deref(),
+        context_filter: &agent.context_filter,
+        publish_result: agent.publish_result,
+        tools: &agent.tools,
+        // How a server is reached may hold a secret; its name does not.
+        mcp: agent.mcp.iter().map(|server| server.name.as_str()).collect(),
+        max_turns: agent.max_turns,
+        temperature: agent.temperature,
+        system_prompt: &agent.system_prompt,
+        file_path: agent.file.display().to_string(),
+        dialect: agent.dialect,
+        created_at: agent.created_at,
+        updated_at: agent.updated_at,
+        extra: &agent.extra,
+        resolved_mode: standing.map(Standing::mode),
+        resolved_model: crew.model_of(agent, None).0,
+    }
+}
+
+fn fields(
+    crew: &Crew,
+    agent: &AgentDefinition,
+    standing: Option<&Standing>,
+) -> Vec<(String, String)> {
+    let optional = |text: &Option<String>| text.as_deref().map(harmless::line).unwrap_or_default();
+    let time = |at: Option<Timestamp>| at.map(lines::time).unwrap_or_default();
+    let (model, source) = crew.model_of(agent, None);
+    let model = match agent.model {
+        Some(_) => model,
+        None => format!("{model} ({})", super::standing::said_by(crew, &source)),
+    };
+    let publishes = match agent.publish_result {
+        PublishResult::Exchange => "request and answer",
+        PublishResult::None => "nothing",
+    };
+    let scope = match agent.scope {
+        Scope::Global => "global",
+        Scope::Project => "project",
+    };
+    let allowed = match &agent.tools.allow {
+        Some(allow) => format!("{}, and always {}", allow.join(", "), ALWAYS.join(", ")),
+        None => "all there are".to_owned(),
+    };
+    let mut fields = vec![
+        ("name", agent.name.to_string()),
+        ("title", harmless::line(&agent.title)),
+        ("description", harmless::line(&agent.description)),
+        ("file", harmless::line(&shown(crew, &agent.file).display().to_string())),
+        ("dialect", agent.dialect.title().to_owned()),
+        ("scope", scope.to_owned()),
+        ("version", optional(&agent.version)),
+        ("color", optional(&agent.color)),
+        ("mode", standing.map_or_else(|| "refused".to_owned(), Standing::short)),
+        ("group", optional(&agent.context_group)),
+        ("filter", filter(&agent.context_filter)),
+        ("publishes", publishes.to_owned()),
+        ("model", harmless::line(&model)),
+        ("temperature", agent.temperature.map(|it| it.to_string()).unwrap_or_default()),
+        ("max turns", agent.max_turns.map(|it| it.to_string()).unwrap_or_default()),
+        ("tools", harmless::line(&allowed)),
+        ("denied", harmless::line(&agent.tools.deny.join(", "))),
+        ("MCP servers", agent.mcp.iter().map(server).collect::<Vec<_>>().join(", ")),
+        ("made", time(agent.created_at)),
+        ("changed", time(agent.updated_at)),
+    ]
+    .into_iter()
+    .map(|(field, value)| (field.to_owned(), value))
+    .collect::<Vec<_>>();
+    let kept = agent.extra.iter().map(|(key, value)| {
+        (harmless::line(key), format!("{} (not understood, kept)", harmless::line(value)))
+    });
+    fields.extend(kept);
+    fields
+}
+
+fn server(server: &McpServer) -> String {
+    let how = match &server.config {
+        Some(McpConfig::Stdio { command, .. }) => format!(" ({command})"),
+        Some(McpConfig::Http { url, .. }) => format!(" ({url})"),
+        None => String::new(),
+    };
+    harmless::line(&format!("{}{how}", server.name))
+}
+
+/// Says in words what a filter lets through; nothing when it lets all through.
+pub(super) fn filter(filter: &ContextFilter) -> String {
+    let mut parts = Vec::new();
+    if let Some(agents) = &filter.agents {
+        parts.push(format!("turns of {}", agents.join(", ")));
+    }
+    if let Some(roles) = &filter.roles {
+        parts.push(format!("messages of {}", roles.join(", ")));
+    }
+    if let Some(since) = filter.since {
+        parts.push(format!("since {}", lines::time(since)));
+    }
+    if let Some(age) = filter.max_age_seconds {
+        parts.push(format!("at most {age} s old"));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("only {}", harmless::line(&parts.join("; "))),
+    }
+}
