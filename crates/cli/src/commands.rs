@@ -18,6 +18,8 @@ mod turn;
 mod undo;
 mod window;
 
+use std::ffi::OsString;
+
 use clap::Subcommand;
 use contexture_core::{Actor, Error};
 use futures::executor::block_on;
@@ -83,6 +85,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Notes the line it was read from, where its words say more than their meaning.
+    pub(crate) fn note_line(&mut self, line: &[OsString]) {
+        if let Command::Agents(command) = self {
+            command.note_line(line);
+        }
+    }
+
     /// Names the command if it belongs to the system side: agents are refused before anything opens.
     fn system_side_only(&self) -> Option<String> {
         match self {

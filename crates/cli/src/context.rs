@@ -2,15 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use contexture_agents::Team;
 use contexture_core::{
-    Actor, AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, PageIndex, PageStorage,
-    SegmentId, Sent, SentWindow, View, WindowOptions,
+    Actor, AgentContext, AgentName, ContextSystem, Edit, Error, ErrorKind, Format, PageIndex,
+    PageStorage, SegmentId, Sent, SentWindow, View, WindowOptions,
     context::Apps,
     system::{FoldOutcome, Outcome, PageView, Pressed, Reader},
 };
 use contexture_storage::SystemClock;
 
 use crate::{
+    crew::Crew,
     error::{Result, Stop},
     settings::Settings,
     store::{Access, StoreUrl},
@@ -45,8 +47,8 @@ impl Caller {
         Ok(match &settings.caller {
             Actor::System => Caller::System(system),
             Actor::Agent(name) => {
-                let agent = AgentContext::new(system.clone(), View::common(name.clone()));
-                Caller::Agent(system, agent)
+                let view = view(&system, name).await?;
+                Caller::Agent(system.clone(), AgentContext::new(system, view))
             }
         })
     }
@@ -158,6 +160,25 @@ impl Caller {
         };
         let index = outcome.pages.first().ok_or_else(missing)?;
         Ok(self.reader().page_or_archived(index).await?)
+    }
+}
+
+/// Returns the view of an agent: that of its mode where it has a file, else of all that is common.
+/// It makes nothing. Files of other agents do not matter; broken settings do, they decide the mode.
+async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
+    let crew = Crew::load()?;
+    if let Some(agent) = crew.catalog.get(name.as_str()) {
+        let team = Team::new(system.clone());
+        let mode = crew.mode(&team, agent, None).await?.mode;
+        return Ok(team.view(agent, mode).await?);
+    }
+    // Who has a file that cannot be read must not see more than with one that can.
+    match crew.broken_file(name) {
+        Some(file) => Err(Stop::invalid(
+            format!("the file of agent '{name}' is broken: {}", file.display()),
+            format!("`contexture agents validate {name}` says what is wrong with it"),
+        )),
+        None => Ok(View::common(name.clone())),
     }
 }
 

@@ -1,11 +1,17 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{env, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use contexture_agents::{
     AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
     catalog::{Catalog, Places},
+    definition::{Problem, Scope, Severity},
     mode::{self, Asked, Resolution},
     prompts,
     provider::{self, Endpoint, Retry, Timeouts},
@@ -80,6 +86,15 @@ impl Crew {
         }
         let nearest = self.catalog.nearest(name).map(str::to_owned);
         Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest }.into())
+    }
+
+    /// Returns the file that should make an agent and does not.
+    pub(crate) fn broken_file(&self, name: &AgentName) -> Option<&Path> {
+        let broken = |(file, problem): &&(PathBuf, Problem)| {
+            problem.severity == Severity::Error
+                && file.file_stem().is_some_and(|stem| stem == name.as_str())
+        };
+        self.catalog.problems().iter().find(broken).map(|(file, _)| file.as_path())
     }
 
     /// Returns who answers in `chat` when no agent is named.
@@ -165,9 +180,7 @@ impl Crew {
         for server in &agent.mcp {
             let set = self.settings.mcp_servers.get(&server.name);
             let (config, ours) = match (&server.config, set) {
-                (Some(config), _) => {
-                    (config, agent.scope == contexture_agents::definition::Scope::Global)
-                }
+                (Some(config), _) => (config, agent.scope == Scope::Global),
                 (None, Some(set)) => (&set.config, matches!(set.source, Source::User(_))),
                 (None, None) => {
                     warnings.push(format!(

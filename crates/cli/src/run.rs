@@ -18,11 +18,12 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
     let line: Vec<OsString> = line.into_iter().collect();
     // Known before parsing, so that an argument nobody can read is still reported as asked.
     printer.set_json(line.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
-    let cli = match Cli::try_parse_from(&line) {
+    let mut cli = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
         Err(error) => return misused(&error, &line, printer),
     };
     printer.set_json(cli.global.json);
+    cli.command.note_line(&line);
     let done = commands::dispatch(cli, printer).and_then(|status| {
         printer.flush()?;
         Ok(status)

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent_seed;
+mod agent_support;
 mod agents;
 mod bad_input;
 mod bad_stores;

@@ -10,7 +10,7 @@ mod show;
 mod standing;
 mod validate;
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use clap::Subcommand;
 use contexture_agents::{Team, catalog::Catalog, definition::Severity};
@@ -36,6 +36,15 @@ pub(crate) enum Command {
     Run(run::Args),
     Context(context::Args),
     Clear(clear::Args),
+}
+
+impl Command {
+    /// Notes the line it was read from.
+    pub(crate) fn note_line(&mut self, line: &[OsString]) {
+        if let Command::Run(args) = self {
+            args.note_line(line);
+        }
+    }
 }
 
 pub(crate) fn run(

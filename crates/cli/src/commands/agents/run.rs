@@ -2,7 +2,7 @@
 
 mod words;
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use contexture_agents::{AgentDefinition, Response, run::Ending, team::StoredRun};
 use contexture_core::{ContextSystem, ErrorKind};
@@ -43,15 +43,23 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
     /// Go on with the agent's interrupted run instead of a new request
-    #[arg(long, conflicts_with_all = ["prompt", "exact"])]
+    #[arg(long, conflicts_with = "prompt")]
     resume: bool,
     /// The request; - reads standard input
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
-    #[arg(required_unless_present_any = ["exact", "resume"])]
+    #[arg(required_unless_present = "resume")]
     prompt: Vec<String>,
-    /// The request, in which nothing is an option
-    #[arg(last = true, value_name = "PROMPT", hide = true, conflicts_with = "prompt")]
-    exact: Vec<String>,
+    /// Whether `--` came before the request: nothing in it is an option then.
+    #[arg(skip)]
+    exact: bool,
+}
+
+impl Args {
+    /// Notes what the line was like before the request, which reaches to its end (C33).
+    pub(crate) fn note_line(&mut self, line: &[OsString]) {
+        let begins = line.len().saturating_sub(self.prompt.len());
+        self.exact = line[..begins].iter().any(|word| word == "--");
+    }
 }
 
 /// How it is run.

@@ -14,16 +14,12 @@ pub(super) struct Said {
     pub(super) json: bool,
 }
 
-/// Parts a request from the option that may be its last two words. What came after `--` is exact;
+/// Parts a request from the option that may be its last two words. After a `--` it is exact;
 /// a `--` in the midst of a request is a word of it, and behind it nothing is an option either.
-pub(super) fn part(flags: Flags, words: Vec<String>, exact: Vec<String>) -> Result<Said> {
+pub(super) fn part(flags: Flags, words: Vec<String>, exact: bool) -> Result<Said> {
     let mut said = Said { flags, prompt: String::new(), json: false };
-    if !exact.is_empty() {
-        said.prompt = exact.join(" ");
-        return Ok(said);
-    }
     let mut words = words;
-    if !words.iter().any(|word| word == "--") {
+    if !exact && !words.iter().any(|word| word == "--") {
         said.take_last(&mut words)?;
     }
     said.prompt = words.join(" ");
@@ -94,7 +90,7 @@ mod tests {
 
     fn said(words: &[&str]) -> (String, Option<String>, bool) {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        let said = part(Flags::default(), words, Vec::new()).unwrap();
+        let said = part(Flags::default(), words, false).unwrap();
         (said.prompt, said.flags.context, said.json)
     }
 
@@ -120,8 +116,8 @@ mod tests {
 
     #[test]
     fn what_comes_after_the_dashes_is_exact() {
-        let exact = ["a", "--context", "shared"].map(str::to_owned).to_vec();
-        let said = part(Flags::default(), Vec::new(), exact).unwrap();
+        let words = ["a", "--context", "shared"].map(str::to_owned).to_vec();
+        let said = part(Flags::default(), words, true).unwrap();
         assert_eq!(said.prompt, "a --context shared");
         assert_eq!(said.flags.context, None);
     }
@@ -129,7 +125,7 @@ mod tests {
     #[test]
     fn a_value_that_is_no_number_is_told() {
         let words = ["a", "--budget", "much"].map(str::to_owned).to_vec();
-        let Err(Stop::Failed { message, .. }) = part(Flags::default(), words, Vec::new()) else {
+        let Err(Stop::Failed { message, .. }) = part(Flags::default(), words, false) else {
             panic!("it was accepted");
         };
         assert_eq!(message, "invalid value 'much' for '--budget': it is not a number");
