@@ -14,6 +14,7 @@ use contexture_agents::{
     runner::{StopSignal, Watcher, stop_signal},
 };
 use contexture_core::{ContextSystem, ErrorKind, FoldReport};
+use futures::FutureExt as _;
 use tokio::{
     runtime::{Builder, Runtime},
     signal,
@@ -299,8 +300,15 @@ impl Interrupt {
     /// Begins to listen; needs a runtime.
     pub(crate) fn listen() -> Self {
         let (stopper, signal) = stop_signal();
+        // Polled once at least before this returns: from then on Ctrl-C does not end the program.
+        let mut first = Box::pin(signal::ctrl_c());
+        let at_once = first.as_mut().now_or_never();
         let listening = tokio::spawn(async move {
-            if signal::ctrl_c().await.is_err() {
+            let pressed = match at_once {
+                Some(pressed) => pressed,
+                None => first.await,
+            };
+            if pressed.is_err() {
                 return;
             }
             stopper.stop();

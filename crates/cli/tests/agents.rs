@@ -70,6 +70,7 @@ fn an_agent_is_kept_from_the_system_sides_commands() {
         &["export"],
         &["load", "document.json"],
         &["store", "check"],
+        &["agents", "list"],
         &["tour"],
     ] {
         let (kind, message) = sandbox.refused(&[&["--as", "bee"], args].concat());

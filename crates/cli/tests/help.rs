@@ -1,3 +1,5 @@
+use contexture_testkit::provider::{ProviderServer, Reply};
+
 use crate::support::Sandbox;
 
 /// Returns the words of every command, groups before what is in them.
@@ -39,20 +41,24 @@ fn help_teaches() {
     insta::assert_snapshot!(pages.collect::<Vec<_>>().join("\n"));
 }
 
-// Every command shows an example, and every example works after `contexture init`.
+// Every command shows an example, and every example works after `contexture init`; agents ask a
+// provider on loopback.
 #[test]
 fn examples_work() {
     let sandbox = Sandbox::empty();
+    let server = ProviderServer::answering(|_| Reply::text("Done."));
     for words in commands(&sandbox) {
         let help = help(&sandbox, &words);
         let section = help.split_once("\nExample").map(|(_, rest)| rest).unwrap_or_default();
         let script: Vec<&str> = section.lines().skip(1).collect();
         assert!(!script.is_empty(), "{words:?} has no example");
         let fresh = Sandbox::new();
-        let output = fresh.shell(&format!("set -e\n{}", script.join("\n"))).output().unwrap();
+        let mut shell = fresh.shell(&format!("set -e\n{}", script.join("\n")));
+        let output = shell.env("GOOGLE_GEMINI_BASE_URL", server.url()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {said}");
     }
+    assert_eq!(server.violations(), Vec::<String>::new());
 }
 
 #[test]

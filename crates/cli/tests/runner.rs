@@ -2,7 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent_as;
+mod agent_clear;
+mod agent_context;
+mod agent_errors;
+mod agent_files;
+mod agent_run;
 mod agent_seed;
+mod agent_stop;
 mod agent_support;
 mod agents;
 mod bad_input;

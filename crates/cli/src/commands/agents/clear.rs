@@ -154,11 +154,11 @@ fn told(
     }
     if published_kept > 0 {
         let kept = lines::count(published_kept, "published page");
-        told.push(format!("{kept} stay in the main session"));
+        told.push(format!("{kept} in the main session kept"));
     }
     if cleared.kept > 0 {
         let kept = lines::count(cleared.kept, "page");
-        told.push(format!("{kept} it wrote in the main session itself stay"));
+        told.push(format!("{kept} it wrote in the main session itself kept"));
     }
     if cleared.published.is_empty() {
         told.push("the main session was not touched".to_owned());

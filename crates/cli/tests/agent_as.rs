@@ -1,0 +1,87 @@
+//! `--as`: an agent with a file has the view of its mode.
+
+use serde_json::json;
+
+use crate::{agent_support::Stage, support::error};
+
+fn stage() -> Stage {
+    let stage = Stage::openai([]);
+    stage.agent(
+        "writer",
+        "---\nkind: agent\nname: writer\ntitle: Writer\ncontextGroup: docs\n---\nWrite.\n",
+    );
+    let sandbox = &stage.sandbox;
+    sandbox.json(&["turn", "add", "--user", "in the main session"]);
+    for segment in ["agent-code-reviewer", "group-docs"] {
+        sandbox.json(&["segment", "add", segment, "--kind", "custom", "--permission", "1"]);
+        sandbox.json(&["turn", "add", "--segment", segment, "--user", "elsewhere"]);
+    }
+    stage
+}
+
+// M-01, M-02: what an agent's mode does not mount does not exist for it.
+#[test]
+fn the_view_is_the_one_of_the_mode() {
+    let stage = stage();
+    let before = stage.sandbox.state();
+    let segments = |agent: &str| -> Vec<String> {
+        let list = stage.sandbox.json(&["--as", agent, "segment", "list"]);
+        let id = |it: &serde_json::Value| it["id"].as_str().unwrap().to_owned();
+        list["items"].as_array().unwrap().iter().map(id).collect()
+    };
+    assert_eq!(segments("code-reviewer"), ["sys", "agent-code-reviewer"]);
+    assert_eq!(segments("bug-fixer"), ["sys", "usr"]);
+    assert_eq!(segments("writer"), ["sys", "group-docs"]);
+    assert_eq!(segments("nobody"), ["sys", "usr"]);
+    assert_eq!(
+        stage.sandbox.refused(&["--as", "code-reviewer", "page", "show", "usr-1"]).0,
+        "not-found"
+    );
+    assert_eq!(stage.sandbox.state(), before, "reading made something");
+}
+
+#[test]
+fn turns_go_where_the_mode_writes() {
+    let stage = stage();
+    let add = |agent: &str| stage.sandbox.json(&["--as", agent, "turn", "add", "--user", "more"]);
+    assert_eq!(add("code-reviewer"), json!({ "pages": ["agent-code-reviewer-2"] }));
+    assert_eq!(add("writer"), json!({ "pages": ["group-docs-2"] }));
+    assert_eq!(add("bug-fixer"), json!({ "pages": ["usr-2"] }));
+}
+
+// M-27: the session's override is the mode, here too.
+#[test]
+fn an_override_changes_the_view() {
+    let stage = stage();
+    stage.text(&["agents", "context", "code-reviewer", "--mode", "shared"]);
+    let list = stage.sandbox.indices(&["--as", "code-reviewer", "page", "find", "main"]);
+    assert_eq!(list, ["usr-1"]);
+    stage.settings(&json!({ "agents": { "allowSharedContext": false } }));
+    let (kind, message) = stage.sandbox.refused(&["--as", "code-reviewer", "page", "list"]);
+    assert_eq!(kind, "permission-denied", "{message}");
+}
+
+#[test]
+fn only_broken_files_that_matter_are_in_the_way() {
+    let stage = stage();
+    stage.agent("other", "---\nkind: agent\nname: other\ncontextMode: both\n---\n");
+    stage.sandbox.json(&["--as", "bug-fixer", "page", "list"]);
+    // A file that cannot be read must not show more than one that can.
+    assert_eq!(
+        stage.sandbox.refused(&["--as", "other", "page", "list"]).1.split(':').next().unwrap(),
+        "the file of agent 'other' is broken"
+    );
+    stage.sandbox.write(".contexture/settings.json", "{\"agents\": {\"defaultContextMode\": 1}}");
+    assert_eq!(stage.sandbox.refused(&["--as", "bug-fixer", "page", "list"]).0, "invalid");
+    assert_eq!(stage.sandbox.refused(&["--as", "nobody", "page", "list"]).0, "invalid");
+    stage.sandbox.json(&["page", "list"]);
+}
+
+#[test]
+fn agents_may_not_run_agents() {
+    let stage = stage();
+    assert_eq!(
+        stage.refused(&["--as", "bug-fixer", "agents", "run", "code-reviewer", "x"]),
+        error("permission-denied", "permission denied: 'agents' belongs to the system side")
+    );
+}

@@ -1,0 +1,178 @@
+//! `agents list`, `show`, `validate` and `create`.
+
+use contexture_testkit::provider::Reply;
+use serde_json::{Value, json};
+
+use crate::{agent_support::Stage, support::error};
+
+fn stage() -> Stage {
+    let stage = Stage::openai([]);
+    let folder = stage.sandbox.path().join(".claude/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("tester.md"),
+        "---\nname: tester\ndescription: Runs tests\ntools: Read, Bash\nmodel: sonnet\nmood: calm\n---\nTest.\n",
+    )
+    .unwrap();
+    stage.agent(
+        "bad",
+        "---\nkind: agent\nname: bad\ntitle: Bad\ncontextMode: sharde\ntols:\n  allow: [grep]\n---\nx\n",
+    );
+    stage.agent("worse", "---\nname: [\n---\n");
+    stage.agent(
+        "writer",
+        "---\nkind: agent\nname: writer\ntitle: Writer\ndescription: Writes docs\nmodel: haiku\n\
+         contextGroup: docs\ncontextFilter:\n  agents: [user, bug-fixer]\n  maxAge: 7d\n\
+         tools:\n  deny: [write_file]\nmaxTurns: 7\ntemperature: 0.2\nversion: 1.2.3\nmood: calm\n---\n\
+         Write well.\n\nAnd short.\n",
+    );
+    stage
+}
+
+// M-41: one bad file hides nothing but itself.
+#[test]
+fn the_list() {
+    let stage = stage();
+    stage.text(&["agents", "context", "bug-fixer", "--mode", "isolated"]);
+    let ran = stage.run(&["agents", "list"]);
+    assert_eq!(ran.code, 0);
+    insta::assert_snapshot!(format!("{}────\n{}", ran.out, ran.err));
+    let ran = stage.run(&["--json", "agents", "list"]);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(list["next"], Value::Null);
+    assert_eq!(
+        list["items"][0],
+        json!({
+            "name": "bug-fixer",
+            "title": "Bug Fixer",
+            "description": "",
+            "mode": "isolated",
+            "modeDecidedBy": "session override",
+            "model": "openai/gpt-4o",
+            "modelDecidedBy": "project settings .contexture/settings.json",
+            "dialect": "contexture",
+            "scope": "project",
+            "file": ".gemini/agents/bug-fixer.md",
+        })
+    );
+    // It needs no session.
+    let ran = stage.run(&["--session", "none", "agents", "list"]);
+    assert!(ran.code == 0 && ran.out.contains("shared (agent file)"), "{}", ran.out);
+}
+
+// M-09
+#[test]
+fn everything_a_file_says() {
+    let stage = stage();
+    let shown = stage.text(&["agents", "show", "writer"]);
+    let steady: Vec<&str> = shown
+        .lines()
+        .filter(|line| !line.starts_with("made ") && !line.starts_with("changed "))
+        .collect();
+    insta::assert_snapshot!(steady.join("\n"));
+    let object = stage.json(&["agents", "show", "writer"]);
+    assert_eq!(object["kind"], "agent");
+    assert_eq!(object["contextGroup"], "docs");
+    assert_eq!(object["contextFilter"]["agents"], json!(["user", "bug-fixer"]));
+    assert_eq!(object["contextFilter"]["maxAgeSeconds"], 604_800);
+    assert_eq!(object["tools"]["deny"], json!(["write_file"]));
+    assert_eq!(object["extra"]["mood"], "\"calm\"");
+    assert_eq!(object["resolvedMode"], "shared");
+    assert_eq!(object["systemPrompt"].as_str().unwrap().trim(), "Write well.\n\nAnd short.");
+    assert_eq!(
+        stage.refused(&["agents", "show", "writr"]),
+        error("not-found", "Agent 'writr' not found")
+    );
+}
+
+// M-33: errors apart from warnings, with the line and what to do.
+#[test]
+fn files_are_checked() {
+    let stage = stage();
+    let ran = stage.run(&["agents", "validate"]);
+    assert_eq!(ran.code, 1);
+    insta::assert_snapshot!(format!("{}────\n{}", ran.out, ran.err));
+    let ran = stage.run(&["--json", "agents", "validate"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &report["ok"]), (1, &json!(false)));
+    let first = &report["errors"][0];
+    assert_eq!(first["file"], ".gemini/agents/bad.md");
+    assert_eq!((&first["severity"], &first["line"]), (&json!("error"), &json!(5)));
+    assert!(report["warnings"].as_array().unwrap().iter().all(|it| it["severity"] == "warning"));
+
+    // Those that are named, as agents or as files.
+    assert_eq!(stage.run(&["agents", "validate", "bug-fixer"]).code, 0);
+    assert_eq!(stage.run(&["agents", "validate", "bug-fixer", "bad"]).code, 1);
+    assert_eq!(stage.run(&["agents", "validate", ".gemini/agents/worse.md"]).code, 1);
+    let named = stage.json(&["agents", "validate", "bug-fixer", ".gemini/agents/code-reviewer.md"]);
+    assert_eq!(named, json!({ "ok": true, "errors": [], "warnings": [] }));
+    assert_eq!(stage.refused(&["agents", "validate", "bug-fixr"]).0, "not-found");
+    assert_eq!(stage.refused(&["agents", "validate", "none/x.md"]).0, "not-found");
+}
+
+#[test]
+fn what_is_made_can_be_read_and_run() {
+    let stage = Stage::openai([Reply::text("hello")]);
+    let args = [
+        "agents",
+        "create",
+        "doc_writer",
+        "--title",
+        "Doc: Writer",
+        "--description",
+        "写文档 #1",
+        "--model",
+        "openai/gpt-4o",
+        "--context",
+        "shared",
+        "--group",
+        "docs",
+        "--tool",
+        "read_file",
+        "--tool",
+        "grep",
+        "--deny",
+        "edit_file",
+    ];
+    assert_eq!(
+        stage.text(&args),
+        "agent doc_writer made in .contexture/agents/doc_writer.md\n\
+         write its prompt below the second ---, then:\n  contexture agents run doc_writer 'what it is to do'\n"
+    );
+    assert_eq!(stage.json(&["agents", "validate", "doc_writer"])["warnings"], json!([]));
+    let shown = stage.json(&["agents", "show", "doc_writer"]);
+    for (field, value) in [
+        ("title", json!("Doc: Writer")),
+        ("description", json!("写文档 #1")),
+        ("model", json!("openai/gpt-4o")),
+        ("contextMode", json!("shared")),
+        ("contextGroup", json!("docs")),
+        ("tools", json!({ "allow": ["read_file", "grep"], "deny": ["edit_file"] })),
+        ("scope", json!("project")),
+    ] {
+        assert_eq!(shown[field], value, "{field}");
+    }
+    assert_eq!(stage.text(&["agents", "run", "doc_writer", "hi"]), "hello\n");
+    assert_eq!(stage.refused(&args).0, "conflict");
+    for name in ["Doc", "all", "a--b", "../x"] {
+        assert_eq!(stage.refused(&["agents", "create", name]).0, "invalid", "{name}");
+    }
+    assert_eq!(stage.refused(&["agents", "create", "x", "--context", "both"]).0, "invalid");
+}
+
+#[test]
+fn an_agent_for_all_projects() {
+    let stage = Stage::openai([]);
+    let made = stage.json(&["agents", "create", "helper", "--user"]);
+    assert_eq!(made["scope"], "global");
+    assert_eq!(made["file"], "home/.config/contexture/agents/helper.md");
+    assert_eq!(stage.json(&["agents", "show", "helper"])["scope"], "global");
+    // The project's come first, and that is said.
+    let ran = stage.run(&["agents", "create", "bug-fixer", "--user"]);
+    assert_eq!(ran.code, 0);
+    assert!(
+        ran.err.contains("another agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md")
+    );
+    let ran = Stage::openai([]).sandbox.run(&["agents", "create", "helper", "--user"]);
+    assert_eq!(ran.code, 1, "no home, no place");
+}
