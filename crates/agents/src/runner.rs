@@ -148,6 +148,10 @@ impl Runner {
         drive.run.resume(self.driver.clone(), |name| toolbox.effect(name));
         // Whoever stores this first has the run.
         drive.store().await?;
+        // An answer that had come already is told now: nobody may have seen it.
+        if !matches!(drive.run.phase, Phase::Asking | Phase::Acting(_)) {
+            watcher.text(&drive.run.text());
+        }
         drive.go(watcher).await.map(Some)
     }
 

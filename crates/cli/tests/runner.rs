@@ -7,6 +7,8 @@ mod agent_clear;
 mod agent_context;
 mod agent_errors;
 mod agent_files;
+mod agent_kill;
+mod agent_mcp;
 mod agent_run;
 mod agent_seed;
 mod agent_stop;

@@ -120,7 +120,10 @@ impl Files {
             .parents(false)
             .require_git(false)
             .sort_by_file_name(std::ffi::OsStr::cmp)
-            .filter_entry(|entry| entry.file_name() != ".git");
+            // What these two hold is no work of the project's.
+            .filter_entry(|entry| {
+                entry.file_name() != ".git" && entry.file_name() != ".contexture"
+            });
         let root = workspace.root().to_owned();
         Ok(Self { root, walk: builder.build(), glob, looks: 0, exhausted: false })
     }

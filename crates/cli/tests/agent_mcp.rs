@@ -1,0 +1,77 @@
+//! Tools of a real MCP server, installed from its registry.
+
+use std::{path::Path, process::Command};
+
+use contexture_testkit::provider::{Protocol, Reply};
+use serde_json::json;
+
+use crate::agent_support::{PROTOCOLS, Stage, model};
+
+/// Installs the server where that was not done yet; returns its program.
+fn installed() -> String {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let output = Command::new("bash").arg(project.join("scripts/mcp-server")).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+const CLOCK: &str = "\
+---
+kind: agent
+name: clock
+title: Clock
+tools:
+  allow: [mcp__time__convert_time]
+mcp:
+  servers: [time]
+---
+Tell the time.
+";
+
+fn stage(protocol: Protocol) -> Stage {
+    let convert = r#"{"source_timezone":"Asia/Shanghai","time":"09:30","target_timezone":"UTC"}"#;
+    let stage = Stage::new(
+        protocol,
+        [
+            Reply::call("t1", "mcp__time__convert_time", convert)
+                // Not on the list: refused, though the server has it.
+                .tool_call("t2", "mcp__time__get_current_time", r#"{"timezone":"UTC"}"#),
+            Reply::text("It is half past one."),
+        ],
+    );
+    stage.agent("clock", CLOCK);
+    stage.settings(&json!({
+        "agents": { "defaultModel": model(protocol) },
+        "mcpServers": { "time": { "command": installed() } },
+    }));
+    stage
+}
+
+// M-09: `mcp.servers` names servers whose tools the agent uses; its lists hold for them too.
+#[test]
+fn a_real_mcp_server_is_a_source_of_tools() {
+    for protocol in PROTOCOLS {
+        let stage = stage(protocol);
+        stage.text(&["init"]);
+        let answer = stage.text(&["agents", "run", "clock", "--trust-mcp", "when is it?"]);
+        assert_eq!(answer, "It is half past one.\n");
+        let offered = stage.offered(protocol);
+        assert!(offered.contains(&"mcp__time__convert_time".to_owned()), "{offered:?}");
+        assert!(!offered.contains(&"mcp__time__get_current_time".to_owned()), "{offered:?}");
+        let last = stage.last_request();
+        assert!(last.contains("01:30"), "the server's answer: {last}");
+        assert!(last.contains("permission denied: "), "{last}");
+    }
+}
+
+// A server that the project's own files define starts no program unless the user says so.
+#[test]
+fn a_projects_server_is_not_started_unasked() {
+    let stage = stage(Protocol::OpenAi);
+    stage.text(&["init"]);
+    let ran = stage.run(&["agents", "run", "clock", "when is it?"]);
+    assert!(ran.err.contains("MCP server 'time' comes with the project's files"), "{}", ran.err);
+    let offered = stage.offered(Protocol::OpenAi);
+    assert!(!offered.iter().any(|name| name.starts_with("mcp__")), "{offered:?}");
+}
