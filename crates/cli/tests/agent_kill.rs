@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use contexture_testkit::provider::{Protocol, ProviderServer, Reply, Request};
+use contexture_testkit::provider::{Protocol, ProviderServer, scripts::five_calls};
 
 use crate::agent_support::{PROTOCOLS, Stage};
 
@@ -23,23 +23,6 @@ Do what you are asked.
 /// When a process is killed: so many requests have come, and then so many milliseconds passed. The
 /// steps of a run take a few each, so all of them are met over the whole.
 const WAITS: [u64; 7] = [0, 2, 5, 9, 14, 20, 30];
-
-/// The model: five calls, then an answer, decided by what stands in the request.
-fn five_calls(request: &Request) -> Reply {
-    let done = (1..=5).take_while(|at| request.body.contains(&format!("step-{at}-call"))).count();
-    let call = |at: usize, name: &str, arguments: &str| {
-        Reply::text(format!("Now step-{at}-call.")).tool_call(&format!("s{at}"), name, arguments)
-    };
-    match done {
-        0 => call(1, "read_file", r#"{"path":"count.txt"}"#),
-        1 => call(2, "list_files", "{}"),
-        // Doing it twice would show: the text it looks for is still there afterwards.
-        2 => call(3, "edit_file", r#"{"path":"count.txt","old_text":"n=","new_text":"n=1"}"#),
-        3 => call(4, "grep", r#"{"pattern":"n="}"#),
-        4 => call(5, "read_file", r#"{"path":"count.txt"}"#),
-        _ => Reply::text("All five are done."),
-    }
-}
 
 fn start(stage: &Stage, args: &[&str]) -> Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("contexture"));

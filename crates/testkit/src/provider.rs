@@ -10,6 +10,7 @@ mod check;
 mod encode;
 mod http;
 mod reply;
+pub mod scripts;
 
 use std::{
     collections::VecDeque,

@@ -10,28 +10,10 @@ use contexture_core::{
 };
 use contexture_testkit::{
     fake::{Death, WatchedStorage},
-    provider::{ProviderServer, Reply, Request},
+    provider::{ProviderServer, Reply, scripts::five_calls},
 };
 
 use super::*;
-
-/// The model of these runs: five calls, one after the other, then an answer. It decides by what
-/// stands in the request, so it goes on wherever a run goes on.
-fn five_calls(request: &Request) -> Reply {
-    let done = (1..=5).take_while(|at| request.body.contains(&format!("step-{at}-call"))).count();
-    let call = |at: usize, name: &str, arguments: &str| {
-        Reply::text(format!("Now step-{at}-call.")).tool_call(&format!("s{at}"), name, arguments)
-    };
-    match done {
-        0 => call(1, "read_file", r#"{"path":"count.txt"}"#),
-        1 => call(2, "list_files", "{}"),
-        // Doing it twice would show: the text it looks for is still there afterwards.
-        2 => call(3, "edit_file", r#"{"path":"count.txt","old_text":"n=","new_text":"n=1"}"#),
-        3 => call(4, "grep", r#"{"pattern":"n="}"#),
-        4 => call(5, "read_file", r#"{"path":"count.txt"}"#),
-        _ => Reply::text("All five are done."),
-    }
-}
 
 struct World {
     memory: Arc<MemoryStorage>,
