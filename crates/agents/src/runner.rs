@@ -11,7 +11,8 @@ mod watch;
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, Edit, Message, RunRecord, Tokens, message::ToolCall, window::count::TokenCounter,
+    AgentContext, Edit, Message, RunRecord, Tokens, WindowOptions, message::ToolCall,
+    window::count::TokenCounter,
 };
 
 pub use response::{Metadata, Response, RunContext};
@@ -78,6 +79,8 @@ struct Drive<'a> {
     context: AgentContext,
     toolbox: Toolbox,
     run: Run,
+    /// What its windows may take.
+    budget: u64,
     record: Option<RunRecord>,
     state: AgentState,
     state_record: Option<RunRecord>,
@@ -127,7 +130,8 @@ impl Runner {
         let context = self.team.enter(job.agent, job.mode).await?;
         let (state, state_record) = self.team.state(&job.agent.name).await?;
         let run = self.new_run(job, prompt, state.runs + 1);
-        let mut drive = self.drive(job, context, run, state, state_record, stop);
+        let budget = self.budget(job).await?;
+        let mut drive = self.drive(job, context, run, budget, state, state_record, stop);
         drive.begin().await?;
         drive.go(watcher).await
     }
@@ -142,7 +146,8 @@ impl Runner {
         let Some(left) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
         let context = self.team.enter(job.agent, left.run.mode).await?;
         let (state, state_record) = self.team.state(&job.agent.name).await?;
-        let mut drive = self.drive(job, context, left.run, state, state_record, stop);
+        let budget = self.budget(job).await?;
+        let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
         drive.record = Some(left.record);
         let toolbox = &drive.toolbox;
         drive.run.resume(self.driver.clone(), |name| toolbox.effect(name));
@@ -175,7 +180,8 @@ impl Runner {
         let context = self.team.enter(job.agent, left.run.mode).await?;
         let (state, state_record) = self.team.state(&job.agent.name).await?;
         let (_, stop) = stop_signal();
-        let mut drive = self.drive(job, context, left.run, state, state_record, stop);
+        let budget = self.budget(job).await?;
+        let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
         drive.record = Some(left.record);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
@@ -217,15 +223,27 @@ impl Runner {
         job: &'a Job<'a>,
         context: AgentContext,
         run: Run,
+        budget: u64,
         state: AgentState,
         state_record: Option<RunRecord>,
         stop: StopSignal,
     ) -> Drive<'a> {
-        let window = self.window_options(job);
+        let window = self.window_options(job, budget);
         let mut tools = context::tools(context.clone(), window);
         tools.extend(job.tools.iter().cloned());
         let toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
-        Drive { runner: self, job, context, toolbox, run, record: None, state, state_record, stop }
+        Drive {
+            runner: self,
+            job,
+            context,
+            toolbox,
+            run,
+            budget,
+            record: None,
+            state,
+            state_record,
+            stop,
+        }
     }
 }
 
@@ -386,20 +404,24 @@ impl Drive<'_> {
 }
 
 impl Runner {
-    fn window_options(&self, job: &Job<'_>) -> contexture_core::WindowOptions {
-        let counter = self.counter.clone();
-        let mut options = contexture_core::WindowOptions::new(job.model.window_format(), counter);
+    fn window_options(&self, job: &Job<'_>, budget: u64) -> WindowOptions {
+        let mut options = WindowOptions::new(job.model.window_format(), self.counter.clone());
         options.model = Some(job.model.name().to_owned());
-        options.budget = self.budget(job).map(Tokens);
+        options.budget = Some(Tokens(budget));
         if job.mode == ContextMode::Shared {
             options.max_messages = Some(self.settings.max_messages());
         }
         options
     }
 
-    fn budget(&self, job: &Job<'_>) -> Option<u64> {
+    /// Returns what windows may take: as the call, the session or the settings say.
+    async fn budget(&self, job: &Job<'_>) -> Result<u64> {
+        if let Some(asked) = job.options.budget {
+            return Ok(asked);
+        }
+        let session = self.team.session_budget().await?;
         let set = self.settings.budget.as_ref().map(|set| set.value);
-        Some(job.options.budget.or(set).unwrap_or(DEFAULT_BUDGET))
+        Ok(session.or(set).unwrap_or(DEFAULT_BUDGET))
     }
 }
 

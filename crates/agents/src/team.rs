@@ -88,16 +88,23 @@ impl Team {
 
     /// Returns the session's own say on an agent's mode (M-27).
     pub async fn session_mode(&self, agent: &AgentName) -> Result<Option<ContextMode>> {
-        let key = mode_key(agent)?;
-        let custom = self.system.storage().custom(self.system.session()).await;
-        let custom = custom.map_err(contexture_core::Error::from)?;
-        let Some((_, text)) = custom.into_iter().find(|(there, _)| *there == key) else {
-            return Ok(None);
-        };
+        let Some(text) = self.custom(&mode_key(agent)?).await? else { return Ok(None) };
         text.parse().map(Some).map_err(|reason: String| AgentsError::Invalid {
             what: format!("the session's override for agent '{agent}' is broken: {reason}"),
             hint: format!("set it again: `agents context {agent} --mode isolated`"),
         })
+    }
+
+    /// Returns what the session says windows may take, in tokens.
+    pub async fn session_budget(&self) -> Result<Option<u64>> {
+        let text = self.custom(&"budget".parse()?).await?;
+        Ok(text.and_then(|text| text.trim().parse().ok()))
+    }
+
+    async fn custom(&self, key: &CustomKey) -> Result<Option<String>> {
+        let custom = self.system.storage().custom(self.system.session()).await;
+        let custom = custom.map_err(contexture_core::Error::from)?;
+        Ok(custom.into_iter().find(|(there, _)| there == key).map(|(_, text)| text))
     }
 
     /// Sets or clears the session's own say on an agent's mode. It is an edit like any other.

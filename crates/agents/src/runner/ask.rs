@@ -26,12 +26,11 @@ impl Drive<'_> {
         let mut request = self.request();
         let head = self.job.model.head(&request);
         let reserved = self.runner.counter.count(&head).0;
-        let mut options = self.runner.window_options(self.job).head(head.as_bytes(), reserved);
-        if let Some(budget) = self.run.shortened {
-            options.budget = Some(Tokens(budget));
-        }
+        let mut options =
+            self.runner.window_options(self.job, self.budget).head(head.as_bytes(), reserved);
+        let budget = self.run.shortened.unwrap_or(self.budget);
+        options.budget = Some(Tokens(budget));
         self.take_deferred(&options).await?;
-        let budget = options.budget.map_or(0, |budget| budget.0);
         let conversation = Conversation::new(self.context.clone(), options);
         let window = conversation.request().await?;
         if let Some(fold) = &window.fold {

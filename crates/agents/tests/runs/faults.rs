@@ -210,3 +210,27 @@ async fn tools_are_counted_as_block_0() {
     assert!(sent[0].tokens.0 > sent[0].reserved.0);
     assert!(sent[0].usage.is_some());
 }
+
+// What a session may take in a window is the session's to say.
+#[tokio::test]
+async fn the_sessions_budget_bounds_its_agents() {
+    let system = memory().await;
+    let (key, value) = ("budget".parse().unwrap(), Some("1500".to_owned()));
+    let set = contexture_core::Edit::SetCustom { key, value };
+    system.apply_internal(set).await.unwrap();
+    let server = ProviderServer::answering(|_| Reply::text("words and more words ".repeat(30)));
+    let chatty = agent("chatty", ContextMode::Isolated);
+    let runner = runner(&system);
+    let mut job = job(&chatty, model(&server, MODELS[0]));
+    for _ in 0..12 {
+        execute(&runner, &job, "go on").await;
+    }
+    let longest = server.requests().iter().map(|request| request.body.len()).max().unwrap();
+    assert!(longest < 12_000, "{longest}");
+    // The call's own word goes before it.
+    job.options.budget = Some(50_000);
+    let context = runner.team().enter(&chatty, ContextMode::Isolated).await.unwrap();
+    execute(&runner, &job, "and now?").await;
+    let sent = context.ledger(job.model.window_format(), 1).await.unwrap();
+    assert!(sent[0].budget.unwrap().0 > 20_000, "{:?}", sent[0].budget);
+}
