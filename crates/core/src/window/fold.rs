@@ -47,7 +47,7 @@ pub struct Shares {
 
 impl Default for Shares {
     fn default() -> Self {
-        Self { frozen: 600, recent: 45, low_water: 600, lines: 140, merged: 105 }
+        Self { frozen: 600, recent: 45, low_water: 600, lines: 150, merged: 112 }
     }
 }
 

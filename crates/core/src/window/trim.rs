@@ -279,7 +279,7 @@ impl Trimmer<'_> {
             if choice.is_full() {
                 break;
             }
-            choice.offer(number, word, || self.counter.count(word).0);
+            choice.offer(number, word, self.counter.count(word).0);
         }
         choice.taken().into_iter().map(|number| words[number].clone()).collect()
     }

@@ -59,16 +59,10 @@ impl Folding<'_> {
             if choice.is_full() {
                 break;
             }
-            let word = &candidates[at].word.text;
-            choice.offer(at, word, || self.cost(word));
+            let word = candidates[at].word;
+            choice.offer(at, &word.text, u64::from(word.tokens));
         }
         cite(&candidates, choice.taken())
-    }
-
-    /// Counts what a word takes in a line: those with blanks stand in quotes.
-    fn cost(&self, word: &str) -> u64 {
-        let quotes = if word.contains(' ') { 2 } else { 0 };
-        self.ground.counter.count(&format!(" {word}")).0 + quotes
     }
 
     /// Returns what the lines outside a range say.

@@ -1,6 +1,8 @@
 //! Filling a line with words: within its room, and nothing said twice.
 
-use std::ops::Range;
+use std::collections::HashMap;
+
+use super::names::names;
 
 /// The words a line gives, as they are taken one by one, the best first.
 #[derive(Debug)]
@@ -9,14 +11,10 @@ pub struct Choice {
     spent: u64,
     /// Everything that is given, here and in other lines, a line each.
     given: String,
-    taken: Vec<Taken>,
-}
-
-#[derive(Debug)]
-struct Taken {
-    number: usize,
-    cost: u64,
-    text: Range<usize>,
+    /// The words taken with what they take; 0 for those that a longer one has replaced.
+    taken: Vec<(usize, u64)>,
+    // Only looked into, never walked: its order is no one's.
+    by_text: HashMap<String, usize>,
 }
 
 /// What a word takes at least: where less is left, there is no room.
@@ -25,7 +23,7 @@ const LEAST: u64 = 3;
 impl Choice {
     /// Begins with what other lines say, and room for so many tokens.
     pub fn new(given: String, most: u64) -> Self {
-        Self { most, spent: 0, given, taken: Vec::new() }
+        Self { most, spent: 0, given, taken: Vec::new(), by_text: HashMap::new() }
     }
 
     /// Tells whether nothing more will fit.
@@ -33,30 +31,33 @@ impl Choice {
         self.spent + LEAST > self.most
     }
 
-    /// Takes a word if it fits and is not given yet, be it as a part of something longer. Shorter
-    /// words that it holds are given with it, and make room.
-    pub fn offer(&mut self, number: usize, word: &str, cost: impl FnOnce() -> u64) {
+    /// Takes a word if it fits and is not given yet, be it as a part of something longer. The
+    /// names it is made of are given with it, and make room.
+    pub fn offer(&mut self, number: usize, word: &str, cost: u64) {
         if self.given.contains(word) {
             return;
         }
-        let cost = cost();
-        let within = |taken: &Taken| word.contains(&self.given[taken.text.clone()]);
-        let saved: u64 = self.taken.iter().filter(|taken| within(taken)).map(|it| it.cost).sum();
-        if (self.spent + cost).saturating_sub(saved) > self.most {
+        let cost = cost.max(1);
+        let mut within = Vec::new();
+        names(word, &mut |name| within.extend(self.by_text.get(name).copied()));
+        within.sort_unstable();
+        within.dedup();
+        let saved: u64 = within.iter().map(|&at| self.taken[at].1).sum();
+        let spent = (self.spent + cost).saturating_sub(saved);
+        if spent > self.most {
             return;
         }
-        let Self { given, taken, .. } = self;
-        taken.retain(|taken| !word.contains(&given[taken.text.clone()]));
-        self.spent = (self.spent + cost).saturating_sub(saved);
-        let begin = self.given.len();
+        self.spent = spent;
+        within.into_iter().for_each(|at| self.taken[at].1 = 0);
+        self.by_text.insert(word.to_owned(), self.taken.len());
+        self.taken.push((number, cost));
         self.given.push_str(word);
-        self.taken.push(Taken { number, cost, text: begin..self.given.len() });
         self.given.push('\n');
     }
 
     /// Returns the numbers of the words taken, in the order they were.
     pub fn taken(self) -> Vec<usize> {
-        self.taken.into_iter().map(|taken| taken.number).collect()
+        self.taken.into_iter().filter(|(_, cost)| *cost > 0).map(|(number, _)| number).collect()
     }
 }
 
@@ -67,7 +68,7 @@ mod tests {
     fn chosen(given: &str, most: u64, words: &[&'static str]) -> Vec<&'static str> {
         let mut choice = Choice::new(given.to_owned(), most);
         for (number, word) in words.iter().enumerate() {
-            choice.offer(number, word, || word.len() as u64);
+            choice.offer(number, word, word.len() as u64);
         }
         choice.taken().into_iter().map(|number| words[number]).collect()
     }
@@ -94,9 +95,9 @@ mod tests {
     fn room_is_never_exceeded_and_a_smaller_word_may_still_fit() {
         assert_eq!(chosen("", 10, &["sixteen_letters_", "nine_letr", "four"]), ["nine_letr"]);
         let mut choice = Choice::new(String::new(), 8);
-        choice.offer(0, "five5", || 5);
+        choice.offer(0, "five5", 5);
         assert!(!choice.is_full());
-        choice.offer(1, "one", || 1);
+        choice.offer(1, "one", 1);
         assert!(choice.is_full());
     }
 }
