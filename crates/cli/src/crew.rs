@@ -88,6 +88,19 @@ impl Crew {
         Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest }.into())
     }
 
+    /// Says that a project's agent takes the place of one of the user's: a project comes from others
+    /// (C48).
+    pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
+        let shadowed = self.catalog.shadowed().iter().find(|it| {
+            it.name == name.as_str()
+                && (it.used_scope, it.hidden_scope) == (Scope::Project, Scope::Global)
+        })?;
+        Some(format!(
+            "the project's agent '{name}' takes the place of yours: {}",
+            shadowed.hidden.display()
+        ))
+    }
+
     /// Returns the file that should make an agent and does not.
     pub(crate) fn broken_file(&self, name: &AgentName) -> Option<&Path> {
         let broken = |(file, problem): &&(PathBuf, Problem)| {

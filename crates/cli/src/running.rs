@@ -93,6 +93,7 @@ pub(crate) async fn prepare<'a>(
     let model = crew.connect(&model).await?;
     let (tools, wrong) = crew.tools(agent, how.trust_mcp).await?;
     warnings.extend(wrong);
+    warnings.extend(crew.shadows(&agent.name));
     warnings.extend(crew.settings.warnings.iter().cloned());
     let mut limits = Limits::default();
     if let Some(most) = how.max_turns {

@@ -162,7 +162,7 @@ fn what_is_made_can_be_read_and_run() {
 
 #[test]
 fn an_agent_for_all_projects() {
-    let stage = Stage::openai([]);
+    let stage = Stage::openai([Reply::text("yes")]);
     let made = stage.json(&["agents", "create", "helper", "--user"]);
     assert_eq!(made["scope"], "global");
     assert_eq!(made["file"], "home/.config/contexture/agents/helper.md");
@@ -173,6 +173,12 @@ fn an_agent_for_all_projects() {
     assert!(
         ran.err.contains("another agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md")
     );
+    // C48: what comes with the project and takes the place of the user's own is told.
+    let told = "warning: the project's agent 'bug-fixer' takes the place of yours: ";
+    let listed = stage.run(&["agents", "list"]);
+    assert!(listed.err.contains(told), "{}", listed.err);
+    let ran = stage.run(&["agents", "run", "bug-fixer", "look"]);
+    assert!(ran.code == 0 && ran.err.contains(told), "{}", ran.err);
     let ran = Stage::openai([]).sandbox.run(&["agents", "create", "helper", "--user"]);
     assert_eq!(ran.code, 1, "no home, no place");
 }

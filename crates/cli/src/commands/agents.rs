@@ -13,7 +13,7 @@ mod validate;
 use std::{ffi::OsString, path::Path};
 
 use clap::Subcommand;
-use contexture_agents::{Team, catalog::Catalog, definition::Severity};
+use contexture_agents::{Team, definition::Severity};
 use contexture_core::ErrorKind;
 
 use super::Status;
@@ -81,14 +81,18 @@ async fn team_if_any(settings: &Settings) -> Result<Option<Team>> {
     }
 }
 
-/// Tells what is wrong with agent files, so that nobody looks for an agent in vain.
-fn warn_of_files(crew: &Crew, catalog: &Catalog, printer: &mut Printer<'_>) -> Result<()> {
-    for (file, problem) in catalog.problems() {
-        let told = problem.display(shown(crew, file)).to_string();
-        match problem.severity {
+/// Tells which agent files make no agent, and which take the place of the user's own (C48).
+fn warn_of_files(crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
+    for (file, problem) in crew.catalog.problems() {
+        if problem.severity == Severity::Error {
             // One line each: `validate` tells all of it.
-            Severity::Error => printer.warn(told.lines().next().unwrap_or_default())?,
-            Severity::Warning => {}
+            let told = problem.display(shown(crew, file)).to_string();
+            printer.warn(told.lines().next().unwrap_or_default())?;
+        }
+    }
+    for agent in crew.catalog.agents() {
+        if let Some(warning) = crew.shadows(&agent.name) {
+            printer.warn(&warning)?;
         }
     }
     Ok(())

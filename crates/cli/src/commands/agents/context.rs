@@ -152,7 +152,7 @@ fn explain(crew: &Crew, standing: &Standing, printer: &mut Printer<'_>) -> Resul
     printer.line("Who says so, the first decides:")?;
     for (source, mode) in &standing.resolution.said {
         let by = harmless::line(&said_by(crew, source));
-        printer.line(format_args!("  {mode:8}  {by}"))?;
+        printer.line(format_args!("  {:8}  {by}", mode.as_str()))?;
     }
     if let Some(gate) = &crew.settings.shared_forbidden {
         let gate = harmless::line(&said_by(crew, gate));
@@ -263,6 +263,6 @@ async fn all(crew: &Crew, team: Option<&Team>, printer: &mut Printer<'_>) -> Res
             ]))?;
         }
     }
-    warn_of_files(crew, &crew.catalog, printer)?;
+    warn_of_files(crew, printer)?;
     Ok(Status::Done)
 }

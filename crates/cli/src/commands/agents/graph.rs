@@ -102,7 +102,7 @@ pub(super) async fn run(
             draw(history, printer)?;
         }
     }
-    warn_of_files(crew, &crew.catalog, printer)?;
+    warn_of_files(crew, printer)?;
     Ok(Status::Done)
 }
 
@@ -146,7 +146,7 @@ fn draw(history: &History, printer: &mut Printer<'_>) -> Result<()> {
         let filter = member.filter.as_ref().map(show::filter).unwrap_or_default();
         let line = lines::join([
             paint.id(format!("{:names$}", member.name)),
-            format!("{:8}", member.mode),
+            format!("{:8}", member.mode.as_str()),
             line.to_owned(),
             paint.dim(filter),
         ]);

@@ -59,7 +59,7 @@ pub(crate) async fn run(
     } else {
         print(&rows, printer)?;
     }
-    warn_of_files(crew, &crew.catalog, printer)?;
+    warn_of_files(crew, printer)?;
     if rows.is_empty() {
         printer.tip("no agents yet: `contexture agents create NAME` makes one")?;
     }

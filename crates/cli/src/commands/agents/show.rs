@@ -196,10 +196,18 @@ pub(super) fn filter(filter: &ContextFilter) -> String {
         parts.push(format!("since {}", lines::time(since)));
     }
     if let Some(age) = filter.max_age_seconds {
-        parts.push(format!("at most {age} s old"));
+        parts.push(format!("at most {} old", duration(age)));
     }
     match parts.is_empty() {
         true => String::new(),
         false => format!("only {}", harmless::line(&parts.join("; "))),
     }
+}
+
+/// Returns a time span in the largest unit that has no rest, as agent files spell it.
+fn duration(seconds: u64) -> String {
+    let units = [(7 * 86_400, 'w'), (86_400, 'd'), (3_600, 'h'), (60, 'm')];
+    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds % unit == 0);
+    let (unit, name) = unit.unwrap_or((1, 's'));
+    format!("{}{name}", seconds / unit)
 }

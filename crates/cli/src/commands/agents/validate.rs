@@ -65,7 +65,10 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
         })?;
         return Ok(status);
     }
-    for (file, problem) in errors.iter().chain(&warnings) {
+    for (at, (file, problem)) in errors.iter().chain(&warnings).enumerate() {
+        if at > 0 && at == errors.len() {
+            printer.line("")?;
+        }
         printer.line(problem.display(shown(crew, file)))?;
     }
     let agents = match args.which.len() {
