@@ -207,7 +207,7 @@ pub(super) fn filter(filter: &ContextFilter) -> String {
 /// Returns a time span in the largest unit that has no rest, as agent files spell it.
 fn duration(seconds: u64) -> String {
     let units = [(7 * 86_400, 'w'), (86_400, 'd'), (3_600, 'h'), (60, 'm')];
-    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds % unit == 0);
+    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
     let (unit, name) = unit.unwrap_or((1, 's'));
     format!("{}{name}", seconds / unit)
 }
