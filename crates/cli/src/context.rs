@@ -173,11 +173,8 @@ async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
         return Ok(team.view(agent, mode).await?);
     }
     // Who has a file that cannot be read must not see more than with one that can.
-    match crew.broken_file(name) {
-        Some(file) => Err(Stop::invalid(
-            format!("the file of agent '{name}' is broken: {}", file.display()),
-            format!("`contexture agents validate {name}` says what is wrong with it"),
-        )),
+    match crew.broken(name.as_str()) {
+        Some(broken) => Err(broken),
         None => Ok(View::common(name.clone())),
     }
 }

@@ -1,12 +1,7 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use contexture_agents::{
     AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
@@ -84,6 +79,9 @@ impl Crew {
         if let Some(agent) = self.catalog.get(name) {
             return Ok(agent);
         }
+        if let Some(broken) = self.broken(name) {
+            return Err(broken);
+        }
         let nearest = self.catalog.nearest(name).map(str::to_owned);
         Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest }.into())
     }
@@ -101,13 +99,16 @@ impl Crew {
         ))
     }
 
-    /// Returns the file that should make an agent and does not.
-    pub(crate) fn broken_file(&self, name: &AgentName) -> Option<&Path> {
+    /// Says that there is a file which should make an agent and does not.
+    pub(crate) fn broken(&self, name: &str) -> Option<Stop> {
         let broken = |(file, problem): &&(PathBuf, Problem)| {
-            problem.severity == Severity::Error
-                && file.file_stem().is_some_and(|stem| stem == name.as_str())
+            problem.severity == Severity::Error && file.file_stem().is_some_and(|it| it == name)
         };
-        self.catalog.problems().iter().find(broken).map(|(file, _)| file.as_path())
+        let (file, _) = self.catalog.problems().iter().find(broken)?;
+        Some(Stop::invalid(
+            format!("the file of agent '{name}' is broken: {}", file.display()),
+            format!("`contexture agents validate {name}` says what is wrong with it"),
+        ))
     }
 
     /// Returns who answers in `chat` when no agent is named.

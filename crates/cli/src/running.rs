@@ -72,8 +72,6 @@ pub(crate) struct Ready<'a> {
     pub(crate) runner: Runner,
     /// What it is to do it with.
     pub(crate) job: Job<'a>,
-    /// The mode it runs in, and why.
-    pub(crate) resolution: Resolution,
     /// What to tell before it begins.
     pub(crate) warnings: Vec<String>,
 }
@@ -88,8 +86,8 @@ pub(crate) async fn prepare<'a>(
 ) -> Result<Ready<'a>> {
     let (model, _) = crew.model_of(agent, how.model.as_deref());
     let runner = crew.runner(system.clone(), &model);
-    let resolution = crew.mode(runner.team(), agent, how.context).await?;
-    let mut warnings = resolution.warnings.clone();
+    let Resolution { mode, mut warnings, .. } =
+        crew.mode(runner.team(), agent, how.context).await?;
     let model = crew.connect(&model).await?;
     let (tools, wrong) = crew.tools(agent, how.trust_mcp).await?;
     warnings.extend(wrong);
@@ -107,8 +105,7 @@ pub(crate) async fn prepare<'a>(
         limits,
         budget: how.budget,
     };
-    let job = Job { agent, mode: resolution.mode, model, tools, options };
-    Ok(Ready { runner, job, resolution, warnings })
+    Ok(Ready { runner, job: Job { agent, mode, model, tools, options }, warnings })
 }
 
 /// Shows a run: the answer on standard output as it comes, everything else on standard error.

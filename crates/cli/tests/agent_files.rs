@@ -106,6 +106,9 @@ fn files_are_checked() {
     assert_eq!(stage.run(&["agents", "validate", ".gemini/agents/worse.md"]).code, 1);
     let named = stage.json(&["agents", "validate", "bug-fixer", ".gemini/agents/code-reviewer.md"]);
     assert_eq!(named, json!({ "ok": true, "errors": [], "warnings": [] }));
+    let (kind, message) = stage.refused(&["agents", "show", "bad"]);
+    assert_eq!(kind, "invalid");
+    assert!(message.starts_with("the file of agent 'bad' is broken: "), "{message}");
     assert_eq!(stage.refused(&["agents", "validate", "bug-fixr"]).0, "not-found");
     assert_eq!(stage.refused(&["agents", "validate", "none/x.md"]).0, "not-found");
 }

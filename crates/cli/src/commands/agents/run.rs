@@ -168,7 +168,7 @@ async fn execute(
     prompt: Option<&str>,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let Ready { runner, job, warnings, .. } = ready;
+    let Ready { runner, job, warnings } = ready;
     if !printer.is_json() {
         for warning in warnings {
             printer.warn(warning)?;
