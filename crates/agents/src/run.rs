@@ -15,7 +15,11 @@
 
 mod call;
 
-use contexture_core::{AgentName, Message, PageIndex, Role, Timestamp, Usage, message::ToolCall};
+use contexture_core::{
+    AgentName, Message, PageIndex, Role, SegmentId, Timestamp, Usage,
+    message::{Part, ToolCall},
+    window::filter::{CommonSecrets, SensitiveFilter},
+};
 use serde::{Deserialize, Serialize};
 
 pub use call::{CallState, Calls};
@@ -42,14 +46,16 @@ pub struct Run {
     pub number: u64,
     /// Whose history it sees.
     pub mode: ContextMode,
+    /// The segment it writes to: it stays there, whatever the agent's file says by now.
+    pub segment: SegmentId,
     /// The model asked, with its provider.
     pub model: String,
     /// What was asked for.
     pub prompt: String,
     /// When it began.
     pub began_at: Timestamp,
-    /// The process that drives it.
-    pub driver: Driver,
+    /// The process that drives it; none when it was left to be gone on with.
+    pub driver: Option<Driver>,
     /// What it may take.
     pub limits: Limits,
     /// Whether its exchange is recorded in the main session when it ends (C31).
@@ -116,13 +122,13 @@ pub struct Totals {
 impl Totals {
     /// Returns all tokens.
     pub fn all(self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 
     fn add(&mut self, usage: &Usage) {
-        self.input += usage.input;
-        self.cached += usage.cached;
-        self.output += usage.output;
+        self.input = self.input.saturating_add(usage.input);
+        self.cached = self.cached.saturating_add(usage.cached);
+        self.output = self.output.saturating_add(usage.output);
     }
 }
 
@@ -227,11 +233,14 @@ impl Run {
         }
         let Answer { mut message, stop, .. } = answer;
         message.author = Some(self.agent.clone());
-        if message.tool_calls().next().is_some() {
+        let refused = matches!(stop, Stop::Refused(_));
+        if message.tool_calls().next().is_some() && !refused {
             self.empty = 0;
             self.phase = Phase::Acting(Calls::new(message));
             return;
         }
+        // What a provider took back is not acted on.
+        message.parts.retain(|part| !matches!(part, Part::ToolCall(_)));
         if message.plain_text().trim().is_empty() {
             return self.answered_nothing(stop);
         }
@@ -280,8 +289,9 @@ impl Run {
             Phase::Acting(calls) => self.note_repeats(&calls),
             Phase::Closing { message, ending } => {
                 let text = message.map(|message| message.plain_text()).unwrap_or_default();
-                // Without an answer there is no exchange to record.
-                self.phase = if self.publishes && !text.is_empty() {
+                // Half an answer that somebody stopped is no result.
+                let whole = matches!(ending, Ending::Answered | Ending::CutShort);
+                self.phase = if self.publishes && whole && !text.is_empty() {
                     Phase::Publishing { text, ending }
                 } else {
                     Phase::Ended { text, ending }
@@ -317,7 +327,7 @@ impl Run {
     /// Takes it over after a crash: a call that may have happened and changes the world is answered
     /// as interrupted, any other is made again.
     pub fn resume(&mut self, driver: Driver, effect: impl Fn(&str) -> Effect) {
-        self.driver = driver;
+        self.driver = Some(driver);
         if let Phase::Acting(calls) = &mut self.phase {
             calls.interrupt_begun(|name| effect(name) == Effect::Reads);
         }
@@ -340,7 +350,8 @@ impl Run {
     }
 
     fn published_messages(&self, text: &str) -> Vec<Message> {
-        let mut answer = Message::text(Role::Assistant, text);
+        // Others will read it who were not there when the agent found it.
+        let mut answer = Message::text(Role::Assistant, CommonSecrets.redact(text).into_owned());
         answer.author = Some(self.agent.clone());
         vec![Message::text(Role::User, self.prompt.clone()), answer]
     }

@@ -10,10 +10,11 @@ fn run() -> Run {
         agent: "bug-fixer".parse().unwrap(),
         number: 1,
         mode: ContextMode::Isolated,
+        segment: "agent-bug-fixer".parse().unwrap(),
         model: "openai/gpt-4o".to_owned(),
         prompt: "fix it".to_owned(),
         began_at: Timestamp::from_millis(0),
-        driver: Driver::default(),
+        driver: None,
         limits: Limits::default(),
         publishes: true,
         iterations: 0,
@@ -127,8 +128,8 @@ fn a_run_that_is_stopped_keeps_what_there_is() {
     asking.stop("half an ans");
     let Next::Append(messages) = asking.next() else { panic!() };
     assert_eq!(messages[0].plain_text(), "half an ans");
+    // Half an answer is kept where it was said, and not published.
     asking.appended(Vec::new());
-    asking.published();
     assert_eq!(asking.ending(), Some(&Ending::Stopped));
 
     let mut acting = run();
@@ -206,4 +207,42 @@ fn an_empty_answer_is_asked_for_once_more() {
     cut.appended(Vec::new());
     cut.published();
     assert_eq!(cut.ending(), Some(&Ending::CutShort));
+}
+
+#[test]
+fn calls_without_an_id_of_their_own_get_one() {
+    let mut run = run();
+    let mut answer = calls(&["grep", "grep", "grep"]);
+    for (part, id) in answer.message.parts.iter_mut().skip(1).zip(["", "same", "same"]) {
+        let Part::ToolCall(call) = part else { panic!("{part:?}") };
+        id.clone_into(&mut call.id);
+    }
+    run.answered(answer);
+    for _ in 0..3 {
+        run.called(&ToolOutput::of("x"));
+    }
+    let Next::Append(exchange) = run.next() else { panic!() };
+    let ids: Vec<&str> = exchange[0].tool_calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["call", "same", "same-1"]);
+    assert!(contexture_core::message::exchange::group(exchange).is_ok());
+}
+
+#[test]
+fn what_a_provider_took_back_is_not_acted_on() {
+    let mut run = run();
+    run.answered(Answer { stop: Stop::Refused("policy".to_owned()), ..calls(&["edit_file"]) });
+    let Next::Append(messages) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(messages[0].tool_calls().count(), 0);
+    run.appended(Vec::new());
+    assert_eq!(run.ending(), Some(&Ending::Refused("policy".to_owned())));
+}
+
+// D-29: what is published is filtered.
+#[test]
+fn secrets_are_not_published() {
+    let mut run = run();
+    run.answered(says("the key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF"));
+    run.appended(Vec::new());
+    let Next::Publish(messages) = run.next() else { panic!("{:?}", run.next()) };
+    assert!(!messages[1].plain_text().contains("abcdefghijkl"), "{messages:?}");
 }

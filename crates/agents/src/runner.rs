@@ -11,8 +11,8 @@ mod watch;
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, Edit, Message, RunRecord, Tokens, WindowOptions, message::ToolCall,
-    window::count::TokenCounter,
+    Actor, AgentContext, Edit, ErrorKind, Message, Mounts, PageIndex, RunRecord, SegmentId, Tokens,
+    View, ViewFilter, WindowOptions, message::ToolCall, window::count::TokenCounter,
 };
 
 pub use response::{Metadata, Response, RunContext};
@@ -72,6 +72,13 @@ pub struct Job<'a> {
     pub options: ExecuteOptions,
 }
 
+/// On whose behalf an edit is made.
+#[derive(Clone, Copy)]
+enum By {
+    Agent,
+    Host,
+}
+
 /// A run being driven.
 struct Drive<'a> {
     runner: &'a Runner,
@@ -125,11 +132,11 @@ impl Runner {
                 "run {} of '{}' was interrupted; what it had is kept",
                 left.run.number, left.run.agent
             ));
-            self.close(job, left).await?;
+            self.close(job, left, watcher).await?;
         }
         let context = self.team.enter(job.agent, job.mode).await?;
         let (state, state_record) = self.team.state(&job.agent.name).await?;
-        let run = self.new_run(job, prompt, state.runs + 1);
+        let run = self.new_run(job, prompt, state.runs + 1, &context.view().writes_to);
         let budget = self.budget(job).await?;
         let mut drive = self.drive(job, context, run, budget, state, state_record, stop);
         drive.begin().await?;
@@ -145,12 +152,27 @@ impl Runner {
     ) -> Result<Option<Response>> {
         let Some(left) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
         let context = self.team.enter(job.agent, left.run.mode).await?;
+        if context.view().writes_to != left.run.segment {
+            return Err(AgentsError::Conflict {
+                what: format!(
+                    "run {} of '{}' wrote to {}, but by now the agent writes to {}",
+                    left.run.number,
+                    job.agent.name,
+                    left.run.segment,
+                    context.view().writes_to
+                ),
+                hint: "give it a request instead: what the run had is kept where it was".to_owned(),
+            });
+        }
         let (state, state_record) = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
         let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
         drive.record = Some(left.record);
         let toolbox = &drive.toolbox;
-        drive.run.resume(self.driver.clone(), |name| toolbox.effect(name));
+        // A tool that is gone may well have done something before.
+        let effect = |name: &str| toolbox.get(name).map_or(Effect::Changes, |tool| tool.effect());
+        drive.run.resume(self.driver.clone(), effect);
+        job.model.name().clone_into(&mut drive.run.model);
         // Whoever stores this first has the run.
         drive.store().await?;
         // An answer that had come already is told now: nobody may have seen it.
@@ -175,20 +197,42 @@ impl Runner {
         Ok(runs)
     }
 
-    /// Ends an interrupted run with what it had, without asking the model again.
-    async fn close(&self, job: &Job<'_>, left: StoredRun) -> Result<()> {
-        let context = self.team.enter(job.agent, left.run.mode).await?;
+    /// Ends an interrupted run with what it had, without asking the model again. It is written where
+    /// the run wrote before; what cannot be written any more is given up, and told.
+    async fn close(&self, job: &Job<'_>, left: StoredRun, watcher: &mut dyn Watcher) -> Result<()> {
+        let segment = left.run.segment.clone();
+        let view = View {
+            agent: job.agent.name.clone(),
+            mounts: Mounts::Listed(vec![segment.clone()]),
+            writes_to: segment,
+            filter: ViewFilter::default(),
+        };
+        let context = AgentContext::new(self.team.system().clone(), view);
         let (state, state_record) = self.team.state(&job.agent.name).await?;
-        let (_, stop) = stop_signal();
         let budget = self.budget(job).await?;
+        let (_, stop) = stop_signal();
+        let (number, removal) = (left.run.number, left.record.removal(self.team.system().now()));
         let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
         drive.record = Some(left.record);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
-        drive.go(&mut Quiet).await.map(drop)
+        match drive.go(&mut Quiet).await {
+            Ok(_) => Ok(()),
+            Err(AgentsError::Core(error))
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::TooLarge
+                ) =>
+            {
+                watcher.notice(&format!("what run {number} still had cannot be kept: {error}"));
+                self.team.system().keep_run(&removal).await?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64) -> Run {
+    fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64, segment: &SegmentId) -> Run {
         let main_exists = self.team.system().reader().segment(&main_segment()).is_ok();
         let publishes = job.mode == ContextMode::Isolated
             && job.agent.publish_result == PublishResult::Exchange
@@ -201,10 +245,11 @@ impl Runner {
             agent: job.agent.name.clone(),
             number,
             mode: job.mode,
+            segment: segment.clone(),
             model: job.model.name().to_owned(),
             prompt: prompt.to_owned(),
             began_at: self.team.system().now(),
-            driver: self.driver.clone(),
+            driver: Some(self.driver.clone()),
             limits,
             publishes,
             iterations: 0,
@@ -267,7 +312,20 @@ impl Drive<'_> {
         Ok(())
     }
 
+    /// Drives the run to its end. Where that fails it is left for whoever goes on with it.
     async fn go(mut self, watcher: &mut dyn Watcher) -> Result<Response> {
+        match self.steps(watcher).await {
+            Ok(()) => self.finish().await,
+            Err(error) => {
+                self.run.driver = None;
+                // It may be the storage that failed; then the process' end says the same.
+                let _ = self.store().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn steps(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
         loop {
             if self.stop.is_set() && !self.run.stopping {
                 self.run.stop("");
@@ -280,7 +338,7 @@ impl Drive<'_> {
                 }
                 Next::Append(messages) => self.append(messages).await?,
                 Next::Publish(messages) => self.publish(messages).await?,
-                Next::Done => return self.finish().await,
+                Next::Done => return Ok(()),
             }
         }
     }
@@ -322,9 +380,16 @@ impl Drive<'_> {
             self.run = moved;
             return self.store().await;
         }
-        let segment = self.context.view().writes_to.clone();
-        let edit = Edit::ExtendTurn { segment, messages };
-        let pages = self.commit(Some(()), &edit, &moved).await?;
+        let segment = self.run.segment.clone();
+        let edit = Edit::ExtendTurn { segment: segment.clone(), messages: messages.clone() };
+        let pages = match self.commit(By::Agent, &edit, &moved).await {
+            // The turn itself may have been taken away meanwhile: then what follows begins one.
+            Err(AgentsError::Core(error)) if error.kind() == ErrorKind::NotFound => {
+                let edit = Edit::AddTurn { segment, messages };
+                self.commit(By::Agent, &edit, &moved).await?
+            }
+            pages => pages?,
+        };
         self.run.appended(pages);
         Ok(())
     }
@@ -337,23 +402,49 @@ impl Drive<'_> {
             segment: main_segment(),
             agent: self.run.agent.clone(),
             messages,
-            sources: self.run.pages.clone(),
+            sources: self.sources().await?,
         };
-        self.commit(None, &edit, &moved).await?;
-        self.run = moved;
+        match self.commit(By::Host, &edit, &moved).await {
+            Ok(_) => self.run = moved,
+            // There is no main session any more to record it in.
+            Err(AgentsError::Core(error)) if error.kind() == ErrorKind::NotFound => {
+                self.run = moved;
+                self.store().await?;
+            }
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
-    /// Makes an edit, as the agent or as the host, and moves the run's record on with it.
-    async fn commit(
-        &mut self,
-        as_agent: Option<()>,
-        edit: &Edit,
-        moved: &Run,
-    ) -> Result<Vec<contexture_core::PageIndex>> {
+    /// Returns the pages the run wrote, as far as they still stand. A run that was taken over may not
+    /// know them: then it is the page of its turn.
+    async fn sources(&self) -> Result<Vec<PageIndex>> {
+        let system = self.runner.team.system();
+        let mut pages = self.run.pages.clone();
+        if pages.is_empty() {
+            let (storage, author) = (system.storage(), Actor::Agent(self.run.agent.clone()));
+            let last = storage.last_turn_page(system.session(), &self.run.segment, &author).await;
+            let last = last.map_err(contexture_core::Error::from)?;
+            pages.extend(last.map(|page| page.index));
+        }
+        let reader = system.reader();
+        let mut standing = Vec::new();
+        for page in pages {
+            if reader.page(&page).await.is_ok() {
+                standing.push(page);
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Makes an edit and moves the run's record on with it.
+    async fn commit(&mut self, by: By, edit: &Edit, moved: &Run) -> Result<Vec<PageIndex>> {
         let system = self.runner.team.system();
         let run = put(run_key(moved)?, self.record.as_ref(), moved, system.now());
-        let view = as_agent.map(|()| self.context.view());
+        let view = match by {
+            By::Agent => Some(self.context.view()),
+            By::Host => None,
+        };
         let outcome = system.apply_with_runs(view, edit, std::slice::from_ref(&run)).await?;
         self.record = run.record();
         Ok(outcome.pages)

@@ -14,9 +14,9 @@ mod state;
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    Actor, AgentContext, AgentName, ContextSystem, CustomKey, Edit, Mounts, NewDetailPage,
-    NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Speech, Timestamp, View, ViewFilter,
-    message::detail_text, storage::Order,
+    Actor, AgentContext, AgentName, ContextSystem, CustomKey, Edit, ErrorKind, Mounts,
+    NewDetailPage, NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Speech, Timestamp,
+    View, ViewFilter, message::detail_text, storage::Order,
 };
 
 pub use clear::{ClearScope, Cleared};
@@ -156,6 +156,20 @@ impl Team {
     /// Brings an agent into the session: its segments are made, its prompt is brought up to date.
     pub async fn enter(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<AgentContext> {
         let link = Self::link(agent, mode)?;
+        // Others of a group may make the same segment at this very moment.
+        if let Err(error) = self.make(agent, &link).await {
+            if error.kind() != ErrorKind::Conflict {
+                return Err(error);
+            }
+            self.system.refresh().await.map_err(contexture_core::Error::from)?;
+            self.make(agent, &link).await?;
+        }
+        let view = self.view(agent, mode).await?;
+        Ok(AgentContext::new(self.system.clone(), view))
+    }
+
+    /// Makes what an agent lacks in the session.
+    async fn make(&self, agent: &AgentDefinition, link: &Link) -> Result<()> {
         let reader = self.system.reader();
         let mut edits = Vec::new();
         if reader.segment(link.segment()).is_err() {
@@ -177,8 +191,7 @@ impl Team {
         if !edits.is_empty() {
             self.system.apply_internal(Edit::Batch(edits)).await?;
         }
-        let view = self.view(agent, mode).await?;
-        Ok(AgentContext::new(self.system.clone(), view))
+        Ok(())
     }
 
     /// Returns the edits that bring an agent's prompt segment up to date.

@@ -17,7 +17,7 @@ pub(crate) fn driver() -> Driver {
 /// Tells whether the process that drives a run still lives. Of another machine that cannot be seen:
 /// a run there counts as going on for as long as it was heard of lately.
 pub(crate) fn is_alive(stored: &StoredRun, now: Timestamp) -> bool {
-    let driver = &stored.run.driver;
+    let Some(driver) = &stored.run.driver else { return false };
     let lately = now.as_millis() - stored.record.updated_at.as_millis() < SILENT_MILLIS;
     if driver.host != host() || !Path::new("/proc/self/stat").exists() {
         return lately;
@@ -41,7 +41,10 @@ fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field is the program's name in brackets and may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = fields.split_whitespace();
+    // One that has ended and was not yet taken note of is still listed.
+    let ended = matches!(fields.next()?, "Z" | "X");
+    fields.nth(18).filter(|_| !ended)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -55,5 +58,20 @@ mod tests {
         assert!(driver().started > 0);
         // Process numbers end far below this.
         assert_eq!(started(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_that_ended_and_is_still_listed_is_gone() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let listed = |process: u32| {
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            stat.contains(") Z ")
+        };
+        // It ends by itself; until somebody waits for it, it stays listed.
+        while !listed(child.id()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(started(child.id()), None);
+        child.wait().unwrap();
     }
 }

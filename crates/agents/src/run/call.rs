@@ -40,7 +40,21 @@ pub enum CallState {
 }
 
 impl Calls {
-    pub(super) fn new(message: Message) -> Self {
+    /// Takes an answer. Ids that are missing or given twice get one of their own: a result must say
+    /// which call it answers.
+    pub(super) fn new(mut message: Message) -> Self {
+        let mut taken: Vec<String> = Vec::new();
+        for part in &mut message.parts {
+            let Part::ToolCall(call) = part else { continue };
+            let base = if call.id.is_empty() { "call" } else { &call.id };
+            let (mut id, mut number) = (base.to_owned(), 1);
+            while taken.contains(&id) {
+                id = format!("{base}-{number}");
+                number += 1;
+            }
+            taken.push(id.clone());
+            call.id = id;
+        }
         let states = message.tool_calls().map(|_| CallState::Waiting).collect();
         Self { message, states }
     }
@@ -48,11 +62,6 @@ impl Calls {
     /// Returns the model's message.
     pub fn message(&self) -> &Message {
         &self.message
-    }
-
-    /// Returns how far each call has come.
-    pub fn states(&self) -> &[CallState] {
-        &self.states
     }
 
     fn open_at(&self) -> Option<usize> {

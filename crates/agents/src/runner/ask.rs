@@ -28,7 +28,7 @@ impl Drive<'_> {
         let reserved = self.runner.counter.count(&head).0;
         let mut options =
             self.runner.window_options(self.job, self.budget).head(head.as_bytes(), reserved);
-        let budget = self.run.shortened.unwrap_or(self.budget);
+        let budget = self.run.shortened.map_or(self.budget, |shorter| shorter.min(self.budget));
         options.budget = Some(Tokens(budget));
         self.take_deferred(&options).await?;
         let conversation = Conversation::new(self.context.clone(), options);
@@ -39,13 +39,18 @@ impl Drive<'_> {
         request.window.clone_from(&window.body);
         match self.send(&request, watcher).await {
             Ok(Asked::Answered(answer)) => {
-                if let Some(usage) = &answer.usage {
-                    conversation.report(&window, usage).await?;
-                }
-                let cached = answer.usage.as_ref().map_or(window.cached.0, |usage| usage.cached);
-                watcher.asked(window.tokens.0, budget, cached);
+                let usage = answer.usage.clone();
                 self.run.answered(*answer);
-                self.store().await
+                // First what was paid for; what it cost comes after.
+                self.store().await?;
+                if let Some(usage) = &usage
+                    && let Err(error) = conversation.report(&window, usage).await
+                {
+                    watcher.notice(&format!("what the request cost is not recorded: {error}"));
+                }
+                let cached = usage.map_or(window.cached.0, |usage| usage.cached);
+                watcher.asked(window.tokens.0, budget, cached);
+                Ok(())
             }
             Ok(Asked::Stopped(said)) => {
                 self.run.stop(&said);

@@ -1,11 +1,11 @@
 //! Clearing an agent's history (C32): to the archive, undoable, and never the main session's own.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
-use contexture_core::{AgentName, Edit, PageIndex, SegmentId, storage::Order};
+use contexture_core::{AgentName, Edit, Owner, Page, PageIndex, SegmentId, storage::Order};
 
-use super::{MAIN, Team};
-use crate::{AgentsError, Result, run::Run};
+use super::{MAIN, StoredRun, Team};
+use crate::{AgentsError, Result};
 
 /// What of an agent's history is cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +53,12 @@ pub struct Cleared {
     pub isolated: Vec<PageIndex>,
     /// Pages in the main session that went to the archive.
     pub published: Vec<PageIndex>,
+    /// Turns it published that stay.
+    pub published_kept: u64,
     /// Turns it took in the main session itself: they stay.
     pub kept: u64,
+    /// Turns it took in segments of groups: they stay.
+    pub group_kept: u64,
     /// Interrupted runs that were given up.
     pub runs: u64,
 }
@@ -65,10 +69,10 @@ impl Team {
         &self,
         agent: &AgentName,
         scope: ClearScope,
-        is_alive: impl Fn(&Run) -> bool,
+        is_alive: impl Fn(&StoredRun) -> bool,
     ) -> Result<Cleared> {
         let runs = self.runs(Some(agent)).await?;
-        if let Some(running) = runs.iter().find(|stored| is_alive(&stored.run)) {
+        if let Some(running) = runs.iter().find(|stored| is_alive(stored)) {
             return Err(AgentsError::Conflict {
                 what: format!("agent '{agent}' is running (run {})", running.run.number),
                 hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
@@ -78,15 +82,21 @@ impl Team {
         let own: SegmentId = format!("agent-{agent}").parse()?;
         let main: SegmentId = MAIN.parse()?;
         if scope != ClearScope::Published {
-            cleared.isolated = self.listed(&own, |_| true).await?;
+            let own = self.listed(&own, |_| true).await?;
+            cleared.isolated = own.into_iter().map(|page| page.index.clone()).collect();
         }
-        let by_agent = |page: &contexture_core::Page| page.author.agent() == Some(agent);
-        let published = |page: &contexture_core::Page| by_agent(page) && !page.sources.is_empty();
-        let turns = self.listed(&main, by_agent).await?;
-        let shown = self.listed(&main, published).await?;
-        cleared.kept = (turns.len() - shown.len()) as u64;
-        if scope != ClearScope::Isolated {
-            cleared.published = shown;
+        let by_agent = |page: &Page| page.author.agent() == Some(agent);
+        for page in self.listed(&main, by_agent).await? {
+            match (page.sources.is_empty(), scope) {
+                (true, _) => cleared.kept += 1,
+                (false, ClearScope::Isolated) => cleared.published_kept += 1,
+                (false, _) => cleared.published.push(page.index.clone()),
+            }
+        }
+        for segment in self.system.reader().segments() {
+            if matches!(segment.owner, Some(Owner::Group(_))) {
+                cleared.group_kept += self.listed(&segment.id, by_agent).await?.len() as u64;
+            }
         }
         let now = self.system.now();
         let removals: Vec<_> = runs.iter().map(|stored| stored.record.removal(now)).collect();
@@ -106,8 +116,8 @@ impl Team {
     async fn listed(
         &self,
         segment: &SegmentId,
-        passes: impl Fn(&contexture_core::Page) -> bool,
-    ) -> Result<Vec<PageIndex>> {
+        passes: impl Fn(&Page) -> bool,
+    ) -> Result<Vec<Arc<Page>>> {
         let reader = self.system.reader();
         let mut pages = Vec::new();
         if reader.segment(segment).is_err() {
@@ -117,8 +127,8 @@ impl Team {
         loop {
             let listed = reader.children(&segment.root(), Order::Forward, after, 1_000).await?;
             after = listed.items.last().map(|seen| seen.page.place);
-            let passing = listed.items.iter().filter(|seen| passes(&seen.page));
-            pages.extend(passing.map(|seen| seen.page.index.clone()));
+            let passing = listed.items.into_iter().filter(|seen| passes(&seen.page));
+            pages.extend(passing.map(|seen| seen.page));
             if !listed.more {
                 return Ok(pages);
             }

@@ -12,11 +12,12 @@ async fn two_agents_share_a_session_at_once() {
     const TURNS: usize = 200;
     let system = memory().await;
     let server = Arc::new(ProviderServer::answering(|request| {
-        // A call now and then, so that exchanges interleave too.
-        let asked = request.body.rfind("question ").map(|at| &request.body[at..at + 14]);
-        if request.body.len() % 5 == 0 && !request.body.ends_with("tool") {
-            let query = format!(r#"{{"query":"{}"}}"#, asked.unwrap_or_default().len());
-            return Reply::call(&format!("c{}", request.body.len()), "find_page", &query);
+        // A call now and then, so that exchanges interleave too; never twice in a row.
+        let body = request.json();
+        let last = body["messages"].as_array().and_then(|all| all.last()).map(|it| it.to_string());
+        if request.body.len() % 3 == 0 && last.is_some_and(|last| last.contains("question ")) {
+            let call = format!("c{}", request.body.len());
+            return Reply::call(&call, "get_page", r#"{"page":"usr-1"}"#);
         }
         Reply::text("Answered.")
     }));

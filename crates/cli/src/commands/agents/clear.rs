@@ -1,10 +1,10 @@
 //! `contexture agents clear`
 
 use contexture_agents::{
-    AgentsError, ContextMode, Team,
+    ContextMode, Team,
     team::{ClearScope, Cleared},
 };
-use contexture_core::{AgentName, PageIndex, SegmentId, storage::Order};
+use contexture_core::{AgentName, PageIndex};
 use serde::Serialize;
 
 use super::team;
@@ -53,6 +53,8 @@ struct ClearedObject<'a> {
     published_kept: u64,
     /// Turns it took in the main session itself: they stay.
     own_turns_kept: u64,
+    /// Turns it took in segments of groups.
+    group_turns_kept: u64,
     /// Interrupted runs that were given up.
     runs_given_up: u64,
     /// What the session says about its mode: that stays.
@@ -72,16 +74,7 @@ pub(crate) async fn run(
     let team = team(settings).await?;
     let name = known(&args.name, crew, &team)?;
     let now = team.system().now();
-    let alive: Vec<u64> = team
-        .runs(Some(&name))
-        .await?
-        .iter()
-        .filter(|stored| process::is_alive(stored, now))
-        .map(|stored| stored.run.number)
-        .collect();
-    let published = published(&team, &name).await?;
-    let cleared = team.clear(&name, scope, |run| alive.contains(&run.number)).await?;
-    let kept = published.saturating_sub(cleared.published.len() as u64);
+    let cleared = team.clear(&name, scope, |stored| process::is_alive(stored, now)).await?;
     let session = team.session_mode(&name).await.ok().flatten();
     if printer.is_json() {
         printer.json(&ClearedObject {
@@ -89,14 +82,15 @@ pub(crate) async fn run(
             scope: scope.as_str(),
             isolated: &cleared.isolated,
             published: &cleared.published,
-            published_kept: kept,
+            published_kept: cleared.published_kept,
             own_turns_kept: cleared.kept,
+            group_turns_kept: cleared.group_kept,
             runs_given_up: cleared.runs,
             session_override: session,
         })?;
         return Ok(Status::Done);
     }
-    for line in told(&name, scope, &cleared, kept, session) {
+    for line in told(&name, scope, &cleared, session) {
         printer.line(line)?;
     }
     Ok(Status::Done)
@@ -113,34 +107,11 @@ fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
     }
 }
 
-/// Counts what an agent published in the main session.
-async fn published(team: &Team, agent: &AgentName) -> Result<u64> {
-    let main: SegmentId = "usr".parse()?;
-    let reader = team.system().reader();
-    if reader.segment(&main).is_err() {
-        return Ok(0);
-    }
-    let (mut count, mut after) = (0, None);
-    loop {
-        let listed = reader.children(&main.root(), Order::Forward, after, 1_000).await;
-        let listed = listed.map_err(AgentsError::from)?;
-        after = listed.items.last().map(|seen| seen.page.place);
-        let published = listed.items.iter().filter(|seen| {
-            seen.page.author.agent() == Some(agent) && !seen.page.sources.is_empty()
-        });
-        count += published.count() as u64;
-        if !listed.more {
-            return Ok(count);
-        }
-    }
-}
-
 /// Says what was and what was not cleared (C32).
 fn told(
     agent: &AgentName,
     scope: ClearScope,
     cleared: &Cleared,
-    published_kept: u64,
     session: Option<ContextMode>,
 ) -> Vec<String> {
     let pages = |pages: &[PageIndex]| lines::count(pages.len() as u64, "page");
@@ -152,13 +123,17 @@ fn told(
         let published = pages(&cleared.published);
         told.push(format!("{published} published in the main session went to the archive"));
     }
-    if published_kept > 0 {
-        let kept = lines::count(published_kept, "published page");
+    if cleared.published_kept > 0 {
+        let kept = lines::count(cleared.published_kept, "published page");
         told.push(format!("{kept} in the main session kept"));
     }
     if cleared.kept > 0 {
         let kept = lines::count(cleared.kept, "page");
         told.push(format!("{kept} it wrote in the main session itself kept"));
+    }
+    if cleared.group_kept > 0 {
+        let kept = lines::count(cleared.group_kept, "page");
+        told.push(format!("{kept} it wrote in groups kept"));
     }
     if cleared.published.is_empty() {
         told.push("the main session was not touched".to_owned());
