@@ -1,6 +1,7 @@
 //! The commands, one file each: `Args` and one function that writes through the printer it is given.
 
 mod agents;
+mod chat;
 mod completions;
 mod export;
 mod fold;
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     /// its own, or shared, in the main session or a group's. The session must exist to run one.
     #[command(subcommand, after_help = "Example:\n  contexture agents list")]
     Agents(agents::Command),
+    Chat(chat::Args),
     Import(import::Args),
     Export(export::Args),
     Load(load::Args),
@@ -99,6 +101,7 @@ impl Command {
             Command::Init(_) => Some("'init'".to_owned()),
             Command::Session(_) => Some("'session'".to_owned()),
             Command::Agents(_) => Some("'agents'".to_owned()),
+            Command::Chat(_) => Some("'chat'".to_owned()),
             Command::Import(_) => Some("'import'".to_owned()),
             Command::Export(_) => Some("'export'".to_owned()),
             Command::Load(_) => Some("'load'".to_owned()),
@@ -141,6 +144,7 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
         Command::Agents(command) => agents::run(command, &settings()?, printer),
+        Command::Chat(args) => chat::run(args, &settings()?, printer),
         Command::Import(args) => block_on(import::run(args, &settings()?, printer)),
         Command::History(args) => block_on(history::run(args, &settings()?, printer)),
         Command::Undo(args) => block_on(undo::run(args, &settings()?, printer)),

@@ -163,7 +163,7 @@ async fn rendered(
 }
 
 /// Prints the window itself: for a person painted and harmless, else exactly its bytes.
-fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
+pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() && window.format == Format::Markdown {
         return printer.json(&Content { content: &window.body });
     }

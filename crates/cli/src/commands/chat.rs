@@ -1,0 +1,206 @@
+//! `contexture chat`
+//!
+//! ```text
+//!  a line ──► line ──┬─ plain text ──► the assistant ─┐
+//!                    ├─ @agent …   ──► that agent    ─┴─► answer: prepare, run, show, status
+//!                    └─ /command … ──► slash: the commands of the command line, where there is one
+//! ```
+//!
+//! Every line opens the session anew and reads the agents' files again, so what others wrote in the
+//! meantime counts. Nothing that goes wrong with a line ends the chat.
+
+mod answer;
+mod completion;
+mod input;
+mod line;
+mod slash;
+
+use std::{
+    io::{self, IsTerminal as _},
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use contexture_core::{Error, storage::StorageError};
+use futures::executor::block_on;
+use tokio::{runtime::Runtime, signal};
+
+use self::{
+    completion::Completion,
+    input::{Input, Typed},
+    line::{Line, Request},
+};
+use super::{Status, init};
+use crate::{
+    context::Caller,
+    crew::Crew,
+    error::{Result, Stop},
+    harmless, lines,
+    printer::Printer,
+    run, running,
+    settings::Settings,
+    store::{Access, StoreUrl},
+};
+
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Talk with the assistant and your agents
+///
+/// A line goes to the assistant; `@agent …` runs that agent, `@agent --shared …` with the history of
+/// the main session; `/help` lists the commands. A line that ends in \ goes on in the next. Ctrl-C
+/// stops an answer and keeps what there is; Ctrl-D leaves. The store and the session are made where
+/// there are none. Where standard input is no terminal, its lines are read without a prompt.
+///
+/// Models are named with their provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
+/// ollama/llama3.2, and want their key in OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture chat
+  contexture chat --model ollama/llama3.2
+  printf '/agents list\\n/window\\n' | contexture chat")]
+pub(crate) struct Args {
+    /// The model to ask, whatever the agents' files say
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The tokens a window may take
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+    /// Ask before a tool changes anything
+    #[arg(long)]
+    ask: bool,
+    /// Start MCP servers that the project's files define
+    #[arg(long)]
+    trust_mcp: bool,
+}
+
+/// Whether the chat goes on after a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Go {
+    On,
+    Out,
+}
+
+/// What every line works with.
+struct Chat<'s> {
+    args: Args,
+    settings: &'s Settings,
+    runtime: Runtime,
+    /// Whether a run goes on, which Ctrl-C then stops.
+    running: Arc<AtomicBool>,
+}
+
+pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
+    check(settings, printer)?;
+    let crew = Crew::load()?;
+    block_on(open(settings, printer))?;
+    let terminal = io::stdin().is_terminal();
+    let running = Arc::new(AtomicBool::new(false));
+    let chat = Chat { args, settings, runtime: running::runtime()?, running };
+    chat.listen(terminal);
+    let mut input = Input::open(terminal, Completion::new(settings.clone()), printer)?;
+    chat.greet(&crew, printer)?;
+    drop(crew);
+    let mut interrupted = false;
+    loop {
+        printer.flush()?;
+        let typed = input.next()?;
+        let again = std::mem::replace(&mut interrupted, matches!(typed, Typed::Interrupted));
+        let done = match typed {
+            Typed::Line(text) => chat.take(&text, printer),
+            Typed::Unreadable => {
+                Err(Stop::invalid("the line is not valid UTF-8", "convert what you send to UTF-8"))
+            }
+            Typed::Interrupted if again => break,
+            Typed::Interrupted => {
+                printer.tip("Ctrl-C again or Ctrl-D leaves")?;
+                Ok(Go::On)
+            }
+            Typed::End => break,
+        };
+        match done {
+            Ok(Go::On) => {}
+            Ok(Go::Out) => break,
+            Err(Stop::Closed) => return Err(Stop::Closed),
+            Err(stop) => drop(run::report(&stop, printer)),
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
+    if printer.is_json() {
+        return Err(Stop::invalid(
+            "chat speaks to people and has no --json",
+            "`contexture agents run NAME PROMPT --json` answers one request as JSON",
+        ));
+    }
+    if settings.store == StoreUrl::Memory {
+        return Err(Stop::invalid(
+            "chat keeps its session, and memory: lives as long as one command",
+            "use sqlite:PATH, or leave --store out",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes the store and the session where there are none, and says so.
+async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
+    let storage = settings.store.open(Access::Create)?;
+    match init::create(&storage, settings, None).await {
+        Ok(_) => {
+            let store = harmless::line(&settings.store.to_string());
+            printer.note(&format!("session {} made, in {store}", settings.session))
+        }
+        Err(Error::Storage(StorageError::SessionExists { .. })) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Chat<'_> {
+    /// Keeps Ctrl-C from ending the program in the midst of something. A script's reader ends by it
+    /// between runs, as any program that reads; the line editor sees it as a key.
+    fn listen(&self, terminal: bool) {
+        let running = self.running.clone();
+        self.runtime.spawn(async move {
+            while signal::ctrl_c().await.is_ok() {
+                if !terminal && !running.load(Ordering::SeqCst) {
+                    process::exit(INTERRUPTED);
+                }
+            }
+        });
+    }
+
+    fn greet(&self, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
+        let (model, _) = crew.model_of(crew.assistant(), self.args.model.as_deref());
+        let agents = lines::count(crew.catalog.agents().len() as u64, "agent");
+        let session = &self.settings.session;
+        printer.tip(&format!("session {session} · {model} · {agents} · /help lists the commands"))
+    }
+
+    /// Does what a line says.
+    fn take(&self, text: &str, printer: &mut Printer<'_>) -> Result<Go> {
+        match line::read(text) {
+            Line::Nothing => Ok(Go::On),
+            Line::Command { name, rest } => slash::run(self, name, rest, printer),
+            Line::Say(prompt) => {
+                let crew = Crew::load()?;
+                let request = Request { prompt, ..Request::default() };
+                self.ask(&crew, crew.assistant(), &request, printer)
+            }
+            Line::Agent { name, rest } => {
+                let crew = Crew::load()?;
+                self.ask(&crew, crew.agent(name)?, &line::request(rest)?, printer)
+            }
+        }
+    }
+
+    /// Opens the session as it is now.
+    async fn session(&self) -> Result<Caller> {
+        Caller::open(self.settings).await
+    }
+}

@@ -1,0 +1,276 @@
+//! What a line means: who is spoken to, and which of its words are options (C33).
+
+use contexture_agents::ContextMode;
+
+use super::slash;
+use crate::error::{Result, Stop};
+
+/// The options a request may have.
+const OPTIONS: [&str; 5] = ["--shared", "--isolated", "--context", "--model", "--budget"];
+
+const AS_IT_IS: &str = "put -- before the request to have it as it is";
+
+/// A line, by whom it is for. A line that begins with a space is always for the assistant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Nothing,
+    /// For the assistant.
+    Say(&'a str),
+    /// `@name rest`
+    Agent {
+        name: &'a str,
+        rest: &'a str,
+    },
+    /// `/name rest`
+    Command {
+        name: &'a str,
+        rest: &'a str,
+    },
+}
+
+/// What an agent is asked, and how it is to be run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request<'a> {
+    pub(super) context: Option<ContextMode>,
+    pub(super) model: Option<&'a str>,
+    pub(super) budget: Option<u64>,
+    /// Byte for byte as it was typed.
+    pub(super) prompt: &'a str,
+}
+
+/// Reads a line.
+pub(super) fn read(line: &str) -> Line<'_> {
+    if line.trim().is_empty() {
+        return Line::Nothing;
+    }
+    let (word, rest) = first_word(line);
+    match word.split_at_checked(1) {
+        Some(("/", name)) => Line::Command { name, rest },
+        Some(("@", name)) if !name.is_empty() => Line::Agent { name, rest },
+        _ => Line::Say(line),
+    }
+}
+
+/// Parts a request from the options before it and from one behind it; `--` ends them.
+pub(super) fn request(text: &str) -> Result<Request<'_>> {
+    let mut request = Request::default();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let (word, after) = first_word(rest);
+        if word == "--" {
+            request.prompt = after;
+            return Ok(request);
+        }
+        if !word.starts_with("--") {
+            break;
+        }
+        rest = request.leading(word, after)?;
+    }
+    // Behind a `--` nothing is an option, wherever it stands.
+    if !rest.split_whitespace().any(|word| word == "--") {
+        rest = request.trailing(rest)?;
+    }
+    request.prompt = rest;
+    Ok(request)
+}
+
+impl<'a> Request<'a> {
+    /// Takes an option that stands before the request; returns what comes after it.
+    fn leading(&mut self, word: &'a str, after: &'a str) -> Result<&'a str> {
+        if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_option(name)) {
+            self.set(name, value)?;
+            return Ok(after);
+        }
+        if self.switch(word)? {
+            return Ok(after);
+        }
+        if !is_option(word) {
+            let hint = match slash::nearest(word, OPTIONS) {
+                Some(meant) => format!("did you mean {meant}? else {AS_IT_IS}"),
+                None => AS_IT_IS.to_owned(),
+            };
+            return Err(Stop::invalid(format!("there is no option '{word}'"), hint));
+        }
+        let (value, after) = first_word(after.trim_start());
+        self.set(word, value)?;
+        Ok(after)
+    }
+
+    /// Takes the option that a request ends in; returns the request before it. The first word is
+    /// always asked for.
+    fn trailing(&mut self, text: &'a str) -> Result<&'a str> {
+        let Some((before, last)) = last_word(text) else { return Ok(text) };
+        if self.switch(last)? {
+            return Ok(before);
+        }
+        if let Some((name, value)) = last.split_once('=').filter(|(name, _)| is_option(name)) {
+            self.set(name, value)?;
+            return Ok(before);
+        }
+        if let Some((before, name)) = last_word(before).filter(|(_, name)| is_option(name)) {
+            self.set(name, last)?;
+            return Ok(before);
+        }
+        Ok(text)
+    }
+
+    /// Takes an option without a value; tells whether it is one.
+    fn switch(&mut self, word: &str) -> Result<bool> {
+        match word {
+            "--shared" => self.mode(ContextMode::Shared)?,
+            "--isolated" => self.mode(ContextMode::Isolated)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set(&mut self, name: &str, value: &'a str) -> Result<()> {
+        let wrong = |reason: &str| {
+            Stop::invalid(format!("invalid value '{value}' for '{name}': {reason}"), AS_IT_IS)
+        };
+        match name {
+            "--context" => self.mode(value.parse().map_err(|reason: String| wrong(&reason))?),
+            "--model" if value.is_empty() => Err(wrong("it names no model")),
+            "--model" => {
+                self.model = Some(value);
+                Ok(())
+            }
+            "--budget" => {
+                self.budget = Some(value.parse().map_err(|_| wrong("it is not a number"))?);
+                Ok(())
+            }
+            _ => Err(wrong("it takes none")),
+        }
+    }
+
+    fn mode(&mut self, mode: ContextMode) -> Result<()> {
+        match self.context.replace(mode) {
+            Some(other) if other != mode => {
+                Err(Stop::invalid("both shared and isolated are asked for", AS_IT_IS))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_option(word: &str) -> bool {
+    OPTIONS.contains(&word)
+}
+
+/// Parts the first word from what comes after the one space behind it.
+pub(super) fn first_word(text: &str) -> (&str, &str) {
+    text.split_once(char::is_whitespace).unwrap_or((text, ""))
+}
+
+/// Parts the last word from what comes before the spaces; none where there is one word at most.
+fn last_word(text: &str) -> Option<(&str, &str)> {
+    let (before, last) = text.trim_end().rsplit_once(char::is_whitespace)?;
+    let before = before.trim_end();
+    (!before.is_empty()).then_some((before, last))
+}
+
+/// Parts words as a shell does: quotes keep spaces.
+pub(super) fn words(text: &str) -> Result<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
+    for c in text.chars() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(open) = quote {
+        return Err(Stop::invalid(format!("a {open} is not closed"), "close it"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> (Option<ContextMode>, &str) {
+        let request = request(text).unwrap();
+        (request.context, request.prompt)
+    }
+
+    fn refused(text: &str) -> (String, String) {
+        match request(text) {
+            Err(Stop::Failed { message, hint, .. }) => (message, hint),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_are_told_apart() {
+        assert_eq!(read(" \t"), Line::Nothing);
+        assert_eq!(read("你好 @fixer"), Line::Say("你好 @fixer"));
+        assert_eq!(read(" /etc/hosts"), Line::Say(" /etc/hosts"));
+        assert_eq!(read("@ home"), Line::Say("@ home"));
+        assert_eq!(read("@fixer"), Line::Agent { name: "fixer", rest: "" });
+        assert_eq!(read("@fixer  a  b "), Line::Agent { name: "fixer", rest: " a  b " });
+        assert_eq!(read("/window\t--x"), Line::Command { name: "window", rest: "--x" });
+        assert_eq!(read("/"), Line::Command { name: "", rest: "" });
+    }
+
+    // M-24, M-25, C33: options before the request or at its end, all else byte for byte.
+    #[test]
+    fn options_stand_before_the_request_or_at_its_end() {
+        let (shared, isolated) = (Some(ContextMode::Shared), Some(ContextMode::Isolated));
+        assert_eq!(asked("修复代码"), (None, "修复代码"));
+        assert_eq!(asked("--shared 修复  代码 "), (shared, "修复  代码 "));
+        assert_eq!(asked("修复  代码 --isolated "), (isolated, "修复  代码"));
+        assert_eq!(asked("修复代码 --context shared"), (shared, "修复代码"));
+        assert_eq!(asked("修复代码 --context=isolated"), (isolated, "修复代码"));
+        assert_eq!(asked("--context shared a --shared"), (shared, "a"));
+        let said = request("--model openai/x --budget 9000 go").unwrap();
+        assert_eq!((said.model, said.budget, said.prompt), (Some("openai/x"), Some(9000), "go"));
+    }
+
+    #[test]
+    fn what_is_no_option_is_asked_for_as_it_is() {
+        for text in [
+            "say --shared please",
+            "a -- b --shared",
+            "--shared",
+            "what does --context mean",
+            "a --contextual shared",
+            "line one\n  line two --sharedness",
+        ] {
+            if text == "--shared" {
+                assert_eq!(asked(text), (Some(ContextMode::Shared), ""));
+            } else {
+                assert_eq!(asked(text), (None, text));
+            }
+        }
+        assert_eq!(asked("-- --shared  x "), (None, "--shared  x "));
+        assert_eq!(asked("--isolated -- a --shared"), (Some(ContextMode::Isolated), "a --shared"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_told() {
+        let (message, hint) = refused("--sharde fix");
+        assert_eq!(message, "there is no option '--sharde'");
+        assert!(hint.starts_with("did you mean --shared?"), "{hint}");
+        assert_eq!(refused("--shared fix --isolated").0, "both shared and isolated are asked for");
+        assert!(refused("fix --budget much").0.ends_with("it is not a number"));
+        assert!(refused("fix --context open").0.contains("open"));
+    }
+
+    #[test]
+    fn quotes_keep_spaces() {
+        assert_eq!(
+            words(" context  x --y 'a b'\"c\" ''").unwrap(),
+            ["context", "x", "--y", "a bc", ""]
+        );
+        assert!(words("it's").is_err());
+        assert!(words("").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,200 @@
+//! The commands of a chat. Most are those of the command line, on the chat's own session.
+
+use std::ffi::OsString;
+
+use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET};
+use contexture_core::{AgentContext, Format, Tokens, Window};
+
+use super::{Chat, Go, line};
+use crate::{
+    commands::window,
+    crew::Crew,
+    error::{Result, Stop},
+    harmless, lines,
+    printer::Printer,
+    run,
+};
+
+/// A command, as `/help` tells it.
+pub(super) struct Slash {
+    pub(super) name: &'static str,
+    usage: &'static str,
+    about: &'static str,
+}
+
+const fn slash(name: &'static str, usage: &'static str, about: &'static str) -> Slash {
+    Slash { name, usage, about }
+}
+
+/// All there are, in the order they are told.
+pub(super) const COMMANDS: [Slash; 12] = [
+    slash("agents", "list | show NAME | create NAME | validate", "the agents there are"),
+    slash("window", "[--budget N]", "what stands before the assistant's model"),
+    slash("expand", "INDEX", "show a page in full, to everyone"),
+    slash("hide", "INDEX", "show a page by its name only, to everyone"),
+    slash("find", "TEXT", "pages with this text in their name or description"),
+    slash("undo", "", "take back the newest edit made here, not by an agent"),
+    slash("resume", "[AGENT]", "go on with an answer that was interrupted"),
+    slash("status", "", "the session, the model, how full the window is"),
+    slash("history", "", "the newest edits, and who made them"),
+    slash("help", "", "this list"),
+    slash("quit", "", "leave; Ctrl-D does too"),
+    slash("exit", "", "leave"),
+];
+
+/// Lines that `/help` shows beside the commands.
+const FORMS: [(&str, &str); 7] = [
+    ("TEXT", "ask the assistant; a space before it keeps / and @ from counting"),
+    ("@AGENT TEXT", "run an agent, in the mode it has"),
+    ("@AGENT --shared TEXT", "run it with the main session's history; --isolated with its own"),
+    ("/agents run AGENT TEXT [--context MODE]", "the same, in full"),
+    ("/agents context AGENT [--mode MODE]", "whose history it sees and why; for this session"),
+    ("/agents context --all | --graph", "the modes of all agents; who shares what"),
+    ("TEXT \\", "go on in the next line"),
+];
+
+/// Runs a command.
+pub(super) fn run(
+    chat: &Chat<'_>,
+    name: &str,
+    rest: &str,
+    printer: &mut Printer<'_>,
+) -> Result<Go> {
+    let argument = rest.trim();
+    match name {
+        "agents" => return agents(chat, rest, printer),
+        "window" => print_window(chat, rest, printer)?,
+        "expand" | "hide" => through(chat, &["page", name, "--", argument], printer),
+        "find" => through(chat, &["page", "find", "--", argument], printer),
+        "undo" if argument.is_empty() => through(chat, &["undo"], printer),
+        "undo" => through(chat, &["undo", "--", argument], printer),
+        "resume" => {
+            let crew = Crew::load()?;
+            let agent = if argument.is_empty() { crew.assistant() } else { crew.agent(argument)? };
+            return chat.resume(&crew, agent, printer);
+        }
+        "status" => status(chat, printer)?,
+        "history" => through(chat, &["history", "--limit", "20"], printer),
+        "help" => help(printer)?,
+        "quit" | "exit" => return Ok(Go::Out),
+        _ => return Err(unknown(name)),
+    }
+    Ok(Go::On)
+}
+
+/// Returns what was probably meant by a word.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).clamp(1, 2);
+    // Distances of very long words are never small, and dear to compute.
+    let short = word.len() <= 100;
+    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
+    let near = known.into_iter().filter(|known| short && distance(known) <= most);
+    near.min_by_key(|known| (distance(known), *known))
+}
+
+fn unknown(name: &str) -> Stop {
+    let hint = match nearest(name, COMMANDS.iter().map(|command| command.name)) {
+        Some(meant) => format!("did you mean /{meant}?"),
+        None => "/help lists them; a space before the line sends it as it is".to_owned(),
+    };
+    Stop::invalid(format!("there is no command '/{name}'"), hint)
+}
+
+fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> {
+    // A request is taken byte for byte; everything else has words.
+    if let ("run", rest) = line::first_word(rest.trim_start()) {
+        let (name, rest) = line::first_word(rest.trim_start());
+        if name.is_empty() || name.starts_with('-') {
+            return Err(Stop::invalid(
+                "which agent is to be run?",
+                "/agents run NAME REQUEST [--context shared]; /agents list names them",
+            ));
+        }
+        let crew = Crew::load()?;
+        return chat.ask(&crew, crew.agent(name)?, &line::request(rest)?, printer);
+    }
+    let words = line::words(rest)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words: &[&str] = match words.as_slice() {
+        [] => &["list"][..],
+        // The graph is of all agents anyway.
+        ["context", "--all", "--graph"] | ["context", "--graph", "--all"] => {
+            &["context", "--graph"]
+        }
+        words => words,
+    };
+    through(chat, &[&["agents"], words].concat(), printer);
+    Ok(Go::On)
+}
+
+/// Runs a command of the command line on the chat's session; what goes wrong is told.
+fn through(chat: &Chat<'_>, words: &[&str], printer: &mut Printer<'_>) {
+    let (store, session) = (chat.settings.store.to_string(), chat.settings.session.to_string());
+    let global = ["contexture", "--store", &store, "--session", &session];
+    run::run(global.iter().chain(words).map(OsString::from), printer);
+    // A command may have been asked for JSON; the chat was not.
+    printer.set_json(false);
+}
+
+fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
+    let request = line::request(rest)?;
+    if !request.prompt.is_empty() || request.context.is_some() || request.model.is_some() {
+        return Err(Stop::invalid("/window takes nothing but --budget N", "/help tells more"));
+    }
+    let crew = Crew::load()?;
+    let window = chat.runtime.block_on(seen(chat, &crew, request.budget))?;
+    window::print(&window, printer)
+}
+
+/// Renders the window of the assistant's view as Markdown, within what its requests may take.
+async fn seen(chat: &Chat<'_>, crew: &Crew, budget: Option<u64>) -> Result<Window> {
+    let agent = crew.assistant();
+    let caller = chat.session().await?;
+    let team = Team::new(caller.system().clone());
+    let mode = crew.mode(&team, agent, None).await?.mode;
+    let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
+    let set = crew.settings.budget.as_ref().map(|set| set.value);
+    let budget = budget.or(chat.args.budget).or(set).unwrap_or(DEFAULT_BUDGET);
+    let mut options = window::options(Format::Markdown, None, Some(&model));
+    options.budget = Some(Tokens(budget));
+    if mode == ContextMode::Shared {
+        options.max_messages = Some(crew.settings.max_messages());
+    }
+    let view = team.view(agent, mode).await?;
+    let context = AgentContext::new(caller.system().clone(), view);
+    Ok(context.reader().window(&options).await?)
+}
+
+fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
+    let crew = Crew::load()?;
+    let agent = crew.assistant();
+    let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
+    let store = harmless::line(&chat.settings.store.to_string());
+    printer.line(format_args!("session {}, in {store}", chat.settings.session))?;
+    let title = harmless::line(&agent.title);
+    printer.line(format_args!("{title} on {}", harmless::line(&model)))?;
+    let account = chat.runtime.block_on(seen(chat, &crew, None))?.account;
+    let budget = lines::grouped(account.budget.unwrap_or_default());
+    printer.line(format_args!("window {} of {budget} tokens", lines::grouped(account.tokens)))?;
+    let names: Vec<String> = crew.names().iter().map(|name| format!("@{name}")).collect();
+    let names = if names.is_empty() { "no agents".to_owned() } else { names.join(" ") };
+    printer.line(names)?;
+    for warning in &crew.settings.warnings {
+        printer.warn(warning)?;
+    }
+    Ok(())
+}
+
+fn help(printer: &mut Printer<'_>) -> Result<()> {
+    let paint = printer.paint();
+    let commands = COMMANDS.iter().map(|command| {
+        (format!("/{} {}", command.name, command.usage).trim_end().to_owned(), command.about)
+    });
+    let rows: Vec<(String, &str)> =
+        FORMS.iter().map(|(form, about)| ((*form).to_owned(), *about)).chain(commands).collect();
+    let width = rows.iter().map(|(form, _)| form.chars().count()).max().unwrap_or_default();
+    for (form, about) in rows {
+        printer.line(format_args!("{}  {about}", paint.id(format!("{form:width$}"))))?;
+    }
+    Ok(())
+}
