@@ -10,6 +10,7 @@
 //! meantime counts. Nothing that goes wrong with a line ends the chat.
 
 mod answer;
+mod compact;
 mod completion;
 mod input;
 mod line;

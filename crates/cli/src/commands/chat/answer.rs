@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use contexture_agents::AgentDefinition;
 use contexture_core::{ContextSystem, ErrorKind};
 
-use super::{Chat, Go, line::Request};
+use super::{Chat, Go, compact::Compact, line::Request};
 use crate::{
     crew::Crew,
     error::{Result, Stop},
@@ -99,12 +99,12 @@ async fn execute(
     }
     let title = printer.paint().strong(format!("{}:", harmless::line(&job.agent.title)));
     printer.line(title)?;
-    let mut shown = Shown::new(printer);
+    let mut shown = Compact(Shown::new(printer));
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
         None => runner.resume(job, &mut shown, interrupt.signal()).await,
     };
-    let seen = shown.finish()?;
+    let seen = shown.0.finish()?;
     let response = match done {
         Ok(Some(response)) => response,
         Ok(None) => return Err(nothing_left(job.agent)),

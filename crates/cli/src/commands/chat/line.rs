@@ -8,6 +8,9 @@ use crate::error::{Result, Stop};
 /// The options a request may have.
 const OPTIONS: [&str; 5] = ["--shared", "--isolated", "--context", "--model", "--budget"];
 
+/// Those of them that have a value.
+const VALUED: [&str; 3] = ["--context", "--model", "--budget"];
+
 const AS_IT_IS: &str = "put -- before the request to have it as it is";
 
 /// A line, by whom it is for. A line that begins with a space is always for the assistant.
@@ -78,14 +81,14 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
 impl<'a> Request<'a> {
     /// Takes an option that stands before the request; returns what comes after it.
     fn leading(&mut self, word: &'a str, after: &'a str) -> Result<&'a str> {
-        if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_option(name)) {
+        if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_valued(name)) {
             self.set(name, value)?;
             return Ok(after);
         }
         if self.switch(word)? {
             return Ok(after);
         }
-        if !is_option(word) {
+        if !is_valued(word) {
             let hint = match slash::nearest(word, OPTIONS) {
                 Some(meant) => format!("did you mean {meant}? else {AS_IT_IS}"),
                 None => AS_IT_IS.to_owned(),
@@ -104,11 +107,11 @@ impl<'a> Request<'a> {
         if self.switch(last)? {
             return Ok(before);
         }
-        if let Some((name, value)) = last.split_once('=').filter(|(name, _)| is_option(name)) {
+        if let Some((name, value)) = last.split_once('=').filter(|(name, _)| is_valued(name)) {
             self.set(name, value)?;
             return Ok(before);
         }
-        if let Some((before, name)) = last_word(before).filter(|(_, name)| is_option(name)) {
+        if let Some((before, name)) = last_word(before).filter(|(_, name)| is_valued(name)) {
             self.set(name, last)?;
             return Ok(before);
         }
@@ -140,7 +143,7 @@ impl<'a> Request<'a> {
                 self.budget = Some(value.parse().map_err(|_| wrong("it is not a number"))?);
                 Ok(())
             }
-            _ => Err(wrong("it takes none")),
+            _ => Err(wrong("there is no such option")),
         }
     }
 
@@ -154,8 +157,9 @@ impl<'a> Request<'a> {
     }
 }
 
-fn is_option(word: &str) -> bool {
-    OPTIONS.contains(&word)
+/// Tells whether a word is an option that has a value.
+fn is_valued(word: &str) -> bool {
+    VALUED.contains(&word)
 }
 
 /// Parts the first word from what comes after the one space behind it.
@@ -239,16 +243,11 @@ mod tests {
         for text in [
             "say --shared please",
             "a -- b --shared",
-            "--shared",
-            "what does --context mean",
+            "what does --context mean here",
             "a --contextual shared",
             "line one\n  line two --sharedness",
         ] {
-            if text == "--shared" {
-                assert_eq!(asked(text), (Some(ContextMode::Shared), ""));
-            } else {
-                assert_eq!(asked(text), (None, text));
-            }
+            assert_eq!(asked(text), (None, text));
         }
         assert_eq!(asked("-- --shared  x "), (None, "--shared  x "));
         assert_eq!(asked("--isolated -- a --shared"), (Some(ContextMode::Isolated), "a --shared"));

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET};
-use contexture_core::{AgentContext, Format, Tokens, Window};
+use contexture_core::{
+    Actor, AgentContext, ErrorKind, Format, HistoryEntry, Operation, Tokens, Window,
+};
 
 use super::{Chat, Go, line};
 use crate::{
@@ -33,7 +35,11 @@ pub(super) const COMMANDS: [Slash; 12] = [
     slash("expand", "INDEX", "show a page in full, to everyone"),
     slash("hide", "INDEX", "show a page by its name only, to everyone"),
     slash("find", "TEXT", "pages with this text in their name or description"),
-    slash("undo", "", "take back the newest edit made here, not by an agent"),
+    slash(
+        "undo",
+        "[REVISION]",
+        "take back the newest edit made here: expand, hide, mode, recorded",
+    ),
     slash("resume", "[AGENT]", "go on with an answer that was interrupted"),
     slash("status", "", "the session, the model, how full the window is"),
     slash("history", "", "the newest edits, and who made them"),
@@ -41,6 +47,9 @@ pub(super) const COMMANDS: [Slash; 12] = [
     slash("quit", "", "leave; Ctrl-D does too"),
     slash("exit", "", "leave"),
 ];
+
+/// How many edits are looked through for one to take back.
+const LOOKED_BACK: usize = 1_000;
 
 /// Lines that `/help` shows beside the commands.
 const FORMS: [(&str, &str); 7] = [
@@ -66,7 +75,7 @@ pub(super) fn run(
         "window" => print_window(chat, rest, printer)?,
         "expand" | "hide" => through(chat, &["page", name, "--", argument], printer),
         "find" => through(chat, &["page", "find", "--", argument], printer),
-        "undo" if argument.is_empty() => through(chat, &["undo"], printer),
+        "undo" if argument.is_empty() => undo(chat, printer)?,
         "undo" => through(chat, &["undo", "--", argument], printer),
         "resume" => {
             let crew = Crew::load()?;
@@ -134,6 +143,30 @@ fn through(chat: &Chat<'_>, words: &[&str], printer: &mut Printer<'_>) {
     run::run(global.iter().chain(words).map(OsString::from), printer);
     // A command may have been asked for JSON; the chat was not.
     printer.set_json(false);
+}
+
+/// Takes back the newest edit of the system side that somebody asked for: not the segments and prompts
+/// that the session and its agents stand on.
+fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
+    let newest = chat.runtime.block_on(async {
+        let caller = chat.session().await?;
+        let listing = caller.reader().history(None, LOOKED_BACK).await?;
+        let asked_for = |entry: &HistoryEntry| {
+            let stands = entry.undone_by.is_none() && entry.undoes.is_none();
+            let founds = matches!(entry.operation, Operation::Batch | Operation::AddSegment);
+            entry.actor == Actor::System && stands && !founds
+        };
+        Ok::<_, Stop>(listing.items.iter().find(|entry| asked_for(entry)).map(|it| it.revision))
+    })?;
+    let Some(revision) = newest else {
+        return Err(Stop::failed(
+            ErrorKind::NotFound,
+            "there is nothing to take back",
+            "/history shows the edits; /undo REVISION takes back any of them",
+        ));
+    };
+    through(chat, &["undo", &revision.to_string()], printer);
+    Ok(())
 }
 
 fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {

@@ -1,0 +1,156 @@
+use contexture_testkit::provider::{Protocol, Reply};
+
+use crate::chat_support::Room;
+
+fn room(replies: impl IntoIterator<Item = Reply>) -> Room {
+    Room::new(Protocol::OpenAi, replies)
+}
+
+// Lines that are piped in are taken without prompts; answers go to standard output, talk to the other.
+#[test]
+fn lines_can_be_piped_in() {
+    let room = room([Reply::text("Hello."), Reply::text("Reviewed.")]);
+    let ran = room.script(&[], "say\\\n  hello\r\n\n@code-reviewer --shared look \n/quit\nnever");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "Assistant:\nHello.\nCode Reviewer:\nReviewed.\n")
+    );
+    let told: Vec<&str> = ran.err.lines().collect();
+    let [made, first, second] = told.as_slice() else { panic!("{}", ran.err) };
+    assert_eq!(*made, "session default made, in sqlite:.contexture/contexture.db");
+    assert!(first.starts_with("chat · shared · openai/gpt-4o · "), "{first}");
+    assert!(second.starts_with("code-reviewer · shared · openai/gpt-4o · "), "{second}");
+    assert!(second.contains(" · window ") && second.contains(" of 100,000"), "{second}");
+    let requests = room.requests();
+    assert!(requests[0].contains(r"say\n  hello"), "{}", requests[0]);
+    assert!(requests[1].contains("look \""), "{}", requests[1]);
+    assert!(requests[1].contains("Hello."), "{}", requests[1]);
+    // Nothing is remembered of a script.
+    assert!(!room.sandbox.path().join("home/state").exists());
+}
+
+// Nothing that goes wrong ends the chat.
+#[test]
+fn what_goes_wrong_is_told_and_the_chat_goes_on() {
+    let room = room([Reply::status(401), Reply::text("Back.")]);
+    let lines = [
+        "/windwo",
+        "/etc/hosts",
+        "@code-reviewr look",
+        "@code-reviewer",
+        "@code-reviewer --sharde look",
+        "/agents run",
+        "/agents context nobody",
+        "/agents lst",
+        "/expand usr-99",
+        "/undo",
+        "/window --budget much",
+        "ask",
+        "ask again",
+    ];
+    let mut input = lines.join("\n").into_bytes();
+    input.extend(b"\n\xff\xfe\n/status\n");
+    let ran = room.script(&[], input);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for told in [
+        "error: there is no command '/windwo'\nhint: did you mean /window?",
+        "error: there is no command '/etc/hosts'\nhint: /help lists them; a space before the line",
+        "error: Agent 'code-reviewr' not found\nhint: did you mean 'code-reviewer'",
+        "error: there is nothing to ask agent 'code-reviewer'",
+        "error: there is no option '--sharde'\nhint: did you mean --shared?",
+        "error: which agent is to be run?",
+        "error: Agent 'nobody' not found",
+        "error: unrecognized subcommand 'lst'",
+        "error: page usr-99 not found",
+        "error: there is nothing to take back",
+        "error: invalid value 'much' for '--budget'",
+        "/resume goes on from here",
+        "error: the line is not valid UTF-8",
+    ] {
+        assert!(ran.err.contains(told), "{told:?} is not in\n{}", ran.err);
+    }
+    // What failed left no run behind that would be in the way.
+    assert!(ran.out.contains("Assistant:\nBack.\n"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.ends_with("@bug-fixer @code-reviewer\n"), "{}", ran.out);
+    assert_eq!(room.requests().len(), 2);
+}
+
+// An answer that a failure cut off is gone on with, without asking again.
+#[test]
+fn what_was_interrupted_is_resumed() {
+    let room = room([Reply::status(401), Reply::text("Here I am."), Reply::text("Reviewed.")]);
+    let ran = room.script(&[], "are you there?\n/resume\n/resume\n");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Assistant:\nAssistant:\nHere I am.\n"));
+    assert!(ran.err.contains("error: agent 'chat' has no interrupted run"), "{}", ran.err);
+    let requests = room.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1].matches("are you there?").count(), 1, "{}", requests[1]);
+}
+
+// /hide and /expand are the system side's: the views of all agents follow; /undo takes them back.
+#[test]
+fn pages_are_hidden_for_everyone_and_shown_again() {
+    let replies = ["noted", "one", "two", "three"].map(Reply::text);
+    let room = room(replies);
+    let ran = room.script(
+        &[],
+        "a longer remark about the weather\n/hide usr-1\n@bug-fixer first\n/undo\n@bug-fixer second\n\
+         /hide usr-1\n/expand usr-1\n@bug-fixer third\n/find weather\n",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let requests = room.requests();
+    let told = |request: &String| request.contains("noted");
+    assert!(!told(&requests[1]), "{}", requests[1]);
+    assert!(told(&requests[2]), "{}", requests[2]);
+    assert!(told(&requests[3]), "{}", requests[3]);
+    assert!(ran.out.contains("undone by revision"), "{}", ran.out);
+    let last = ran.out.lines().last().unwrap();
+    assert!(last.starts_with("usr-1"), "{last}");
+}
+
+// C28, M-26, M-27, M-28: the same commands as on the command line, on the same session.
+#[test]
+fn modes_are_shown_and_switched() {
+    let room = room([]);
+    let ran = room.script(
+        &[],
+        "/agents context --all\n/agents context bug-fixer --mode isolated\n/agents context --all --graph\n\
+         /agents\n/agents list --json\n/help\n",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("shared (agent file)"), "{}", ran.out);
+    assert!(ran.out.contains("✓ Context mode changed to isolated for this session"));
+    assert!(ran.out.contains("isolated (session override)"), "{}", ran.out);
+    assert!(ran.out.contains("Main Session"));
+    assert!(ran.out.contains("{\"items\":"));
+    // JSON was asked for once.
+    assert!(ran.out.contains("/quit"), "{}", ran.out);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn the_window_is_that_of_the_assistant() {
+    let room = room([Reply::text("Noted.")]);
+    let ran =
+        room.script(&[], "remember the milk\n/window\n/window --budget 9000\n/window x\n/status\n");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.out.contains("remember the milk") && ran.out.contains("prompt-chat"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("Assistant on openai/gpt-4o\nwindow "), "{}", ran.out);
+    assert!(ran.err.contains("/window takes nothing but --budget N"), "{}", ran.err);
+}
+
+#[test]
+fn what_chat_cannot_do_is_refused() {
+    let room = room([]);
+    let refused = |args: &[&str]| room.sandbox.run(args).err;
+    assert!(refused(&["chat", "--json"]).contains("chat speaks to people"));
+    assert!(refused(&["chat", "--store", "memory:"]).contains("memory:"));
+    let denied = room.sandbox.run(&["--as", "bug-fixer", "chat"]);
+    assert_eq!(denied.code, 1);
+    assert!(denied.err.contains("'chat' belongs to the system side"), "{}", denied.err);
+    assert!(!room.sandbox.database().exists());
+}
