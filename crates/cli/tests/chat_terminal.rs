@@ -90,7 +90,7 @@ fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
         let room = Room::new(
             protocol,
             [
-                Reply::text(evil).tool_call("call_1", "read_file", "{\"path\":\"x\u{1b}[2J\"}"),
+                Reply::text(evil).tool_call("call_1", "read_file", r#"{"path":"x\u001b[2J"}"#),
                 Reply::text("done"),
             ],
         );
@@ -99,7 +99,7 @@ fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
         let mut chat = room.chat(&[]);
         chat.enter("go");
         chat.expect("a␛]0;owned␇b␛[2Jc\\u{9b}31md\\u{202e}e␍f\tg\r\nh");
-        chat.expect("→ read_file x");
+        chat.expect("→ read_file x␛[2J");
         chat.expect("done");
         chat.expect(" · window ");
         chat.enter("/window");

@@ -167,11 +167,18 @@ impl Chat<'_> {
     /// between runs, as any program that reads; the line editor sees it as a key.
     fn listen(&self, terminal: bool) {
         let running = self.running.clone();
+        let mut pressed = Box::pin(signal::ctrl_c());
+        // The line editor puts back what it found: this must be there before it first reads.
+        let already = self.runtime.block_on(async { futures::poll!(pressed.as_mut()) });
+        if already.is_ready() {
+            return;
+        }
         self.runtime.spawn(async move {
-            while signal::ctrl_c().await.is_ok() {
+            while pressed.await.is_ok() {
                 if !terminal && !running.load(Ordering::SeqCst) {
                     process::exit(INTERRUPTED);
                 }
+                pressed = Box::pin(signal::ctrl_c());
             }
         });
     }

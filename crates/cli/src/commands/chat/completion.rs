@@ -35,10 +35,13 @@ impl Completion {
                 slash::COMMANDS.iter().map(|command| format!("/{}", command.name)).collect()
             }
             ["/agents"] => AGENTS.map(str::to_owned).to_vec(),
+            ["/agents", "context", ..] if word.starts_with('-') => {
+                owned(&["--mode", "--all", "--graph"])
+            }
+            ["/agents", "context", _, "--mode"] => owned(&["isolated", "shared", "default"]),
             ["/agents", "clear" | "context" | "run" | "show" | "validate"] | ["/resume"] => {
                 agents()
             }
-            ["/agents", "context", ..] => owned(&["--mode", "--all", "--graph"]),
             ["/agents", "run", _] => owned(&["--context"]),
             ["/agents", "run", _, "--context"] => owned(&["isolated", "shared"]),
             ["/window"] => owned(&["--budget"]),
