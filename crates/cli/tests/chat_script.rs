@@ -48,11 +48,13 @@ fn what_goes_wrong_is_told_and_the_chat_goes_on() {
         "ask",
         "ask again",
     ];
+    room.sandbox.write(".gemini/agents/broken.md", "---\nkind: agent\nname: Broken!\n---\n");
     let mut input = lines.join("\n").into_bytes();
     input.extend(b"\n\xff\xfe\n/status\n");
     let ran = room.script(&[], input);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for told in [
+        "warning: some agent files are broken; `/agents validate` says what is wrong",
         "error: there is no command '/windwo'\nhint: did you mean /window?",
         "error: there is no command '/etc/hosts'\nhint: /help lists them; a space before the line",
         "error: Agent 'code-reviewr' not found\nhint: did you mean 'code-reviewer'",

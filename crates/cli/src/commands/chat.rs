@@ -184,6 +184,9 @@ impl Chat<'_> {
     }
 
     fn greet(&self, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
+        if crew.catalog.has_errors() {
+            printer.warn("some agent files are broken; `/agents validate` says what is wrong")?;
+        }
         let (model, _) = crew.model_of(crew.assistant(), self.args.model.as_deref());
         let agents = lines::count(crew.catalog.agents().len() as u64, "agent");
         let session = &self.settings.session;
