@@ -38,7 +38,7 @@ pub(super) const COMMANDS: [Slash; 12] = [
     slash(
         "undo",
         "[REVISION]",
-        "take back the newest edit made here: expand, hide, mode, recorded",
+        "take back the newest /expand, /hide, change of mode or recorded answer",
     ),
     slash("resume", "[AGENT]", "go on with an answer that was interrupted"),
     slash("status", "", "the session, the model, how full the window is"),
