@@ -135,10 +135,10 @@ impl Runner {
             self.close(job, left, watcher).await?;
         }
         let context = self.team.enter(job.agent, job.mode).await?;
-        let (state, state_record) = self.team.state(&job.agent.name).await?;
-        let run = self.new_run(job, prompt, state.runs + 1, &context.view().writes_to);
+        let kept = self.team.state(&job.agent.name).await?;
+        let run = self.new_run(job, prompt, kept.0.runs + 1, &context.view().writes_to);
         let budget = self.budget(job).await?;
-        let mut drive = self.drive(job, context, run, budget, state, state_record, stop);
+        let mut drive = self.drive(job, context, run, budget, kept, stop);
         drive.begin().await?;
         drive.go(watcher).await
     }
@@ -164,9 +164,9 @@ impl Runner {
                 hint: "give it a request instead: what the run had is kept where it was".to_owned(),
             });
         }
-        let (state, state_record) = self.team.state(&job.agent.name).await?;
+        let kept = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
-        let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
+        let mut drive = self.drive(job, context, left.run, budget, kept, stop);
         drive.record = Some(left.record);
         let toolbox = &drive.toolbox;
         // A tool that is gone may well have done something before.
@@ -208,11 +208,11 @@ impl Runner {
             filter: ViewFilter::default(),
         };
         let context = AgentContext::new(self.team.system().clone(), view);
-        let (state, state_record) = self.team.state(&job.agent.name).await?;
+        let kept = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
         let (_, stop) = stop_signal();
         let (number, removal) = (left.run.number, left.record.removal(self.team.system().now()));
-        let mut drive = self.drive(job, context, left.run, budget, state, state_record, stop);
+        let mut drive = self.drive(job, context, left.run, budget, kept, stop);
         drive.record = Some(left.record);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
@@ -269,10 +269,10 @@ impl Runner {
         context: AgentContext,
         run: Run,
         budget: u64,
-        state: AgentState,
-        state_record: Option<RunRecord>,
+        kept: (AgentState, Option<RunRecord>),
         stop: StopSignal,
     ) -> Drive<'a> {
+        let (state, state_record) = kept;
         let window = self.window_options(job, budget);
         let mut tools = context::tools(context.clone(), window);
         tools.extend(job.tools.iter().cloned());
