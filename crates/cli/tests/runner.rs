@@ -14,6 +14,7 @@ mod agent_seed;
 mod agent_stop;
 mod agent_support;
 mod agents;
+mod agents_doc;
 mod bad_input;
 mod bad_stores;
 mod chat;

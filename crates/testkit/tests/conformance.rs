@@ -26,7 +26,7 @@ fn rows() -> BTreeMap<String, String> {
 #[test]
 fn every_requirement_has_a_row() {
     let rows = rows();
-    let ids = [('A', 42), ('B', 58), ('D', 36), ('P', 29)]
+    let ids = [('A', 42), ('B', 58), ('D', 36), ('M', 41), ('P', 29)]
         .into_iter()
         .flat_map(|(letter, last)| (1..=last).map(move |number| format!("{letter}-{number:02}")));
     let missing: Vec<String> = ids.filter(|id| !rows.contains_key(id)).collect();
@@ -36,19 +36,69 @@ fn every_requirement_has_a_row() {
 #[test]
 fn every_test_named_exists() {
     for (id, proof) in rows() {
-        let named: Vec<&str> = proof.split('`').skip(1).step_by(2).collect();
+        let named = quoted(&proof);
         let later = proof.starts_with("later: ");
         assert!(later || !named.is_empty(), "{id} names neither a test nor what brings it");
         for name in named {
-            let (path, function) =
-                name.split_once("::").unwrap_or_else(|| panic!("{id}: '{name}' is not path::test"));
-            let text = fs::read_to_string(project().join(path))
-                .unwrap_or_else(|error| panic!("{id}: {path}: {error}"));
-            let declared = text.match_indices(&format!("fn {function}(")).any(|(at, _)| {
-                let before = &text[at.saturating_sub(200)..at];
-                before.trim_end().ends_with("#[test]") || before.contains("#[test]\n")
-            });
-            assert!(declared, "{id}: {path} has no test {function}");
+            assert!(name.contains("::"), "{id}: '{name}' is not path::test");
+            assert_is_test(&id, name);
         }
+    }
+}
+
+// What docs/agents.md does not show by running it, it shows by naming a test.
+#[test]
+fn every_test_named_on_the_page_of_agents_exists() {
+    let text = fs::read_to_string(project().join("docs/agents.md")).unwrap();
+    let mut count = 0;
+    for paragraph in text.split("\n\n").filter(|paragraph| paragraph.starts_with("Shown ")) {
+        for name in quoted(paragraph) {
+            assert_is_test("docs/agents.md", name);
+            count += 1;
+        }
+    }
+    assert!(count > 50, "only {count} tests are named");
+}
+
+/// Returns what stands between backquotes.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Checks that `path::test` is the name of a test.
+fn assert_is_test(place: &str, name: &str) {
+    let (path, function) =
+        name.split_once("::").unwrap_or_else(|| panic!("{place}: '{name}' is not path::test"));
+    let text = fs::read_to_string(project().join(path))
+        .unwrap_or_else(|error| panic!("{place}: {path}: {error}"));
+    let declared = text
+        .match_indices(&format!("fn {function}("))
+        .any(|(at, _)| attributes(&text[..at]).any(is_test_attribute));
+    assert!(declared, "{place}: {path} has no test {function}");
+}
+
+/// Returns the attributes and comments right before a function, the nearest first.
+fn attributes(before: &str) -> impl Iterator<Item = &str> {
+    // The last line is the function's own, up to `fn`.
+    let above = before.lines().rev().skip(usize::from(!before.ends_with('\n'))).map(str::trim);
+    above.take_while(|line| line.starts_with("#[") || line.starts_with("//"))
+}
+
+fn is_test_attribute(line: &str) -> bool {
+    ["#[test]", "#[tokio::test]"].contains(&line) || line.starts_with("#[tokio::test(")
+}
+
+#[test]
+fn attributes_of_tests_are_known() {
+    for (text, is_test) in [
+        ("#[test]\nfn a()", true),
+        ("#[test]\n#[cfg(unix)]\n    fn a()", true),
+        ("#[tokio::test]\nasync fn a()", true),
+        ("#[tokio::test(flavor = \"multi_thread\")]\n// why\nasync fn a()", true),
+        ("#[test]\nfn b() {}\n\nfn a()", false),
+        ("fn a()", false),
+    ] {
+        let before = &text[..text.rfind("fn a").unwrap()];
+        assert_eq!(attributes(before).any(is_test_attribute), is_test, "{text}");
     }
 }
