@@ -8,6 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use contexture_agents::{
+    definition::Dialect,
+    provider::{LOCAL_PLACES, Retry},
+    run::Limits,
+    runner::DEFAULT_BUDGET,
+    settings::{DEFAULT_MAX_MESSAGES, DEFAULT_MODEL},
+    tools::ALWAYS,
+};
 use contexture_testkit::provider::Reply;
 
 use crate::agent_support::Stage;
@@ -218,4 +226,33 @@ fn similar(stands: &str, should: &str) {
         panic!("docs/agents.md, line {}: it says\n{stands}\nbut should say\n{should}", at + 1);
     }
     assert_eq!(stands.lines().count(), should.lines().count());
+}
+
+// What the page says in numbers and names is what the program has.
+#[test]
+fn the_numbers_on_the_page_are_the_programs() {
+    let text = fs::read_to_string(page()).unwrap();
+    let says = |words: &str| assert!(text.contains(words), "docs/agents.md does not say: {words}");
+    assert_eq!((DEFAULT_BUDGET, DEFAULT_MAX_MESSAGES), (100_000, 100));
+    says("the tokens a window may take; 100,000 by default");
+    says("stand in a window; 100 by default");
+    assert_eq!(Limits::default(), Limits { iterations: 50, tokens: None });
+    says("50 requests, `--max-turns`, `maxTurns`");
+    let retry = Retry::default();
+    assert_eq!((retry.attempts, retry.longest.as_secs()), (4, 60));
+    says("four times at most, waiting as long as the provider asks within a minute");
+    says(&format!("else `{DEFAULT_MODEL}`"));
+    says(&format!("| `{}` | the agent's own window", ALWAYS.join("`, `")));
+    says(&format!("| `{}` |", LOCAL_PLACES.map(|place| place.provider).join("`, `")));
+    says(&format!("ports {}", LOCAL_PLACES.map(|place| place.port.to_string()).join(", ")));
+    for dialect in [
+        Dialect::Contexture,
+        Dialect::Gemini,
+        Dialect::ClaudeCode,
+        Dialect::OpenCode,
+        Dialect::Letta,
+        Dialect::Codex,
+    ] {
+        says(&format!("| {} | `{}", dialect.title(), dialect.folder()));
+    }
 }
