@@ -49,6 +49,7 @@ fn what_it_published_can_be_cleared_and_its_turns_stay() {
             "isolated": ["agent-code-reviewer-1", "agent-code-reviewer-2"],
             "published": ["usr-2", "usr-3"],
             "publishedKept": 0,
+            "groupTurnsKept": 0,
             "ownTurnsKept": 1,
             "runsGivenUp": 0,
             "sessionOverride": null,
