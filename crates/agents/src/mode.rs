@@ -45,7 +45,11 @@ pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Re
     let mut said = Vec::new();
     said.extend(asked.flag.map(|mode| (Source::Flag, mode)));
     said.extend(asked.session.map(|mode| (Source::SessionOverride, mode)));
-    let file = || Source::Definition(agent.file.clone());
+    // The assistant of `chat` needs no file.
+    let file = || match agent.file.as_os_str().is_empty() {
+        true => Source::Default,
+        false => Source::Definition(agent.file.clone()),
+    };
     // Who names a group wants to share with it.
     let defined = agent.context_group.as_ref().map(|_| ContextMode::Shared);
     said.extend(agent.context_mode.or(defined).map(|mode| (file(), mode)));

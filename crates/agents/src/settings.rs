@@ -7,6 +7,7 @@
 //! (C28).
 
 mod read;
+mod strict;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -30,6 +30,7 @@ fn what_is_wrong_is_said_with_its_place() {
         r#"{"agents":[]}"#,
         r#"{"providers":{"mine":{"kind":"grpc"}}}"#,
         r#"{"mcpServers":{"time":{}}}"#,
+        r#"{"agents":{"allowSharedContext":false,"allowSharedContext":true}}"#,
         "",
     ];
     let told: Vec<String> = cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
@@ -41,6 +42,7 @@ fn what_is_wrong_is_said_with_its_place() {
     settings .contexture/settings.json: agents must be an object
     settings .contexture/settings.json: providers.mine.kind is 'grpc': it is one of openai, anthropic, gemini
     settings .contexture/settings.json: mcpServers.time needs a command or a url
+    settings .contexture/settings.json: it is not sound (line 1, column 58: the key 'allowSharedContext' stands twice)
     settings .contexture/settings.json: it is not JSON (line 1, column 0: EOF while parsing a value)
     "#);
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{Layer, SettingsDialect};
+use super::{Layer, SettingsDialect, strict::Strict};
 use crate::{
     AgentsError, ContextMode, Result,
     definition::McpConfig,
@@ -89,11 +89,12 @@ impl SettingsFile {
         let mut reading = Reading { path, file: SettingsFile::default() };
         reading.file.path = path.to_owned();
         reading.file.layer = layer;
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        let Strict(value) = serde_json::from_slice(bytes).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
-            reading.wrong(&format!("it is not JSON ({place}: {reason})"))
+            let what = if error.is_data() { "it is not sound" } else { "it is not JSON" };
+            reading.wrong(&format!("{what} ({place}: {reason})"))
         })?;
         let top = reading.object("the file", &value)?;
         if dialect == SettingsDialect::Contexture {

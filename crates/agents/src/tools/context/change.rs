@@ -1,6 +1,6 @@
 //! The tools that change pages or levels. Each applies at once and says what that costs.
 
-use contexture_core::{Page, PageIndex, WindowLevel};
+use contexture_core::{Page, PageIndex, WindowLevel, storage::Order, system::PageView};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ struct One {
 pub(super) async fn hide(hand: &Hand, arguments: &Value) -> Done {
     let One { page } = arguments::read(arguments)?;
     let view = hand.context.get_page(page).await?;
+    stays(hand, &view.page.index, "hidden").await?;
     let (page, shown) = (&view.page, view.level == WindowLevel::Full);
     // What is not shown frees nothing, and so needs no look at the window.
     if !shown {
@@ -83,6 +84,7 @@ struct Move {
 pub(super) async fn move_page(hand: &Hand, arguments: &Value) -> Done {
     let Move { page, to } = arguments::read(arguments)?;
     let (page, to) = (hand.context.index(&page)?, hand.context.index(&to)?);
+    stays(hand, &page, "moved").await?;
     // Where both stand can only be seen before; if one is not there the edit says so.
     let (standing, old, new) = before(hand, &page, &to).await?;
     let outcome = hand.context.move_page(&page, &to).await?;
@@ -95,6 +97,35 @@ pub(super) async fn move_page(hand: &Hand, arguments: &Value) -> Done {
         view.page.version
     )))
 }
+
+/// Refuses what would take the request away that is being answered: the root it stands under, and the
+/// pages of the agent's latest turn. The model would go on with an earlier request.
+async fn stays(hand: &Hand, page: &PageIndex, verb: &str) -> Result<(), Failed> {
+    let view = hand.context.view();
+    let root = view.writes_to.root();
+    let refused = |what: &str| {
+        let text = format!("{page} cannot be {verb}: {what}. Name another page.");
+        Err(Failed(ToolOutput::failed(text)))
+    };
+    if *page == root {
+        return refused("your conversation stands under it");
+    }
+    let reader = hand.context.reader();
+    let latest = reader.children(&root, Order::Backward, None, LATEST).await?;
+    let own = |seen: &&PageView| {
+        seen.page.turn.is_some() && seen.page.author.agent() == Some(hand.context.agent())
+    };
+    let turn = latest.items.iter().find(own).and_then(|seen| seen.page.turn.clone());
+    match hand.context.get_page(page).await {
+        Ok(seen) if turn.is_some() && seen.page.turn == turn => {
+            refused("it belongs to the request you are answering")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many of the latest pages are looked through for the agent's own.
+const LATEST: usize = 256;
 
 type Ranges = (Standing, Option<std::ops::Range<usize>>, Option<std::ops::Range<usize>>);
 
@@ -110,6 +141,7 @@ async fn before(hand: &Hand, page: &PageIndex, to: &PageIndex) -> Result<Ranges,
 pub(super) async fn remove(hand: &Hand, arguments: &Value) -> Done {
     let One { page } = arguments::read(arguments)?;
     let view = hand.context.get_page(page).await?;
+    stays(hand, &view.page.index, "removed").await?;
     let standing = Standing::of(hand).await;
     let range = standing.range(hand, &view.page.index).await?;
     hand.context.remove_page(&view.page.index).await?;
@@ -172,6 +204,7 @@ pub(super) async fn create_contents(hand: &Hand, arguments: &Value) -> Done {
     let mut ranges = Vec::new();
     for child in &children {
         hand.context.get_page(child).await?;
+        stays(hand, child, "moved").await?;
         ranges.push(standing.range(hand, child).await?);
     }
     let created =
