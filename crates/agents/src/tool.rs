@@ -15,6 +15,12 @@ pub trait Tool: Send + Sync {
     /// Tells whether calling it again after a crash could do something twice.
     fn effect(&self) -> Effect;
 
+    /// Returns the MCP server it comes from and what it is called there, where it does: rules may name
+    /// it so.
+    fn origin(&self) -> Option<(&str, &str)> {
+        None
+    }
+
     /// Calls it.
     async fn call(&self, arguments: &serde_json::Value) -> ToolOutput;
 }

@@ -83,9 +83,9 @@ impl Toolbox {
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Tool>, Refusal> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name);
         match tool {
-            Some(tool) if allows(&self.rules, name) => Ok(tool),
+            Some(tool) if allows(&self.rules, tool) => Ok(tool),
             Some(_) => Err(self.denied(name)),
-            None if self.rules.deny.iter().any(|rule| matches(rule, name)) => {
+            None if self.rules.deny.iter().any(|rule| matches(rule, name, None)) => {
                 Err(self.denied(name))
             }
             None => Err(self.unknown(name)),
@@ -119,7 +119,7 @@ impl Toolbox {
     }
 
     fn allowed(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter().filter(|tool| allows(&self.rules, &tool.spec().name))
+        self.tools.iter().filter(|tool| allows(&self.rules, tool))
     }
 
     fn denied(&self, name: &str) -> Refusal {
@@ -176,28 +176,46 @@ fn place(tool: &Arc<dyn Tool>) -> (bool, &str) {
 }
 
 /// Tells whether rules allow a tool: what is denied is denied, whatever else is said.
-fn allows(rules: &ToolRules, name: &str) -> bool {
-    if rules.deny.iter().any(|rule| matches(rule, name)) {
+fn allows(rules: &ToolRules, tool: &Arc<dyn Tool>) -> bool {
+    let name = tool.spec().name.as_str();
+    let named = |rule: &String| matches(rule, name, tool.origin());
+    if rules.deny.iter().any(named) {
         return false;
     }
     match &rules.allow {
         None => true,
-        Some(allow) => ALWAYS.contains(&name) || allow.iter().any(|rule| matches(rule, name)),
+        Some(allow) => ALWAYS.contains(&name) || allow.iter().any(named),
     }
 }
 
 /// Tells whether a rule names a tool: by its name, all tools of a server, or all there are.
-fn matches(rule: &str, name: &str) -> bool {
+///
+/// A server and its tools may be written as they call themselves or as they are offered here. Where
+/// a name has a double underscore of its own, every place where the server's part could end is tried.
+fn matches(rule: &str, name: &str, origin: Option<(&str, &str)>) -> bool {
     if rule == "*" || rule == name {
         return true;
     }
-    let Some(server) = rule.strip_suffix("__*").unwrap_or(rule).strip_prefix("mcp__") else {
+    let Some(rest) = rule.strip_suffix("__*").unwrap_or(rule).strip_prefix("mcp__") else {
         return false;
     };
-    // With a tool's name behind it, or none before it, it names no server.
-    !server.is_empty()
-        && !server.contains("__")
-        && name.strip_prefix(&mcp::prefix(server)).is_some_and(|rest| rest.starts_with("__"))
+    let whole = origin.is_some_and(|(server, _)| server == rest) || !rest.contains("__");
+    if whole && !rest.is_empty() {
+        let offered = name.strip_prefix(&mcp::prefix(rest));
+        return offered.is_some_and(|tool| tool.starts_with("__"));
+    }
+    rest.match_indices("__").any(|(at, _)| {
+        let (server, tool) = (&rest[..at], &rest[at + 2..]);
+        if server.is_empty() || tool.is_empty() {
+            return false;
+        }
+        match origin {
+            Some((from, own)) if own == tool => mcp::prefix(from) == mcp::prefix(server),
+            // Of tools whose names become alike, only the offered name tells which is meant.
+            Some(_) => name == format!("{}__{tool}", mcp::prefix(server)),
+            None => name == mcp::offered(server, tool),
+        }
+    })
 }
 
 /// Cuts a text that came from outside for a message.

@@ -406,6 +406,12 @@ fn opencode_files_are_understood() {
     a.md:6: warning: permission for 'read' depends on patterns, which are not told apart here: it is denied
     ");
     assert_eq!(tools("permission: deny").0.allow, Some(Vec::new()));
+    // All means all: tools of servers too. A key that names nothing is told.
+    assert_eq!(tools("permission: {'*': deny}").0.deny, list(&["*"]));
+    let (rules, warnings) =
+        tools("permission: {mcp__my.notes__delete: deny, webfetch: deny, notes_delete: deny}");
+    assert_eq!(rules.deny, list(&["mcp__my.notes__delete"]));
+    insta::assert_snapshot!(warnings, @"a.md:3: warning: no such tool here, ignored: notes_delete");
     let off = parse_at(".opencode/agents/a.md", "---\ndescription: d\ndisable: true\n---\nDo.");
     assert_eq!(off.definition, None);
     insta::assert_snapshot!(shown("a.md", &off), @"a.md: warning: the file switches itself off with 'disable: true'; left out");

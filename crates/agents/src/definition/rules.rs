@@ -178,13 +178,21 @@ fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
         }
         return;
     };
+    let mut unknown = Vec::new();
     for entry in entries {
         let covered: Vec<&str> = match entry.key.as_str() {
             "edit" => vec!["edit_file", "write_file"],
-            "*" => own_tools().collect(),
+            // No tools, but what tools may do: nothing here does it.
+            "doom_loop" | "external_directory" => continue,
             key => match canonical_tool(key) {
-                ToolName::Ours(own) => vec![own],
-                _ => continue,
+                ToolName::Ours(name) | ToolName::Mcp(name) => vec![name],
+                ToolName::All => vec!["*"],
+                ToolName::Foreign(_) => continue,
+                ToolName::Unknown(_) => {
+                    let (line, column) = (entry.line, entry.column);
+                    unknown.push(Text { text: entry.key.clone(), line, column });
+                    continue;
+                }
             },
         };
         let at = |problem: Problem| problem.at(entry.line, entry.column).field("permission");
@@ -208,6 +216,7 @@ fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
         }
         rules.deny.extend(covered.into_iter().map(str::to_owned));
     }
+    report_unknown(fields, "permission", &unknown.iter().collect::<Vec<_>>());
 }
 
 /// A Claude file that only plans says nothing about it in its tools.

@@ -64,7 +64,7 @@ const CONTEXT: [&str; 9] = [
 ];
 
 /// Tools of other programs that have no counterpart here.
-const FOREIGN: [&str; 61] = [
+const FOREIGN: [&str; 63] = [
     "Agent",
     "AskUserQuestion",
     "Bash",
@@ -126,6 +126,8 @@ const FOREIGN: [&str; 61] = [
     "web",
     "web_fetch",
     "web_search",
+    "webfetch",
+    "websearch",
 ];
 
 /// A tool's name, and whose it is.

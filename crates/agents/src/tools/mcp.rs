@@ -20,6 +20,7 @@ use futures::future::join_all;
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use serde_json::Value;
 
+pub(super) use name::offered;
 pub use name::prefix;
 
 use self::{name::Names, server::Server};
@@ -180,6 +181,10 @@ impl Tool for McpTool {
 
     fn effect(&self) -> Effect {
         self.effect
+    }
+
+    fn origin(&self) -> Option<(&str, &str)> {
+        Some((&self.server.name, &self.name))
     }
 
     async fn call(&self, arguments: &Value) -> ToolOutput {

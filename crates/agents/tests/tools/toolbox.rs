@@ -10,7 +10,7 @@ use contexture_agents::{
     Tool, ToolOutput, ToolSpec,
     definition::ToolRules,
     tool::Effect,
-    tools::{Refusal, Toolbox},
+    tools::{Refusal, Toolbox, mcp},
 };
 use contexture_core::message::RawJson;
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ use super::{call, wrong};
 struct Fake {
     spec: ToolSpec,
     calls: Arc<AtomicU64>,
+    /// The server it is of, and what it is called there.
+    origin: Option<(String, String)>,
 }
 
 #[async_trait]
@@ -30,6 +32,10 @@ impl Tool for Fake {
 
     fn effect(&self) -> Effect {
         Effect::Changes
+    }
+
+    fn origin(&self) -> Option<(&str, &str)> {
+        self.origin.as_ref().map(|(server, tool)| (server.as_str(), tool.as_str()))
     }
 
     async fn call(&self, arguments: &Value) -> ToolOutput {
@@ -59,7 +65,7 @@ fn boxed(allow: Option<&[&str]>, deny: &[&str]) -> (Toolbox, Arc<AtomicU64>) {
     let tool = |name: &&str| {
         let (name, schema) = ((*name).to_owned(), RawJson::new(SCHEMA).unwrap());
         let spec = ToolSpec { name, description: String::new(), schema };
-        Arc::new(Fake { spec, calls: calls.clone() }) as Arc<dyn Tool>
+        Arc::new(Fake { spec, calls: calls.clone(), origin: None }) as Arc<dyn Tool>
     };
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let rules = ToolRules { allow: allow.map(owned), deny: owned(deny) };
@@ -104,6 +110,45 @@ fn rules_decide_what_is_listed_in_a_fixed_order() {
     // No rule reaches further than it says.
     for rule in ["mcp__ti", "mcp__time__", "mcp__", "mcp", "gre", "grep*", "", "m*"] {
         assert_eq!(names(&boxed(Some(&[rule]), &[]).0), OWN, "{rule}");
+    }
+}
+
+#[test]
+fn rules_may_write_servers_and_tools_as_they_call_themselves() {
+    let long_server = "notes-of-the-whole-department-and-more";
+    let long_tool = "t".repeat(80);
+    let tool = |server: &str, own: &str, name: &str| {
+        let origin = Some((server.to_owned(), own.to_owned()));
+        let (name, schema) = (name.to_owned(), RawJson::new(SCHEMA).unwrap());
+        let spec = ToolSpec { name, description: String::new(), schema };
+        Arc::new(Fake { spec, calls: Arc::default(), origin }) as Arc<dyn Tool>
+    };
+    let offered = |server: &str, own: &str| format!("{}__{own}", mcp::prefix(server));
+    let tools = [
+        ("my.notes", "delete", "mcp__my_notes__delete".to_owned()),
+        // Two that become alike: the second is told apart by a number.
+        ("my.notes", "a.b", "mcp__my_notes__a_b".to_owned()),
+        ("my.notes", "a/b", "mcp__my_notes__a_b_2".to_owned()),
+        ("my.notes", &long_tool, "mcp__my_notes__ttt-12345678".to_owned()),
+        (long_server, "delete", offered(long_server, "delete")),
+        ("a__b", "c__d", "mcp__a_b__c__d".to_owned()),
+        ("other", "delete", "mcp__other__delete".to_owned()),
+    ];
+    for (server, own, name) in &tools {
+        let all = || tools.iter().map(|(server, own, name)| tool(server, own, name)).collect();
+        for rule in [format!("mcp__{server}__{own}"), name.clone(), offered(server, own)] {
+            let rules = ToolRules { allow: None, deny: vec![rule.clone()] };
+            let denied = Toolbox::new(all(), &rules);
+            assert_eq!(denied.specs().len(), tools.len() - 1, "{rule}");
+            assert!(matches!(denied.get(name), Err(Refusal::Denied { .. })), "{rule}");
+            let rules = ToolRules { allow: Some(vec![rule.clone()]), deny: Vec::new() };
+            assert_eq!(names(&Toolbox::new(all(), &rules)), [name], "{rule}");
+        }
+        let of_server = tools.iter().filter(|(other, ..)| other == server).count();
+        for rule in [format!("mcp__{server}"), format!("mcp__{server}__*"), mcp::prefix(server)] {
+            let rules = ToolRules { allow: Some(vec![rule.clone()]), deny: Vec::new() };
+            assert_eq!(Toolbox::new(all(), &rules).specs().len(), of_server, "{rule}");
+        }
     }
 }
 

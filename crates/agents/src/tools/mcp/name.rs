@@ -23,21 +23,25 @@ pub fn prefix(server: &str) -> String {
     format!("mcp__{}", fit(safe, server, SERVER).trim_end_matches('_'))
 }
 
+/// Returns what a server's tool is called, unless another of its tools took that name.
+pub(in crate::tools) fn offered(server: &str, tool: &str) -> String {
+    fit(&format!("{}__{}", prefix(server), safe(tool)), tool, MOST)
+}
+
 /// Gives out the names of one server's tools, each once.
 pub(super) struct Names {
-    prefix: String,
+    server: String,
     taken: BTreeSet<String>,
 }
 
 impl Names {
     pub(super) fn of(server: &str) -> Self {
-        Self { prefix: prefix(server), taken: BTreeSet::new() }
+        Self { server: server.to_owned(), taken: BTreeSet::new() }
     }
 
     /// Returns the name for a tool. Tools come sorted, so a collision ends the same way each time.
     pub(super) fn next(&mut self, tool: &str) -> String {
-        let wanted = format!("{}__{}", self.prefix, safe(tool));
-        let wanted = fit(&wanted, tool, MOST);
+        let wanted = offered(&self.server, tool);
         let mut name = wanted.clone();
         let mut count = 2;
         while !self.taken.insert(name.clone()) {
