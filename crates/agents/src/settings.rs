@@ -97,8 +97,8 @@ pub struct Settings {
     pub budget: Option<Sourced<u64>>,
     /// `providers.NAME`.
     pub providers: BTreeMap<String, ProviderSettings>,
-    /// Providers whose address comes with the project's files: no key is sent there, unless it is
-    /// this machine.
+    /// Providers whose address comes with the project's files: nothing is sent there, unless it is
+    /// this machine or the official API.
     pub project_providers: BTreeSet<String>,
     /// `mcpServers.NAME`.
     pub mcp_servers: BTreeMap<String, McpSettings>,
@@ -118,7 +118,9 @@ pub struct McpSettings {
 impl Settings {
     /// Merges files, those that come first winning.
     ///
-    /// The gate is the exception: any file can close it, none can open it again (C28).
+    /// There are two exceptions. Any file can close the gate, none can open it again (C28). And of a
+    /// provider each thing the user says wins: a project comes from others, and must not turn the
+    /// user's keys and words elsewhere.
     pub fn merge(files: &[SettingsFile]) -> Self {
         let mut settings = Settings::default();
         for file in files {
@@ -140,15 +142,6 @@ impl Settings {
             if file.allow_shared == Some(false) {
                 keep(&mut settings.shared_forbidden, Some(source()));
             }
-            for (name, provider) in &file.providers {
-                if settings.providers.contains_key(name) {
-                    continue;
-                }
-                settings.providers.insert(name.clone(), provider.clone());
-                if file.layer == Layer::Project && provider.base_url.is_some() {
-                    settings.project_providers.insert(name.clone());
-                }
-            }
             for (name, config) in &file.mcp_servers {
                 settings
                     .mcp_servers
@@ -157,7 +150,31 @@ impl Settings {
             }
             settings.warnings.extend(file.warnings.iter().cloned());
         }
+        let of = |layer| files.iter().filter(move |file| file.layer == layer);
+        of(Layer::User).chain(of(Layer::Project)).for_each(|file| settings.add_providers(file));
         settings
+    }
+
+    /// Adds what a file says about providers to what was said before it.
+    fn add_providers(&mut self, file: &SettingsFile) {
+        for (name, said) in &file.providers {
+            let provider = self.providers.entry(name.clone()).or_default();
+            keep(&mut provider.kind, said.kind);
+            if file.layer == Layer::Project {
+                if provider.base_url.is_none() && said.base_url.is_some() {
+                    self.project_providers.insert(name.clone());
+                }
+                if said.api_key_env.is_some() {
+                    self.warnings.push(format!(
+                        "settings {}: providers.{name}.apiKeyEnv is ignored: only your own settings say which key is sent",
+                        file.path.display()
+                    ));
+                }
+            } else {
+                keep(&mut provider.api_key_env, said.api_key_env.clone());
+            }
+            keep(&mut provider.base_url, said.base_url.clone());
+        }
     }
 
     /// Returns how many messages a shared window shows in full.

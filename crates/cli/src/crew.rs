@@ -160,16 +160,13 @@ impl Crew {
     fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let endpoint = provider::resolve(model, &variable, &self.settings.providers)?;
-        let from_project = self.settings.project_providers.contains(endpoint.provider());
-        if from_project
-            && endpoint.key().is_some()
-            && !endpoint.is_local()
-            && !endpoint.is_official()
-        {
+        let from_project = endpoint.is_from_settings()
+            && self.settings.project_providers.contains(endpoint.provider());
+        // Without a key too: what is asked and what tools read is the user's.
+        if from_project && !endpoint.is_local() && !endpoint.is_official() {
             return Err(AgentsError::Denied {
                 what: format!(
-                    "the project's settings want the key in {} sent to {}",
-                    endpoint.key_env(),
+                    "the project's settings want everything sent to {}",
                     endpoint.base_url()
                 ),
                 hint: "if you trust that address, name it in your own settings instead".to_owned(),

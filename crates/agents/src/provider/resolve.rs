@@ -55,6 +55,7 @@ pub struct Endpoint {
     provider: String,
     kind: ProviderKind,
     base_url: String,
+    from_settings: bool,
     key: Option<Key>,
     key_env: String,
     model: String,
@@ -85,6 +86,11 @@ impl Endpoint {
         &self.base_url
     }
 
+    /// Tells whether the settings say the address: neither the environment nor nobody.
+    pub fn is_from_settings(&self) -> bool {
+        self.from_settings
+    }
+
     /// Returns the key, where there is one.
     pub fn key(&self) -> Option<&Key> {
         self.key.as_ref()
@@ -105,7 +111,7 @@ impl Endpoint {
         format!("{}/{}", self.provider, self.model)
     }
 
-    /// Tells whether it is the API of the company whose format it speaks.
+    /// Tells whether it is the API of the company whose format it speaks, safe from listeners.
     pub fn is_official(&self) -> bool {
         is_official(&self.base_url)
     }
@@ -143,7 +149,7 @@ pub fn resolve(
     });
     check_model(&provider, kind, &model)?;
     let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
-    let base_url = base_url(&provider, kind, &env, &given)?;
+    let (base_url, from_settings) = base_url(&provider, kind, &env, &given)?;
     let mut key_envs: Vec<String> = given.api_key_env.into_iter().collect();
     if key_envs.is_empty() {
         key_envs.push(format!("{}_API_KEY", shout(&provider)));
@@ -156,7 +162,7 @@ pub fn resolve(
         let hint = format!("set {key_env} to your key");
         return Err(ModelError::Key { provider, reason, hint }.into());
     }
-    Ok(Endpoint { provider, kind, base_url, key, key_env, model })
+    Ok(Endpoint { provider, kind, base_url, from_settings, key, key_env, model })
 }
 
 /// Parts a name into provider and model.
@@ -214,12 +220,13 @@ fn check_model(provider: &str, kind: ProviderKind, model: &str) -> Result<()> {
     })
 }
 
+/// Returns the address, and whether the settings say it.
 fn base_url(
     provider: &str,
     kind: ProviderKind,
     env: &dyn Fn(&str) -> Option<String>,
     given: &ProviderSettings,
-) -> Result<String> {
+) -> Result<(String, bool)> {
     let mut names = vec![format!("{}_BASE_URL", shout(provider))];
     if provider == "gemini" {
         names.insert(0, "GOOGLE_GEMINI_BASE_URL".to_owned());
@@ -242,11 +249,13 @@ fn base_url(
             hint: format!("set {} or providers.{provider}.baseUrl", names[0]),
         });
     };
-    tidy(kind, &url).ok_or_else(|| AgentsError::Invalid {
+    let from_settings = origin.starts_with("providers.");
+    let url = tidy(kind, &url).ok_or_else(|| AgentsError::Invalid {
         // The address itself is not told: what is wrong with it may be a secret in it.
         what: format!("the base URL in {origin} is no plain http or https address"),
         hint: "write it as https://HOST/PATH, without user, password, query or fragment".to_owned(),
-    })
+    })?;
+    Ok((url, from_settings))
 }
 
 /// Returns an address with exactly the path that the kind's own paths are added to.
@@ -288,8 +297,10 @@ fn ollama(host: &str) -> String {
 fn is_official(base_url: &str) -> bool {
     const HOSTS: [&str; 3] =
         ["api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"];
-    let url = Url::parse(base_url).ok();
-    url.as_ref().and_then(Url::host_str).is_some_and(|host| HOSTS.contains(&host))
+    Url::parse(base_url).is_ok_and(|url| {
+        let host = url.host_str().unwrap_or_default();
+        url.scheme() == "https" && url.port().is_none() && HOSTS.contains(&host)
+    })
 }
 
 /// Tells whether an address is on this very machine.

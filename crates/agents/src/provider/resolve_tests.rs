@@ -82,6 +82,21 @@ fn a_key_is_needed_where_the_official_api_is() {
 }
 
 #[test]
+fn an_official_address_is_one_nobody_can_listen_at() {
+    for (url, official) in [
+        ("https://api.openai.com/v1", true),
+        ("https://api.openai.com:443/v1", true),
+        ("http://api.openai.com/v1", false),
+        ("https://api.openai.com:8443/v1", false),
+        ("https://api.openai.com.evil.example/v1", false),
+    ] {
+        let env = [("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", "k")];
+        let found = find("gpt-4o", &env, &Settings::new()).unwrap();
+        assert_eq!(found.is_official(), official, "{url}");
+    }
+}
+
+#[test]
 fn base_urls_are_taken_as_people_write_them() {
     let cases = [
         ("gpt-4o", "OPENAI_BASE_URL", "http://h:1", "http://h:1/v1"),
@@ -133,7 +148,9 @@ fn settings_add_providers_and_the_environment_goes_first() {
     assert_eq!((found.kind(), found.key_env()), (ProviderKind::Anthropic, "PROXY_TOKEN"));
     assert_eq!((found.base_url(), found.key()), ("https://proxy.example", Key::new("t").as_ref()));
     let env = [("MY_GROQ_BASE_URL", "http://127.0.0.1:1/x")];
-    assert_eq!(find("my-groq/a", &env, &settings).unwrap().base_url(), "http://127.0.0.1:1/x");
+    let found_elsewhere = find("my-groq/a", &env, &settings).unwrap();
+    assert_eq!(found_elsewhere.base_url(), "http://127.0.0.1:1/x");
+    assert!(found.is_from_settings() && !found_elsewhere.is_from_settings());
     let bare = Settings::from([("bare".to_owned(), ProviderSettings::default())]);
     let error = find("bare/x", &[], &bare).unwrap_err();
     assert!(error.hint().contains("BARE_BASE_URL"), "{}", error.hint());
