@@ -213,6 +213,8 @@ impl Crew {
         if !servers.is_empty() {
             let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
             options.folder = Some(self.project.clone());
+            let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
+            options.withheld.extend(keys);
             let (found, wrong) = mcp::connect(&servers, &options).await;
             tools.extend(found);
             warnings.extend(wrong);

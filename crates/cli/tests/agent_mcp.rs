@@ -75,3 +75,44 @@ fn a_projects_server_is_not_started_unasked() {
     let offered = stage.offered(Protocol::OpenAi);
     assert!(!offered.iter().any(|name| name.starts_with("mcp__")), "{offered:?}");
 }
+
+// A server's program is told no key that is not its own, whatever the key is called.
+#[cfg(unix)]
+#[test]
+fn a_server_inherits_no_keys() {
+    let stage = Stage::openai([Reply::text("done")]);
+    stage.agent("clock", CLOCK);
+    let time = json!({
+        "command": "sh",
+        "args": ["-c", "env > seen.txt"],
+        "env": { "TIME_API_KEY": "given" },
+    });
+    let config = stage.sandbox.path().join("home/.config/contexture");
+    std::fs::create_dir_all(config).unwrap();
+    stage.sandbox.write(
+        "home/.config/contexture/settings.json",
+        json!({
+            "providers": { "mine": { "apiKeyEnv": "MY_TOKEN" } },
+            "mcpServers": { "time": time },
+        })
+        .to_string(),
+    );
+    let run = ["agents", "run", "clock", "when is it?"];
+    let mut command = stage.command(&run);
+    for name in ["GROQ_API_KEY", "TIME_API_KEY", "MY_TOKEN", "HARMLESS"] {
+        command.env(name, "inherited");
+    }
+    let store =
+        format!("sqlite:{}", stage.sandbox.path().join(".contexture/contexture.db").display());
+    let ran = command.env("CONTEXTURE_STORE", store).output().unwrap();
+    // It says nothing that a server says, so it is left out; it ran all the same.
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert!(err.contains("MCP server 'time' is left out"), "{err}");
+    let seen = std::fs::read_to_string(stage.sandbox.path().join("seen.txt")).unwrap();
+    let value = |name: &str| seen.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+    assert_eq!(value("HARMLESS"), Some("inherited"));
+    assert_eq!(value("TIME_API_KEY"), Some("given"));
+    for name in ["GROQ_API_KEY", "OPENAI_API_KEY", "MY_TOKEN", "CONTEXTURE_STORE"] {
+        assert_eq!(value(name), None, "{name}");
+    }
+}

@@ -35,18 +35,10 @@ const DESCRIPTION: usize = 2 * 1024;
 /// The longest schema of a tool, in bytes.
 const SCHEMA: usize = 64 * 1024;
 
-/// Variables of the environment that no server inherits: keys of providers are none of its business.
-/// A server that needs one is given it by its own configuration.
-pub const WITHHELD: [&str; 8] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "AZURE_OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "MISTRAL_API_KEY",
-];
+/// Variables of the environment that no server inherits, beside all whose name ends in `_API_KEY`:
+/// keys of providers and the store are none of its business. A server that needs one is given it by
+/// its own configuration.
+pub const WITHHELD: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CONTEXTURE_STORE"];
 
 /// How servers are reached.
 #[derive(Debug, Clone)]
@@ -57,7 +49,7 @@ pub struct McpOptions {
     pub call: Duration,
     /// The folder programs run in; by default the present one.
     pub folder: Option<PathBuf>,
-    /// Variables of the environment that programs do not inherit.
+    /// Variables of the environment that programs do not inherit, beside all that end in `_API_KEY`.
     pub withheld: Vec<String>,
 }
 
@@ -66,6 +58,13 @@ impl McpOptions {
     pub fn new(timeout: Duration) -> Self {
         let withheld = WITHHELD.iter().map(|name| (*name).to_owned()).collect();
         Self { start: timeout, call: timeout, folder: None, withheld }
+    }
+
+    /// Tells whether programs do not inherit a variable.
+    fn withholds(&self, variable: &str) -> bool {
+        // Windows takes names in either case for one.
+        variable.to_ascii_uppercase().ends_with("_API_KEY")
+            || self.withheld.iter().any(|name| name.eq_ignore_ascii_case(variable))
     }
 }
 

@@ -45,9 +45,11 @@ impl Server {
         let service = match config {
             McpConfig::Stdio { command, args, env } => {
                 let mut program = Command::new(command);
-                options.withheld.iter().for_each(|variable| {
-                    program.env_remove(variable);
-                });
+                for (variable, _) in std::env::vars_os() {
+                    if options.withholds(&variable.to_string_lossy()) {
+                        program.env_remove(variable);
+                    }
+                }
                 // The end of the runtime drops what the connection's own end would have closed.
                 program.args(args).envs(env).kill_on_drop(true);
                 // What is typed to stop us is not meant for it.
