@@ -185,3 +185,16 @@ fn an_agent_for_all_projects() {
     let ran = Stage::openai([]).sandbox.run(&["agents", "create", "helper", "--user"]);
     assert_eq!(ran.code, 1, "no home, no place");
 }
+
+// What may be a key in an address is not for the screen.
+#[test]
+fn a_servers_address_is_shown_without_its_secrets() {
+    let stage = Stage::openai([]);
+    stage.agent(
+        "far",
+        "---\nkind: agent\nname: far\ntitle: Far\nmcpServers:\n  far:\n    url: https://me:s3cret@far.example/mcp?apiKey=s3cret\n---\nGo.\n",
+    );
+    let shown = stage.text(&["agents", "show", "far"]);
+    assert!(shown.contains("far (https://far.example/mcp)"), "{shown}");
+    assert!(!stage.text(&["--json", "agents", "show", "far"]).contains("s3cret"));
+}

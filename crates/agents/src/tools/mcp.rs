@@ -8,6 +8,7 @@
 //! What a server says of its tools and what they answer comes from outside: names are made safe,
 //! descriptions and answers are cut, schemas keep one order of fields whatever the server's.
 
+mod address;
 mod answer;
 mod name;
 mod server;
@@ -20,6 +21,7 @@ use futures::future::join_all;
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use serde_json::Value;
 
+pub use address::without_secrets;
 pub(super) use name::offered;
 pub use name::prefix;
 
@@ -107,7 +109,8 @@ async fn start(name: &str, config: &McpConfig, options: &McpOptions) -> Result<L
     let said = server::Said::default();
     let start = async {
         let server = Server::start(name, config, options, &said).await?;
-        let tools = server.service.list_all_tools().await.map_err(|error| error.to_string())?;
+        let tools = server.service.list_all_tools().await;
+        let tools = tools.map_err(|error| without_secrets(&error.to_string()))?;
         Ok((Arc::new(server), tools))
     };
     let wrong = match tokio::time::timeout(options.start, start).await {
@@ -194,7 +197,7 @@ impl Tool for McpTool {
         match tokio::time::timeout(self.timeout, call).await {
             Ok(Ok(result)) => answer::of(&result),
             Ok(Err(error)) => {
-                let error = answer::cut(&error.to_string(), DESCRIPTION);
+                let error = answer::cut(&without_secrets(&error.to_string()), DESCRIPTION);
                 ToolOutput::failed(format!("MCP server '{server}' did not do it: {error}"))
             }
             Err(_) => ToolOutput::failed(format!(

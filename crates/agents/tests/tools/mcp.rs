@@ -105,7 +105,7 @@ async fn servers_that_do_not_work_are_warnings_and_the_others_stay() {
             "web".to_owned(),
             McpConfig::Http {
                 // Nobody listens on the discard port.
-                url: "http://127.0.0.1:9/mcp".to_owned(),
+                url: "http://me:secret@127.0.0.1:9/mcp?apiKey=secret".to_owned(),
                 headers: BTreeMap::from([("X-Key".to_owned(), "secret".to_owned())]),
             },
         ),

@@ -23,7 +23,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{McpOptions, answer};
+use super::{McpOptions, answer, without_secrets};
 use crate::definition::McpConfig;
 
 /// The longest line of a server's standard error that is kept.
@@ -72,7 +72,8 @@ impl Server {
                 ours().serve_with_lifecycle(transport, lifecycle()).await
             }
         };
-        let service = service.map_err(|error| answer::cut(&reason(&error), 500))?;
+        let service =
+            service.map_err(|error| answer::cut(&without_secrets(&reason(&error)), 500))?;
         Ok(Self { name: name.to_owned(), service })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contexture_agents::{
     AgentDefinition, ContextMode,
     definition::{ContextFilter, Dialect, McpConfig, McpServer, PublishResult, Scope, ToolRules},
-    tools::ALWAYS,
+    tools::{ALWAYS, mcp::without_secrets},
 };
 use contexture_core::Timestamp;
 use serde::Serialize;
@@ -177,7 +177,7 @@ fn fields(
 fn server(server: &McpServer) -> String {
     let how = match &server.config {
         Some(McpConfig::Stdio { command, .. }) => format!(" ({command})"),
-        Some(McpConfig::Http { url, .. }) => format!(" ({url})"),
+        Some(McpConfig::Http { url, .. }) => format!(" ({})", without_secrets(url)),
         None => String::new(),
     };
     harmless::line(&format!("{}{how}", server.name))
