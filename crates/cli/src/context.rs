@@ -164,7 +164,8 @@ impl Caller {
 }
 
 /// Returns the view of an agent: that of its mode where it has a file, else of all that is common.
-/// It makes nothing. Files of other agents do not matter; broken settings do, they decide the mode.
+/// It makes nothing. Broken files of other agents do not matter to one that has its own; broken settings
+/// do, they decide the mode.
 async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
     let crew = Crew::load()?;
     if let Some(agent) = crew.catalog.get(name.as_str()) {
@@ -173,7 +174,7 @@ async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
         return Ok(team.view(agent, mode).await?);
     }
     // Who has a file that cannot be read must not see more than with one that can.
-    match crew.broken(name.as_str()) {
+    match crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
         Some(broken) => Err(broken),
         None => Ok(View::common(name.clone())),
     }

@@ -111,6 +111,26 @@ impl Crew {
         ))
     }
 
+    /// Says that an agent without a file may be meant by one that is broken: what a file is called says
+    /// little about the name in it.
+    pub(crate) fn maybe_broken(&self, name: &AgentName) -> Option<Stop> {
+        let errors = self.catalog.problems().iter();
+        let mut files: Vec<String> = errors
+            .filter(|(_, problem)| problem.severity == Severity::Error)
+            .map(|(file, _)| file.display().to_string())
+            .collect();
+        files.sort();
+        files.dedup();
+        if files.is_empty() {
+            return None;
+        }
+        let files = files.join(", ");
+        Some(Stop::invalid(
+            format!("no file makes agent '{name}', and it may be in one that is broken: {files}"),
+            "`contexture agents validate` says what is wrong with them",
+        ))
+    }
+
     /// Returns who answers in `chat` when no agent is named.
     pub(crate) fn assistant(&self) -> &AgentDefinition {
         self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)

@@ -71,6 +71,14 @@ fn only_broken_files_that_matter_are_in_the_way() {
         stage.sandbox.refused(&["--as", "other", "page", "list"]).1.split(':').next().unwrap(),
         "the file of agent 'other' is broken"
     );
+    // It may also be the file of somebody it is not called after.
+    let (kind, message) = stage.sandbox.refused(&["--as", "nobody", "page", "list"]);
+    assert_eq!(kind, "invalid");
+    assert!(
+        message.starts_with("no file makes agent 'nobody', and it may be in one that is broken: ")
+            && message.ends_with("other.md"),
+        "{message}"
+    );
     stage.sandbox.write(".contexture/settings.json", "{\"agents\": {\"defaultContextMode\": 1}}");
     assert_eq!(stage.sandbox.refused(&["--as", "bug-fixer", "page", "list"]).0, "invalid");
     assert_eq!(stage.sandbox.refused(&["--as", "nobody", "page", "list"]).0, "invalid");

@@ -116,6 +116,7 @@ fn sharing_is_drawn() {
     stage.text(&["agents", "run", "editor", "write"]);
     let drawn = stage.text(&["agents", "context", "--graph"]);
     assert_eq!(drawn, stage.text(&["agents", "context", "--graph"]));
+    assert_eq!(drawn, stage.text(&["agents", "context", "--all", "--graph"]));
     insta::assert_snapshot!(drawn);
     let graph = stage.json(&["agents", "context", "--graph"]);
     assert_eq!(

@@ -190,9 +190,10 @@ fn an_agent_for_all_projects() {
 #[test]
 fn a_servers_address_is_shown_without_its_secrets() {
     let stage = Stage::openai([]);
-    stage.agent(
-        "far",
-        "---\nkind: agent\nname: far\ntitle: Far\nmcpServers:\n  far:\n    url: https://me:s3cret@far.example/mcp?apiKey=s3cret\n---\nGo.\n",
+    std::fs::create_dir_all(stage.sandbox.path().join(".claude/agents")).unwrap();
+    stage.sandbox.write(
+        ".claude/agents/far.md",
+        "---\nname: far\ndescription: Goes far.\nmcpServers:\n  - far:\n      type: http\n      url: https://me:s3cret@far.example/mcp?apiKey=s3cret\n---\nGo.\n",
     );
     let shown = stage.text(&["agents", "show", "far"]);
     assert!(shown.contains("far (https://far.example/mcp)"), "{shown}");

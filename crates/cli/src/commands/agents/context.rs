@@ -53,9 +53,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODE", value_parser = Suggested(MODES), requires = "name")]
     mode: Option<String>,
     /// List the modes of all agents
-    #[arg(long, conflicts_with = "graph")]
+    #[arg(long)]
     all: bool,
-    /// Draw who shares what
+    /// Draw who shares what, always of all agents
     #[arg(long)]
     graph: bool,
 }
