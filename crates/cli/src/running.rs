@@ -54,6 +54,8 @@ pub(crate) struct How {
     pub(crate) budget: Option<u64>,
     /// How often the model may be asked.
     pub(crate) max_turns: Option<u32>,
+    /// How many tokens the run's requests and answers may take.
+    pub(crate) token_limit: Option<u64>,
     /// The most tokens an answer may have.
     pub(crate) max_tokens: Option<u64>,
     /// The sampling temperature.
@@ -97,6 +99,7 @@ pub(crate) async fn prepare<'a>(
     if let Some(most) = how.max_turns {
         limits.iterations = most;
     }
+    limits.tokens = how.token_limit;
     let options = ExecuteOptions {
         stream: !how.no_stream,
         max_tokens: how.max_tokens,

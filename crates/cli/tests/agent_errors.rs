@@ -121,6 +121,7 @@ fn endings_and_their_exit_codes() {
         Reply::text("half").stop(Stop::Length),
         Reply::text("no").stop(Stop::Refused),
         Reply::call("c1", "grep", r#"{"pattern":"x"}"#),
+        Reply::call("c2", "grep", r#"{"pattern":"x"}"#),
     ]);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "half\n"));
@@ -135,6 +136,10 @@ fn endings_and_their_exit_codes() {
         "{}",
         ran.err
     );
+    let ran = stage.run(&["agents", "run", "code-reviewer", "--token-limit", "1", "look"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("warning: stopped at a limit: "), "{}", ran.err);
+    assert_eq!(stage.requests().len(), 4);
 }
 
 // A request that is too long is folded and sent again, once.
@@ -186,6 +191,11 @@ fn what_is_refused_before_anything_is_asked() {
         ended(&["--resume"]),
         error("not-found", "agent 'bug-fixer' has no interrupted run")
     );
+    // A run goes on as it began: what would change that is refused, not ignored.
+    for option in [["--context", "shared"], ["--max-turns", "3"], ["--token-limit", "3"]] {
+        let run = ["agents", "run", "bug-fixer", "--resume", option[0], option[1]];
+        assert_eq!(stage.run(&run).code, 2, "{option:?}");
+    }
     assert_eq!(stage.run(&["agents", "run", "bug-fixer"]).code, 2);
     assert_eq!(stage.run(&["agents", "run", "bug-fixer", "--modle", "x", "look"]).code, 2);
     // A session without a main segment has nothing to share.

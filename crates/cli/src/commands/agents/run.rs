@@ -42,8 +42,8 @@ pub(crate) struct Args {
     name: String,
     #[command(flatten)]
     flags: Flags,
-    /// Go on with the agent's interrupted run instead of a new request
-    #[arg(long, conflicts_with = "prompt")]
+    /// Go on with the agent's interrupted run instead of a new request, in its mode and with its limits
+    #[arg(long, conflicts_with_all = ["prompt", "context", "max_turns", "token_limit"])]
     resume: bool,
     /// The request; - reads standard input
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
@@ -77,6 +77,9 @@ struct Flags {
     /// How often the model may be asked
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
+    /// Stop when the run's requests and answers took this many tokens
+    #[arg(long, value_name = "N")]
+    token_limit: Option<u64>,
     /// The most tokens an answer may have
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
@@ -141,6 +144,7 @@ fn how(flags: Flags) -> Result<How> {
         model: flags.model,
         budget: flags.budget,
         max_turns: flags.max_turns,
+        token_limit: flags.token_limit,
         max_tokens: flags.max_tokens,
         temperature: flags.temperature,
         no_stream: flags.no_stream,

@@ -57,6 +57,7 @@ impl Said {
             "--model" => flags.model = Some(value.to_owned()),
             "--budget" => flags.budget = Some(number(name, value)?),
             "--max-turns" => flags.max_turns = Some(number(name, value)?),
+            "--token-limit" => flags.token_limit = Some(number(name, value)?),
             "--max-tokens" => flags.max_tokens = Some(number(name, value)?),
             "--temperature" => flags.temperature = Some(number(name, value)?),
             _ => return Ok(false),
