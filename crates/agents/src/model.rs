@@ -110,6 +110,8 @@ pub enum ModelError {
         url: String,
         /// What the network said.
         reason: String,
+        /// What to do about it.
+        hint: String,
     },
     /// No key, or one that is refused.
     #[error("{provider} needs a key: {reason}")]
@@ -174,10 +176,9 @@ impl ModelError {
     /// Returns what to do next.
     pub fn hint(&self) -> String {
         match self {
-            ModelError::Unreachable { .. } => {
-                "check that it runs and that the base URL is right, or name another model"
+            ModelError::Unreachable { hint, .. } | ModelError::Key { hint, .. } => {
+                return hint.clone();
             }
-            ModelError::Key { hint, .. } => return hint.clone(),
             ModelError::ContextLength { .. } => "give a smaller --budget, or name another model",
             ModelError::Refused { .. } => "check the model's name and the request's options",
             ModelError::Failing { .. } => "try again later; what was said is kept",

@@ -32,7 +32,9 @@ mod sse;
 use std::{sync::Arc, time::Duration};
 
 pub use key::Key;
-pub use local::{LOCAL_PLACES, LocalPlace, LocalServer, explain, local_servers, look_for};
+pub use local::{
+    LOCAL_PLACES, LocalPlace, LocalServer, explain, explains, local_servers, look_for,
+};
 pub use resolve::{Endpoint, ProviderKind, ProviderSettings, resolve};
 
 use crate::model::Model;

@@ -166,11 +166,7 @@ impl Crew {
     pub(crate) async fn connect(&self, model: &str) -> Result<Arc<dyn Model>> {
         let endpoint = match self.endpoint(model) {
             Ok(endpoint) => endpoint,
-            Err(error @ AgentsError::Model(_)) => {
-                let found = provider::local_servers(LOOK).await;
-                return Err(provider::explain(error, &found).into());
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(explained(error).await.into()),
         };
         // Processes that fail together should not come back together.
         let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
@@ -253,5 +249,13 @@ impl Crew {
     /// Returns all agents that can be run, by name.
     pub(crate) fn names(&self) -> Vec<AgentName> {
         self.catalog.agents().map(|agent| agent.name.clone()).collect()
+    }
+}
+
+/// Adds to an error what to set and which local servers were looked for, where that is of use.
+pub(crate) async fn explained(error: AgentsError) -> AgentsError {
+    match provider::explains(&error) {
+        true => provider::explain(error, &provider::local_servers(LOOK).await),
+        false => error,
     }
 }

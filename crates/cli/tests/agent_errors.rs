@@ -26,6 +26,23 @@ fn without_a_key_it_is_said_what_to_set() {
 }
 
 #[test]
+fn where_nobody_listens_it_is_said_what_to_set() {
+    let stage = Stage::openai([]);
+    // A port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let run = ["agents", "run", "code-reviewer", "--model", "ollama/x", "look"];
+    let mut command = stage.command(&run);
+    let ran = command.env("OLLAMA_BASE_URL", format!("http://127.0.0.1:{free}/v1")).output();
+    let err = String::from_utf8(ran.unwrap().stderr).unwrap();
+    let told = format!("error: ollama at http://127.0.0.1:{free}/v1 cannot be reached: ");
+    assert!(err.contains(&told), "{err}");
+    let hint = "hint: start it, set OLLAMA_BASE_URL to where it listens, or ";
+    let hint = err.lines().find_map(|line| line.strip_prefix(hint)).expect(&err);
+    let looked = hint.contains("Ollama (port 11434)") || hint.contains("what was found here");
+    assert!(looked && hint.contains("--resume"), "{hint}");
+}
+
+#[test]
 fn something_else_than_an_answer() {
     let stage = Stage::openai([Reply::html(), Reply::failing(400, "no such model")]);
     let (kind, message) = stage.refused(&["agents", "run", "code-reviewer", "look"]);

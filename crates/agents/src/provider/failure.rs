@@ -47,7 +47,10 @@ impl Failure {
         let provider = endpoint.provider().to_owned();
         match self {
             Failure::Network(reason) | Failure::Absent(reason) => {
-                ModelError::Unreachable { provider, url: endpoint.base_url().to_owned(), reason }
+                let hint =
+                    "check that it runs and that the base URL is right, or name another model";
+                let (url, hint) = (endpoint.base_url().to_owned(), hint.to_owned());
+                ModelError::Unreachable { provider, url, reason, hint }
             }
             Failure::Passing { reason, .. } => ModelError::Failing { provider, attempts, reason },
             Failure::Final(error) => error,

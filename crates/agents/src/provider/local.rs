@@ -1,8 +1,10 @@
-//! Model servers on this machine: looked for where there is no key.
+//! Model servers on this machine: looked for where there is no key, or where one of them is not there.
 
 use std::time::Duration;
 
-use super::{client, json};
+use reqwest::Url;
+
+use super::{client, json, resolve};
 use crate::{error::AgentsError, model::ModelError};
 
 /// Where a model server usually listens.
@@ -74,23 +76,53 @@ async fn look(http: &reqwest::Client, place: LocalPlace, timeout: Duration) -> O
     Some(LocalServer { place, models: names.collect() })
 }
 
-/// Adds to the error of a missing key which local servers were looked for and found.
+/// Adds to the error of a missing key, or of a server on this machine that is not there, what to set and
+/// which local servers were looked for and found.
 pub fn explain(error: AgentsError, found: &[LocalServer]) -> AgentsError {
-    let AgentsError::Model(ModelError::Key { provider, reason, hint }) = error else {
-        return error;
-    };
-    let told = if found.is_empty() {
+    let told = told(found);
+    match error {
+        AgentsError::Model(ModelError::Key { provider, reason, hint }) => {
+            let hint = format!("{hint}, {told}");
+            ModelError::Key { provider, reason, hint }.into()
+        }
+        AgentsError::Model(ModelError::Unreachable { provider, url, reason, .. })
+            if is_local(&url) =>
+        {
+            let hint = format!(
+                "start it, set {}_BASE_URL to where it listens, {told}",
+                resolve::shout(&provider)
+            );
+            ModelError::Unreachable { provider, url, reason, hint }.into()
+        }
+        error => error,
+    }
+}
+
+/// Tells whether an error is worth looking for local servers.
+pub fn explains(error: &AgentsError) -> bool {
+    match error {
+        AgentsError::Model(ModelError::Key { .. }) => true,
+        AgentsError::Model(ModelError::Unreachable { url, .. }) => is_local(url),
+        _ => false,
+    }
+}
+
+fn is_local(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| resolve::is_loopback(&url))
+}
+
+fn told(found: &[LocalServer]) -> String {
+    if found.is_empty() {
         let places = LOCAL_PLACES.iter().map(|it| format!("{} (port {})", it.label, it.port));
         let places = places.collect::<Vec<_>>().join(", ");
-        format!("or start a local server: looked on this machine for {places} and found none")
-    } else {
-        let servers = found.iter().map(|LocalServer { place, models }| {
-            let model = models.first().map_or("NAME", String::as_str);
-            let (label, url) = (place.label, place.base_url());
-            format!("{label} at {url}: use --model {}/{model}", place.provider)
-        });
-        format!("or use what was found here: {}", servers.collect::<Vec<_>>().join("; "))
-    };
-    let hint = format!("{hint}, {told}");
-    AgentsError::Model(ModelError::Key { provider, reason, hint })
+        return format!(
+            "or start a local server: looked on this machine for {places} and found none"
+        );
+    }
+    let servers = found.iter().map(|LocalServer { place, models }| {
+        let model = models.first().map_or("NAME", String::as_str);
+        let (label, url) = (place.label, place.base_url());
+        format!("{label} at {url}: use --model {}/{model}", place.provider)
+    });
+    format!("or use what was found here: {}", servers.collect::<Vec<_>>().join("; "))
 }

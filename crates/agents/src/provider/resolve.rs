@@ -304,14 +304,14 @@ fn is_official(base_url: &str) -> bool {
 }
 
 /// Tells whether an address is on this very machine.
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Writes a provider's name as environment variables are written.
-fn shout(provider: &str) -> String {
+pub(super) fn shout(provider: &str) -> String {
     let letter =
         |char: char| if char.is_ascii_alphanumeric() { char.to_ascii_uppercase() } else { '_' };
     provider.chars().map(letter).collect()

@@ -12,7 +12,7 @@ use super::{create::MODES, team};
 use crate::{
     args::Suggested,
     commands::Status,
-    crew::Crew,
+    crew::{Crew, explained},
     error::{Result, Stop},
     input,
     printer::Printer,
@@ -195,7 +195,7 @@ async fn execute(
         Err(error) => {
             let left =
                 runner.team().runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
-            return Err(failed(error.into(), job.agent, left));
+            return Err(failed(explained(error).await.into(), job.agent, left));
         }
     };
     let seen = seen?;
