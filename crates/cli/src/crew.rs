@@ -20,6 +20,7 @@ use contexture_tokens::counter_for;
 use crate::{
     error::{Result, Stop},
     process,
+    running::How,
 };
 
 /// How long an MCP server may take to start, and each of its calls.
@@ -192,16 +193,16 @@ impl Crew {
     }
 
     /// Returns an agent's tools beside those on the context, and what is wrong with some of them.
-    /// Servers that the project's files define are started only where `trusted` says so.
+    /// Servers that the project's files define are started only where the call says so.
     pub(crate) async fn tools(
         &self,
         agent: &AgentDefinition,
-        trusted: bool,
+        how: &How,
     ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
         let folder = workspace::Workspace::open(&self.project).map_err(|error| {
             Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
         })?;
-        let mut tools = workspace::tools(&Arc::new(folder));
+        let mut tools = workspace::tools(&Arc::new(folder.refusing(how.refused.iter().cloned())));
         let mut warnings = Vec::new();
         let mut servers = Vec::new();
         for server in &agent.mcp {
@@ -217,7 +218,7 @@ impl Crew {
                     continue;
                 }
             };
-            if !ours && !trusted {
+            if !ours && !how.trust_mcp {
                 warnings.push(format!(
                     "MCP server '{}' comes with the project's files and was not started: say --trust-mcp if you trust it",
                     server.name

@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, BufRead as _},
+    path::PathBuf,
     process,
     time::Duration,
 };
@@ -66,6 +67,8 @@ pub(crate) struct How {
     pub(crate) ask: bool,
     /// Whether MCP servers that the project's files define are started.
     pub(crate) trust_mcp: bool,
+    /// Files that no tool reads or writes: those of the store.
+    pub(crate) refused: Vec<PathBuf>,
 }
 
 /// An agent ready to be run.
@@ -91,7 +94,7 @@ pub(crate) async fn prepare<'a>(
     let Resolution { mode, mut warnings, .. } =
         crew.mode(runner.team(), agent, how.context).await?;
     let model = crew.connect(&model).await?;
-    let (tools, wrong) = crew.tools(agent, how.trust_mcp).await?;
+    let (tools, wrong) = crew.tools(agent, how).await?;
     warnings.extend(wrong);
     warnings.extend(crew.shadows(&agent.name));
     warnings.extend(crew.settings.warnings.iter().cloned());

@@ -51,6 +51,17 @@ impl StoreUrl {
         Ok(Arc::new(SqliteStorage::open(path, options)?))
     }
 
+    /// Returns the files it lies in.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let StoreUrl::Sqlite { path, .. } = self else { return Vec::new() };
+        let beside = |end: &&str| {
+            let mut file = path.clone().into_os_string();
+            file.push(end);
+            PathBuf::from(file)
+        };
+        ["", "-wal", "-shm", "-journal"].iter().map(beside).collect()
+    }
+
     fn missing(&self, path: &Path) -> Stop {
         let init = if self.to_string() == DEFAULT {
             "contexture init".to_owned()

@@ -92,6 +92,19 @@ fn a_tool_that_is_not_allowed_is_refused() {
     assert!(!stage.sandbox.path().join("x.txt").exists());
 }
 
+// The store that is open is not a file among others, wherever it lies.
+#[test]
+fn the_store_is_not_written_over() {
+    let write = r#"{"path":"ctx.sqlite","content":"x"}"#;
+    let stage = Stage::openai([Reply::call("c1", "write_file", write), Reply::text("well")]);
+    stage.agent("writer", "---\nkind: agent\nname: writer\ntitle: Writer\n---\nWrite.\n");
+    stage.text(&["--store", "sqlite:ctx.sqlite", "init"]);
+    let run = ["--store", "sqlite:ctx.sqlite", "agents", "run", "writer", "write"];
+    assert_eq!(stage.text(&run), "well\n");
+    let told = last_result(&stage);
+    assert!(told.contains("permission denied: ctx.sqlite is the context store"), "{told}");
+}
+
 #[test]
 fn calls_that_make_no_sense_are_answered() {
     let stage = Stage::openai([

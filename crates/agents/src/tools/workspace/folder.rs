@@ -34,6 +34,8 @@ const STORE: &str = ".contexture";
 pub struct Workspace {
     root: PathBuf,
     dir: Dir,
+    /// Files that are neither read nor written, relative to the root.
+    refused: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -41,7 +43,30 @@ impl Workspace {
     pub fn open(root: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
-        Ok(Self { root, dir })
+        Ok(Self { root, dir, refused: Vec::new() })
+    }
+
+    /// Refuses to read or write files, such as those of a store that lies in the folder. Relative paths
+    /// count from the folder; what lies outside it is out of reach anyway.
+    #[must_use]
+    pub fn refusing(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        for file in files {
+            let file = self.root.join(file);
+            // The file itself may not be there yet; the folder it will be in decides where it lies.
+            let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+            let lies = folder.zip(file.file_name()).map(|(folder, name)| folder.join(name));
+            for path in [file.canonicalize().ok(), lies, Some(file)].into_iter().flatten() {
+                self.refused.extend(path.strip_prefix(&self.root).ok().map(Path::to_owned));
+            }
+        }
+        self
+    }
+
+    /// Tells whether a path, symlinks followed, is a file of a store.
+    fn is_store(&self, real: &Path) -> bool {
+        // Not every system tells upper case from lower.
+        let lower = |path: &Path| path.to_string_lossy().to_lowercase();
+        is_store(real) || self.refused.iter().any(|refused| lower(refused) == lower(real))
     }
 
     /// Returns the folder's own path, without symlinks.
@@ -75,7 +100,7 @@ impl Workspace {
     /// Opens a regular file for reading; symlinks are followed while they stay inside.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), Failed> {
         let real = self.real(path)?;
-        if is_store(&real) {
+        if self.is_store(&real) {
             return failed(format!(
                 "{} is the context store: it is not read as a file",
                 show(path)
@@ -123,6 +148,13 @@ impl Workspace {
             return failed(format!(
                 "permission denied: nothing is written under {}: settings, agent files and repositories' own state are not an agent's to change",
                 part.as_os_str().to_string_lossy()
+            ));
+        }
+        // No symlink is gone through, so the path is where it lies.
+        if self.is_store(path) {
+            return failed(format!(
+                "permission denied: {} is the context store: it is not written as a file",
+                show(path)
             ));
         }
         let mut dir = self.dir.try_clone().map_err(|error| told(path, &error))?;
@@ -181,7 +213,7 @@ pub(super) fn told(path: &Path, error: &io::Error) -> Failed {
 }
 
 /// Tells whether a path, symlinks followed, is a file of our own store.
-pub(super) fn is_store(real: &Path) -> bool {
+fn is_store(real: &Path) -> bool {
     let lower = |part: &std::ffi::OsStr| part.to_string_lossy().to_lowercase();
     let name = real.file_name().map(lower).unwrap_or_default();
     real.iter().any(|part| lower(part) == STORE) && name.contains(".db")
