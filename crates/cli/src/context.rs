@@ -174,10 +174,18 @@ async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
         return Ok(team.view(agent, mode).await?);
     }
     // Who has a file that cannot be read must not see more than with one that can.
-    match crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
-        Some(broken) => Err(broken),
-        None => Ok(View::common(name.clone())),
+    if let Some(broken) = crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
+        return Err(broken);
     }
+    // Nor must one whose file lies elsewhere: its prompt is here, so it had one.
+    if system.reader().segment(&format!("prompt-{name}").parse()?).is_ok() {
+        return Err(Stop::failed(
+            ErrorKind::NotFound,
+            format!("agent '{name}' has run in this session, but its file is not found from here"),
+            "go to the project's folder, or bring the file back: it says what the agent sees",
+        ));
+    }
+    Ok(View::common(name.clone()))
 }
 
 fn not_opened(error: Error, settings: &Settings) -> Stop {

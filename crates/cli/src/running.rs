@@ -97,6 +97,7 @@ pub(crate) async fn prepare<'a>(
     let (tools, wrong) = crew.tools(agent, how).await?;
     warnings.extend(wrong);
     warnings.extend(crew.shadows(&agent.name));
+    warnings.extend(crew.denies_nothing(agent));
     warnings.extend(crew.settings.warnings.iter().cloned());
     let mut limits = Limits::default();
     if let Some(most) = how.max_turns {

@@ -1,5 +1,8 @@
 //! `--as`: an agent with a file has the view of its mode.
 
+use std::fs;
+
+use contexture_testkit::provider::Reply;
 use serde_json::json;
 
 use crate::{agent_support::Stage, support::error};
@@ -92,4 +95,17 @@ fn agents_may_not_run_agents() {
         stage.refused(&["--as", "bug-fixer", "agents", "run", "code-reviewer", "x"]),
         error("permission-denied", "permission denied: 'agents' belongs to the system side")
     );
+}
+
+// An agent that has run here and whose file is gone sees no more than before.
+#[test]
+fn an_agent_whose_file_is_gone_sees_nothing() {
+    let stage = Stage::openai([Reply::text("done")]);
+    stage.text(&["init"]);
+    stage.text(&["turn", "add", "--user", "CANARY-MAIN"]);
+    stage.text(&["agents", "run", "code-reviewer", "look"]);
+    fs::remove_file(stage.sandbox.path().join(".gemini/agents/code-reviewer.md")).unwrap();
+    let (kind, message) = stage.refused(&["--as", "code-reviewer", "page", "list"]);
+    assert_eq!(kind, "not-found");
+    assert!(message.contains("its file is not found from here"), "{message}");
 }

@@ -1,6 +1,9 @@
 //! Tools of a real MCP server, installed from its registry.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use contexture_testkit::provider::{Protocol, Reply};
 use serde_json::json;
@@ -115,4 +118,33 @@ fn a_server_inherits_no_keys() {
     for name in ["GROQ_API_KEY", "OPENAI_API_KEY", "MY_TOKEN", "CONTEXTURE_STORE"] {
         assert_eq!(value(name), None, "{name}");
     }
+}
+
+// Ctrl-C does not wait for a server that never starts.
+#[test]
+fn a_server_that_hangs_can_be_stopped() {
+    let stage = Stage::new(Protocol::OpenAi, []);
+    stage.agent("clock", CLOCK);
+    let silent = stage.sandbox.path().join("began");
+    let script = format!("touch {}; sleep 1000", silent.display());
+    stage.settings(&json!({
+        "agents": { "defaultModel": model(Protocol::OpenAi) },
+        "mcpServers": { "time": { "command": "sh", "args": ["-c", script] } },
+    }));
+    stage.text(&["init"]);
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("contexture"));
+    command.env_clear().envs(stage.environment()).env("PATH", "/usr/bin:/bin");
+    command.current_dir(stage.sandbox.path());
+    command.args(["agents", "run", "clock", "--trust-mcp", "when is it?"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while !silent.exists() {
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("stopped before it began"), "{err}");
+    assert_eq!(stage.requests().len(), 0);
 }

@@ -130,9 +130,18 @@ pub(crate) async fn run(
         how.context = Some(left.run.mode);
         how.model.get_or_insert(left.run.model);
     }
-    let ready = running::prepare(crew, &system, agent, &how).await?;
+    // Servers may take their time to start: stopping must not wait for them.
+    let interrupt = Interrupt::listen();
+    let mut stop = interrupt.signal();
+    let ready = tokio::select! {
+        ready = running::prepare(crew, &system, agent, &how) => ready?,
+        () = stop.wait() => {
+            printer.warn("stopped before it began")?;
+            return Ok(Status::NotOk);
+        }
+    };
     let prompt = (!resume).then_some(prompt);
-    execute(&ready, prompt.as_deref(), printer).await
+    execute(&ready, prompt.as_deref(), &interrupt, printer).await
 }
 
 fn how(flags: Flags) -> Result<How> {
@@ -172,6 +181,7 @@ async fn interrupted(
 async fn execute(
     ready: &Ready<'_>,
     prompt: Option<&str>,
+    interrupt: &Interrupt,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let Ready { runner, job, warnings } = ready;
@@ -180,7 +190,6 @@ async fn execute(
             printer.warn(warning)?;
         }
     }
-    let interrupt = Interrupt::listen();
     let mut shown = Shown::new(printer);
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
