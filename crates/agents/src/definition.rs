@@ -103,6 +103,9 @@ pub struct AgentDefinition {
     pub max_turns: Option<u32>,
     /// The sampling temperature, where the file says so.
     pub temperature: Option<f64>,
+    /// How hard the model is to think, where the file says so: `low`, `medium`, `high` or another word
+    /// of the provider's.
+    pub effort: Option<String>,
     /// The body of the file.
     pub system_prompt: String,
     /// The file.
@@ -136,6 +139,7 @@ impl AgentDefinition {
             mcp: Vec::new(),
             max_turns: None,
             temperature: None,
+            effort: None,
             system_prompt: String::new(),
             file: PathBuf::new(),
             dialect: Dialect::Contexture,

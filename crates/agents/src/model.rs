@@ -51,6 +51,8 @@ pub struct ModelRequest {
     pub max_tokens: Option<u64>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
+    /// How hard the model is to think, in the provider's word for it; said to models that know it.
+    pub effort: Option<String>,
     /// Whether to ask for the answer as a stream.
     pub stream: bool,
 }

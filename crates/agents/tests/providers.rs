@@ -49,6 +49,7 @@ fn request(model: &str, stream: bool) -> ModelRequest {
         tools: vec![tool("read_page"), tool("search")],
         max_tokens: Some(500),
         temperature: Some(0.25),
+        effort: None,
         stream,
     }
 }

@@ -162,3 +162,13 @@ fn a_person_may_be_asked() {
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);
     }
 }
+
+// What an agent's file says about thinking reaches the provider.
+#[test]
+fn an_agents_effort_is_sent() {
+    let stage = Stage::openai([Reply::text("deep")]);
+    stage
+        .agent("thinker", "---\nkind: agent\nname: thinker\ntitle: T\neffort: high\n---\nThink.\n");
+    stage.text(&["agents", "run", "thinker", "--model", "openai/gpt-5", "think"]);
+    assert_eq!(stage.requests()[0].json()["reasoning_effort"], "high");
+}

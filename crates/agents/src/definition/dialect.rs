@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::{Dialect, node::Entry};
 
 /// Fields that are understood in every dialect: ours, which are all optional elsewhere (M-05).
-const COMMON: [&str; 16] = [
+const COMMON: [&str; 17] = [
     "kind",
     "name",
     "title",
@@ -22,6 +22,7 @@ const COMMON: [&str; 16] = [
     "mcp",
     "maxTurns",
     "temperature",
+    "effort",
 ];
 
 impl Dialect {
@@ -101,7 +102,6 @@ impl Dialect {
                 "hooks",
                 "memory",
                 "background",
-                "effort",
                 "isolation",
                 "initialPrompt",
             ],
@@ -115,9 +115,7 @@ impl Dialect {
                 "mode",
                 "permissionMode",
             ],
-            Dialect::Codex => {
-                &["model_reasoning_effort", "sandbox_mode", "nickname_candidates", "skills"]
-            }
+            Dialect::Codex => &["sandbox_mode", "nickname_candidates", "skills"],
         }
     }
 
@@ -129,7 +127,7 @@ impl Dialect {
             Dialect::ClaudeCode => &["disallowedTools", "mcpServers"],
             Dialect::OpenCode => &["permission", "disable", "prompt", "steps", "maxSteps"],
             Dialect::Letta => &["disallowedTools", "mcpServers"],
-            Dialect::Codex => &["developer_instructions", "mcp_servers"],
+            Dialect::Codex => &["developer_instructions", "mcp_servers", "model_reasoning_effort"],
         }
     }
 

@@ -202,6 +202,7 @@ fn define(
     let mcp = mcp::servers(fields_ref, dialect);
     let max_turns = max_turns(fields_ref, dialect);
     let temperature = temperature(fields_ref);
+    let effort = effort(fields_ref, dialect);
     let system_prompt = system_prompt(fields_ref, dialect, body);
     let (rest, problems) = fields.rest(dialect);
     let json = |entry: Entry| (entry.key, entry.node.json().to_string());
@@ -222,6 +223,7 @@ fn define(
         mcp,
         max_turns,
         temperature,
+        effort,
         system_prompt,
         file: place.path.to_owned(),
         dialect,
@@ -384,6 +386,19 @@ fn temperature(fields: &mut Fields) -> Option<f64> {
         fields.wrong_type("temperature", &node, "a number from 0 to 2");
     }
     number
+}
+
+/// Takes how hard the model is to think. Which words there are is the provider's to say.
+fn effort(fields: &mut Fields, dialect: Dialect) -> Option<String> {
+    let own = (dialect == Dialect::Codex).then_some("model_reasoning_effort");
+    let keys: Vec<&str> = std::iter::once("effort").chain(own).collect();
+    let Entry { key, node, .. } = fields.take_any(&keys)?;
+    let word = |text: &&str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphabetic());
+    let effort = node.text().map(str::trim).filter(word).map(str::to_ascii_lowercase);
+    if effort.is_none() {
+        fields.wrong_type(&key, &node, "a word such as low, medium or high");
+    }
+    effort
 }
 
 fn system_prompt(fields: &mut Fields, dialect: Dialect, body: Option<String>) -> String {

@@ -20,6 +20,7 @@ pub(super) fn head(endpoint: &Endpoint, request: &ModelRequest) -> String {
     if let Some(temperature) = temperature(request) {
         fields.push(format!("\"temperature\":{temperature}"));
     }
+    fields.extend(effort(endpoint, request));
     fields.join(",")
 }
 
@@ -66,6 +67,7 @@ fn rest(endpoint: &Endpoint, request: &ModelRequest) -> Vec<String> {
             let mut settings = Vec::new();
             settings.extend(temperature(request).map(|it| format!("\"temperature\":{it}")));
             settings.extend(request.max_tokens.map(|most| format!("\"maxOutputTokens\":{most}")));
+            settings.extend(effort(endpoint, request));
             if !settings.is_empty() {
                 fields.push(format!("\"generationConfig\":{{{}}}", settings.join(",")));
             }
@@ -104,6 +106,40 @@ fn tools(kind: ProviderKind, tools: &[ToolSpec]) -> Option<String> {
 fn temperature(request: &ModelRequest) -> Option<String> {
     let temperature = request.temperature.filter(|temperature| temperature.is_finite())?;
     serde_json::to_string(&temperature).ok()
+}
+
+/// Models from before there was effort: they refuse a request that names one.
+const WITHOUT_EFFORT: [&str; 16] = [
+    "chatgpt-",
+    "claude-2",
+    "claude-3",
+    "claude-haiku-4",
+    "claude-opus-4-0",
+    "claude-opus-4-1",
+    "claude-opus-4-2",
+    "claude-sonnet-4-0",
+    "claude-sonnet-4-2",
+    "claude-sonnet-4-5",
+    "gemini-1",
+    "gemini-2",
+    "gpt-3",
+    "gpt-4",
+    "o1-mini",
+    "o1-preview",
+];
+
+/// Returns how hard the model is to think, as its API says it.
+fn effort(endpoint: &Endpoint, request: &ModelRequest) -> Option<String> {
+    let model = endpoint.model().rsplit('/').next().unwrap_or_default();
+    let effort = quoted(request.effort.as_deref()?);
+    if WITHOUT_EFFORT.iter().any(|prefix| model.starts_with(prefix)) {
+        return None;
+    }
+    Some(match endpoint.kind() {
+        ProviderKind::OpenAi => format!("\"reasoning_effort\":{effort}"),
+        ProviderKind::Anthropic => format!("\"output_config\":{{\"effort\":{effort}}}"),
+        ProviderKind::Gemini => format!("\"thinkingConfig\":{{\"thinkingLevel\":{effort}}}"),
+    })
 }
 
 /// Tells whether a limit goes under OpenAI's newer name: there, and for models that reason anywhere.

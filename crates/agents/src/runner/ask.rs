@@ -77,6 +77,7 @@ impl Drive<'_> {
             tools: self.toolbox.specs().into_iter().cloned().collect(),
             max_tokens: options.max_tokens,
             temperature: options.temperature.or(self.job.agent.temperature),
+            effort: self.job.agent.effort.clone(),
             stream: options.stream,
         }
     }

@@ -71,6 +71,7 @@ fn openai(body: &Value) -> Checked {
             "messages",
             "tools",
             "temperature",
+            "reasoning_effort",
             "max_tokens",
             "max_completion_tokens",
             "stream",
@@ -83,6 +84,7 @@ fn openai(body: &Value) -> Checked {
     if !old.is_null() && !new.is_null() {
         return Err("two limits of tokens".to_owned());
     }
+    effort(&body["reasoning_effort"])?;
     if !body["stream_options"].is_null() && body["stream"] != true {
         return Err("stream_options without a stream".to_owned());
     }
@@ -100,7 +102,12 @@ fn anthropic(request: &Request, body: &Value) -> Checked {
     if request.header("anthropic-version") != Some("2023-06-01") {
         return Err("no anthropic-version".to_owned());
     }
-    only(body, &["model", "system", "messages", "tools", "temperature", "max_tokens", "stream"])?;
+    let settings = ["temperature", "output_config", "max_tokens", "stream"];
+    only(body, &[&["model", "system", "messages", "tools"][..], &settings].concat())?;
+    if !body["output_config"].is_null() {
+        only(&body["output_config"], &["effort"])?;
+        effort(&body["output_config"]["effort"])?;
+    }
     limit(&body["max_tokens"], true)?;
     tools(&body["tools"], |tool| {
         only(tool, &["name", "description", "input_schema", "cache_control"])?;
@@ -117,7 +124,11 @@ fn gemini(request: &Request, body: &Value) -> Checked {
     only(body, &["systemInstruction", "contents", "tools", "generationConfig"])?;
     let settings = &body["generationConfig"];
     if !settings.is_null() {
-        only(settings, &["temperature", "maxOutputTokens"])?;
+        only(settings, &["temperature", "maxOutputTokens", "thinkingConfig"])?;
+        if !settings["thinkingConfig"].is_null() {
+            only(&settings["thinkingConfig"], &["thinkingLevel"])?;
+            effort(&settings["thinkingConfig"]["thinkingLevel"])?;
+        }
     }
     limit(&settings["maxOutputTokens"], false)?;
     let declared = &body["tools"][0]["functionDeclarations"];
@@ -179,6 +190,15 @@ fn described(tool: &Value, schema: &str) -> Checked {
         return Err(format!("the schema of {name} is no object"));
     }
     Ok(())
+}
+
+fn effort(value: &Value) -> Checked {
+    let known = ["minimal", "low", "medium", "high", "xhigh", "max"];
+    match value.as_str() {
+        Some(effort) if known.contains(&effort) => Ok(()),
+        None if value.is_null() => Ok(()),
+        _ => Err(format!("{value} is no effort")),
+    }
 }
 
 fn limit(value: &Value, required: bool) -> Checked {
