@@ -75,3 +75,20 @@ fn check(parsed: &Parsed, bytes: &[u8]) -> Result<(), TestCaseError> {
     }
     Ok(())
 }
+
+#[test]
+fn effort_is_a_word() {
+    let effort = |path: &str, value: &str| {
+        let text = format!(
+            "---\nkind: agent\nname: a\ntitle: A\ndescription: d\neffort: {value}\n---\nDo."
+        );
+        let parsed = parse(text.as_bytes(), Path::new(path), Scope::Project, Times::default());
+        (parsed.definition.and_then(|agent| agent.effort), parsed.problems.len())
+    };
+    for path in [".claude/agents/a.md", ".contexture/agents/a.md"] {
+        assert_eq!(effort(path, "High"), (Some("high".to_owned()), 0));
+        for wrong in ["[high]", "'so, so'", "3"] {
+            assert_eq!(effort(path, wrong), (None, 1), "{wrong}");
+        }
+    }
+}

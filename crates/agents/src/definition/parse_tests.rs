@@ -434,23 +434,6 @@ fn letta_files_are_understood() {
 }
 
 #[test]
-fn effort_is_a_word() {
-    let effort = |path: &str, value: &str| {
-        let text = format!(
-            "---\nkind: agent\nname: a\ntitle: A\ndescription: d\neffort: {value}\n---\nDo."
-        );
-        let parsed = parse_at(path, &text);
-        (parsed.definition.and_then(|agent| agent.effort), parsed.problems.len())
-    };
-    for path in [".claude/agents/a.md", ".contexture/agents/a.md"] {
-        assert_eq!(effort(path, "High"), (Some("high".to_owned()), 0));
-        for wrong in ["[high]", "'so, so'", "3"] {
-            assert_eq!(effort(path, wrong), (None, 1), "{wrong}");
-        }
-    }
-}
-
-#[test]
 fn codex_files_are_understood() {
     let text = "description = \"Explores.\"\nmodel = \"gpt-5\"\nmodel_reasoning_effort = \"high\"\ndeveloper_instructions = \"\"\"\nLook around.\nTouch nothing.\"\"\"\n\n[mcp_servers.docs]\nurl = \"https://example.com/mcp\"\n";
     let agent = clean(".codex/agents/explorer.toml", text);
