@@ -7,7 +7,7 @@ use contexture_core::{ContextSystem, ErrorKind};
 
 use super::{Chat, Go, compact::Compact, line::Request};
 use crate::{
-    crew::Crew,
+    crew::{Crew, explained},
     error::{Result, Stop},
     harmless,
     printer::Printer,
@@ -55,7 +55,13 @@ impl Chat<'_> {
 
     fn how(&self) -> How {
         let args = &self.args;
-        How { budget: args.budget, ask: args.ask, trust_mcp: args.trust_mcp, ..How::default() }
+        How {
+            budget: args.budget,
+            ask: args.ask,
+            trust_mcp: args.trust_mcp,
+            refused: self.settings.store.files(),
+            ..How::default()
+        }
     }
 
     /// Runs an agent; without a prompt it goes on with what was interrupted.
@@ -111,7 +117,7 @@ async fn execute(
         Err(error) => {
             let team = contexture_agents::Team::new(system.clone());
             let left = team.runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
-            return Err(failed(error.into(), left));
+            return Err(failed(explained(error).await.into(), left));
         }
     };
     if let Some(why) = running::ended(&response.ending) {
