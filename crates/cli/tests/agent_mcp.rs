@@ -148,3 +148,17 @@ fn a_server_that_hangs_can_be_stopped() {
     assert!(err.contains("stopped before it began"), "{err}");
     assert_eq!(stage.requests().len(), 0);
 }
+
+// An address of the project's settings is asked when it is this machine's, with a key or without.
+#[test]
+fn a_projects_address_on_this_machine_is_asked() {
+    let stage = Stage::new(Protocol::OpenAi, [Reply::text("here")]);
+    stage.settings(&json!({
+        "agents": { "defaultModel": "corner/m" },
+        "providers": { "corner": { "baseUrl": format!("{}/v1", stage.server.url()) } },
+    }));
+    stage.text(&["init"]);
+    let mut command = stage.command(&["agents", "run", "code-reviewer", "there?"]);
+    let ran = crate::support::Ran::of(command.env("CORNER_API_KEY", "loopback-key"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "here\n"), "{}", ran.err);
+}

@@ -235,3 +235,21 @@ async fn the_sessions_budget_bounds_its_agents() {
     let sent = context.ledger(job.model.window_format(), 1).await.unwrap();
     assert!(sent[0].budget.unwrap().0 > 20_000, "{:?}", sent[0].budget);
 }
+
+// Of the file's and the call's limits the smaller holds.
+#[tokio::test]
+async fn the_smaller_limit_holds() {
+    for (file, call) in [(2, 9), (9, 2)] {
+        let system = memory().await;
+        let server = ProviderServer::answering(|request| {
+            let length = request.body.len();
+            Reply::call(&format!("c{length}"), "find_page", &format!(r#"{{"query":"{length}"}}"#))
+        });
+        let mut busy = agent("busy", ContextMode::Isolated);
+        busy.max_turns = Some(file);
+        let mut job = job(&busy, model(&server, MODELS[0]));
+        job.options.limits = Limits { iterations: call, tokens: None };
+        execute(&runner(&system), &job, "go").await;
+        assert_eq!(server.requests().len(), 2, "{file} in the file, {call} in the call");
+    }
+}
