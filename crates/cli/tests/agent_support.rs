@@ -40,6 +40,9 @@ Fix bugs based on code review feedback.
 You can see the conversation history to understand what needs to be fixed.
 ";
 
+pub(crate) const AGENTS: [(&str, &str); 2] =
+    [("code-reviewer", CODE_REVIEWER), ("bug-fixer", BUG_FIXER)];
+
 /// A project whose agents ask a provider on loopback.
 pub(crate) struct Stage {
     pub(crate) sandbox: Sandbox,
@@ -61,8 +64,9 @@ impl Stage {
         let stage = Self { sandbox: Sandbox::new(), server: server.requiring_key(KEY) };
         fs::create_dir_all(stage.sandbox.path().join("home")).unwrap();
         fs::create_dir_all(stage.sandbox.path().join(".gemini/agents")).unwrap();
-        stage.agent("code-reviewer", CODE_REVIEWER);
-        stage.agent("bug-fixer", BUG_FIXER);
+        for (name, text) in AGENTS {
+            stage.agent(name, text);
+        }
         stage.settings(&json!({ "agents": { "defaultModel": model(protocol) } }));
         stage
     }

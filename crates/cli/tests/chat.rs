@@ -2,7 +2,10 @@ use std::fs;
 
 use contexture_testkit::provider::{Charged, Protocol, Reply};
 
-use crate::chat_support::{PROTOCOLS, Room, Terminal};
+use crate::{
+    agent_support::PROTOCOLS,
+    chat_support::{Room, Terminal},
+};
 
 const FOUND: &str =
     "发现3个问题：\n1. 第12行：未处理空值\n2. 第25行：变量名不规范\n3. 第40行：缺少错误处理";

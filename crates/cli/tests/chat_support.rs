@@ -13,44 +13,13 @@ use std::{
 use contexture_testkit::provider::{Protocol, ProviderServer, Reply};
 use pty_process::{Size, blocking};
 
-use crate::support::{Ran, Sandbox};
+use crate::{
+    agent_support::AGENTS,
+    support::{Ran, Sandbox},
+};
 
 /// How long a test waits for what it knows must come: a failure, never a measure.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-pub(crate) const PROTOCOLS: [Protocol; 3] =
-    [Protocol::OpenAi, Protocol::Anthropic, Protocol::Gemini];
-
-/// The seed's two agents, word for word (M-29).
-const AGENTS: [(&str, &str); 2] = [
-    (
-        "code-reviewer",
-        "---
-kind: agent
-name: code-reviewer
-title: Code Reviewer
-contextMode: isolated  # 独立审查，不需要历史
-tools:
-  allow: [read_file, grep]
----
-Analyze code quality and identify issues.
-",
-    ),
-    (
-        "bug-fixer",
-        "---
-kind: agent
-name: bug-fixer
-title: Bug Fixer
-contextMode: shared  # 共享上下文，能看到 code-reviewer 的结果
-tools:
-  allow: [read_file, edit_file]
----
-Fix bugs based on code review feedback.
-You can see the conversation history to understand what needs to be fixed.
-",
-    ),
-];
 
 /// A project without a session, whose agents ask a provider on loopback.
 pub(crate) struct Room {

@@ -2,7 +2,7 @@ use std::fs;
 
 use contexture_testkit::provider::{Protocol, Reply};
 
-use crate::chat_support::{PROTOCOLS, Room};
+use crate::{agent_support::PROTOCOLS, chat_support::Room};
 
 // Ctrl-C stops the answer and keeps what there is; the chat goes on.
 #[test]
