@@ -38,7 +38,7 @@ pub async fn check_session(
                 limit: BATCH,
             };
             let batch = storage.scan(session, &query).await?;
-            check_contents(storage, &batch, &mut problems).await?;
+            check_contents(storage, session, &batch, &mut problems).await?;
             for page in &batch {
                 after = Some(page.index.number());
                 check_page(page, segment.next_number, next_place, &mut problems);
@@ -97,6 +97,7 @@ fn check_page(page: &Page, next_number: u64, next_place: Place, problems: &mut V
 
 async fn check_contents(
     storage: &dyn PageStorage,
+    session: &SessionId,
     pages: &[Page],
     problems: &mut Vec<String>,
 ) -> StorageResult<()> {
@@ -104,7 +105,7 @@ async fn check_contents(
     for chunk in leaves.chunks(100) {
         let hashes: Vec<_> =
             chunk.iter().filter_map(|page| page.detail()).map(|detail| detail.content).collect();
-        match storage.contents(&hashes).await {
+        match storage.contents(session, &hashes).await {
             Ok(contents) => {
                 for (page, content) in chunk.iter().zip(contents) {
                     if content.is_none() {

@@ -4,21 +4,28 @@
 //! durable when it returns, and refused with a conflict only when something the change was based on
 //! has moved. The seed's five methods stand on top ([`PageStore`]).
 
+mod error;
+mod import;
 mod memory;
 mod page_store;
+mod query;
+pub mod settle;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::{
-    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, ErrorKind, HistoryEntry, LedgerKey,
-    LevelChunk, Mark, Page, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
+    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk,
+    Mark, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId, SentWindow,
+    SessionId, Timestamp, Tokens, Usage, ViewId,
 };
 
+pub use error::StorageError;
+pub use import::ImportPart;
 pub use memory::MemoryStorage;
 pub use page_store::PageStore;
+pub use query::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter};
 
 /// What a storage answers.
 pub type StorageResult<T> = std::result::Result<T, StorageError>;
@@ -102,8 +109,15 @@ pub trait PageStorage: Send + Sync {
         after: Place,
     ) -> StorageResult<Option<Page>>;
 
-    /// Reads contents in the order asked for; none where there is none.
-    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>>;
+    /// Reads contents of a session in the order asked for; none where there is none.
+    ///
+    /// A storage may share contents between sessions, so one that only another session refers to may
+    /// be found or not. Above, hashes come from the session's own pages alone.
+    async fn contents(
+        &self,
+        session: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>>;
 
     /// Reads chunks of level state in the order asked for; an absent chunk is empty.
     async fn levels(
@@ -111,6 +125,9 @@ pub trait PageStorage: Send + Sync {
         session: &SessionId,
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>>;
+
+    /// Lists the chunks of level state that are not empty, in order.
+    async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>>;
 
     /// Lists the views that have any level state or focus, or ever had, by name.
     async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>>;
@@ -134,6 +151,14 @@ pub trait PageStorage: Send + Sync {
 
     /// Commits a change, making the session first where `create` says so.
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed>;
+
+    /// Takes over a part of a session from elsewhere, as it is. Nothing of it shows before the last
+    /// part, [`ImportPart::Finish`], which makes the session appear whole; what was begun and never
+    /// finished goes when the session is begun again or removed.
+    async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()>;
+
+    /// Lists a session's ledgers, in order.
+    async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>>;
 
     /// Reads records of a ledger, newest first.
     async fn ledger(
@@ -174,6 +199,10 @@ pub trait PageStorage: Send + Sync {
 
     /// Verifies what only the storage itself can see: its files, checksums, reference counts.
     async fn verify(&self) -> StorageResult<Vec<String>>;
+
+    /// Mends what only the storage itself can mend, and tells what it did: derives anew what is
+    /// derived, and takes what cannot be read into a quarantine, where it stays. It deletes nothing.
+    async fn repair(&self) -> StorageResult<Vec<String>>;
 }
 
 /// How a storage differs from others, as data.
@@ -202,15 +231,6 @@ pub struct ViewHead {
     pub touched: Revision,
 }
 
-/// Asks for records of a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LedgerQuery {
-    /// Only records with this number or a smaller one.
-    pub upto: Option<u64>,
-    /// How many at most.
-    pub limit: usize,
-}
-
 /// A session's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
@@ -228,80 +248,6 @@ pub struct SessionInfo {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-}
-
-/// Asks for a directory's pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChildQuery {
-    /// The directory.
-    pub parent: PageIndex,
-    /// Which pages.
-    pub standing: StandingFilter,
-    /// From which end.
-    pub order: Order,
-    /// Only pages beyond this place, in that order.
-    pub after: Option<Place>,
-    /// How many at most.
-    pub limit: usize,
-}
-
-/// Asks for a segment's pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScanQuery {
-    /// The segment.
-    pub segment: SegmentId,
-    /// Which pages.
-    pub standing: StandingFilter,
-    /// Only pages with a larger number.
-    pub after: Option<u64>,
-    /// How many at most.
-    pub limit: usize,
-}
-
-/// Which pages a list holds, by their own record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StandingFilter {
-    /// Those listed in the tree, archived hot or not.
-    Listed,
-    /// Those taken to the archive themselves.
-    ColdArchived,
-    /// All, retired ones included.
-    Any,
-}
-
-impl StandingFilter {
-    /// Tells whether a page passes.
-    pub fn admits(self, page: &Page) -> bool {
-        match self {
-            StandingFilter::Listed => page.standing.is_listed(),
-            StandingFilter::ColdArchived => page.standing == crate::Standing::ColdArchived,
-            StandingFilter::Any => true,
-        }
-    }
-}
-
-/// From which end a list is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// From the first.
-    Forward,
-    /// From the last.
-    Backward,
-}
-
-/// Asks for history entries.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HistoryQuery {
-    /// Only entries before this revision.
-    pub before: Option<Revision>,
-    /// Only entries after this revision.
-    pub after: Option<Revision>,
-    /// Only entries of this actor.
-    pub actor: Option<Actor>,
-    /// Only entries that are neither undone nor an undo.
-    pub undoable: bool,
-    /// How many at most.
-    pub limit: usize,
 }
 
 /// A change to be committed.
@@ -332,125 +278,4 @@ pub struct Committed {
     pub revision: Revision,
     /// The change as it was settled.
     pub change: Option<Change>,
-}
-
-/// What can go wrong in a storage. Nothing has changed.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum StorageError {
-    /// Something the change was based on has moved.
-    #[error("{subject} has changed since it was read")]
-    Conflict {
-        /// What moved.
-        subject: String,
-    },
-    /// A run record is not at the version expected: somebody else took the run's step.
-    #[error("run '{key}' was moved on by another process")]
-    RunMoved {
-        /// Which.
-        key: RunKey,
-    },
-    /// The session exists already.
-    #[error("session '{session}' already exists")]
-    SessionExists {
-        /// Which.
-        session: SessionId,
-    },
-    /// The session does not exist.
-    #[error("session '{session}' not found")]
-    SessionMissing {
-        /// Which.
-        session: SessionId,
-    },
-    /// What lies there is not ours.
-    #[error("{what} is not a Contexture storage: {reason}")]
-    Foreign {
-        /// Which file or address.
-        what: String,
-        /// What was found.
-        reason: String,
-    },
-    /// What lies there was written by a later program.
-    #[error("{what} has schema version {found}, this program knows up to {known}")]
-    Newer {
-        /// Which file or address.
-        what: String,
-        /// The version found.
-        found: i64,
-        /// The version known.
-        known: i64,
-    },
-    /// Writing is not allowed there.
-    #[error("{what} cannot be written: {reason}")]
-    ReadOnly {
-        /// Which file or address.
-        what: String,
-        /// What the system said.
-        reason: String,
-    },
-    /// Out of reach, busy or full.
-    #[error("{what} is unavailable: {reason}")]
-    Unavailable {
-        /// Which file or address.
-        what: String,
-        /// What the system said.
-        reason: String,
-    },
-    /// What was read is not what was written.
-    #[error("{what} is corrupt: {reason}")]
-    Corrupt {
-        /// Which row, file or address.
-        what: String,
-        /// How that was noticed.
-        reason: String,
-    },
-}
-
-impl StorageError {
-    /// Returns the refusal of a snapshot that is asked to change.
-    pub fn snapshot(name: &str) -> Self {
-        let reason = "a snapshot is only for reading".to_owned();
-        StorageError::ReadOnly { what: format!("a snapshot of {name}"), reason }
-    }
-
-    /// Returns what the caller can do about it.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            StorageError::Conflict { .. }
-            | StorageError::RunMoved { .. }
-            | StorageError::SessionExists { .. } => ErrorKind::Conflict,
-            StorageError::SessionMissing { .. } => ErrorKind::NotFound,
-            StorageError::Foreign { .. } | StorageError::Newer { .. } => ErrorKind::Invalid,
-            StorageError::ReadOnly { .. } | StorageError::Unavailable { .. } => {
-                ErrorKind::Unavailable
-            }
-            StorageError::Corrupt { .. } => ErrorKind::Corrupt,
-        }
-    }
-
-    /// Returns what to do next.
-    pub fn hint(&self) -> String {
-        match self {
-            StorageError::Conflict { .. } => "read again, then decide again",
-            StorageError::RunMoved { .. } => "read the run's record again and go on from there",
-            StorageError::SessionExists { .. } => "choose another name, or use the one that exists",
-            StorageError::SessionMissing { session } => {
-                return format!(
-                    "`--session {session} init` makes it; `session list` shows what there is"
-                );
-            }
-            StorageError::Foreign { .. } => "name another file with --store, or move this one away",
-            StorageError::Newer { .. } => "use a newer contexture; this one changes nothing in it",
-            StorageError::ReadOnly { .. } => {
-                "make the file and its folder writable, or name another with --store"
-            }
-            StorageError::Unavailable { .. } => {
-                "try again; if it stays so, look at the file, its folder and the disk"
-            }
-            StorageError::Corrupt { .. } => {
-                "`store check` lists all damage; restore the file from a copy"
-            }
-        }
-        .to_owned()
-    }
 }

@@ -41,8 +41,8 @@ use contexture_core::{
     LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunPut, RunRecord, Segment,
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
-        SessionInfo, StorageError, StorageResult,
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        ScanQuery, SessionInfo, StorageError, StorageResult,
     },
 };
 
@@ -203,7 +203,11 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| read::next_turn_page(db, session, segment, author, after))
     }
 
-    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
+    async fn contents(
+        &self,
+        _: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>> {
         self.readers.read(|db| read::contents(db, hashes))
     }
 
@@ -213,6 +217,10 @@ impl PageStorage for SqliteStorage {
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>> {
         self.readers.read(|db| read::levels(db, session, keys))
+    }
+
+    async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
+        self.readers.read(|db| read::level_keys(db, session))
     }
 
     async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
@@ -245,6 +253,14 @@ impl PageStorage for SqliteStorage {
         let Commit { create, change } = commit;
         let (session, revision) = (session.clone(), Revision(0));
         self.writer()?.commit(Request { session, create, change, contents, revision }).await
+    }
+
+    async fn import(&self, session: &SessionId, _: ImportPart) -> StorageResult<()> {
+        Err(StorageError::SessionMissing { session: session.clone() })
+    }
+
+    async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
+        self.readers.read(|db| ledger::keys(db, session))
     }
 
     async fn ledger(
@@ -293,5 +309,9 @@ impl PageStorage for SqliteStorage {
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
         self.readers.read(verify::problems)
+    }
+
+    async fn repair(&self) -> StorageResult<Vec<String>> {
+        Ok(Vec::new())
     }
 }

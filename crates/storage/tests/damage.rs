@@ -109,7 +109,7 @@ fn a_damaged_page_is_noticed() {
 fn a_damaged_content_is_noticed() {
     let hash = content(&"text 3 ".repeat(500)).hash();
     let name = format!("content {hash}");
-    let read = |storage: &SqliteStorage| block_on(storage.contents(&[hash]));
+    let read = |storage: &SqliteStorage| block_on(storage.contents(&session("s"), &[hash]));
     let of = format!("(SELECT blob FROM contents WHERE hash = x'{hash}')");
     noticed(&format!("UPDATE blobs SET data = {FLIPPED} WHERE id = {of}"), &name, read);
     noticed(&format!("DELETE FROM blobs WHERE id = {of}"), &name, read);

@@ -129,7 +129,7 @@ fn only_the_guilty_commit_of_a_group_fails() {
     for (writer, made) in results.iter().enumerate() {
         assert_eq!(*made, writer % 4 != 0, "writer {writer}");
         let hash = content(&format!("text {writer}")).hash();
-        assert_eq!(block_on(storage.contents(&[hash])).unwrap()[0].is_some(), *made);
+        assert_eq!(block_on(storage.contents(&session("s"), &[hash])).unwrap()[0].is_some(), *made);
     }
     let numbers: Vec<u64> = scan(&storage, "s").iter().map(|page| page.index.number()).collect();
     assert_eq!(numbers, (1..=WRITERS * 3 / 4).collect::<Vec<_>>());
@@ -160,7 +160,7 @@ fn reads_never_see_half_a_commit() {
                 continue;
             };
             let hash = page.detail().unwrap().content;
-            assert!(block_on(storage.contents(&[hash])).unwrap()[0].is_some());
+            assert!(block_on(storage.contents(&session("s"), &[hash])).unwrap()[0].is_some());
             let info = block_on(storage.session(&session("s"))).unwrap().unwrap();
             assert!(info.revision >= page.revision);
         }

@@ -331,7 +331,7 @@ fn dump(storage: &dyn PageStorage, state: &State) -> String {
             [text.clone(), format!("{text} "), format!("{text} ").repeat(81)]
         });
         let hashes: Vec<ContentHash> = texts.map(|text| build::content(&text).hash()).collect();
-        let contents = storage.contents(&hashes).await.unwrap();
+        let contents = storage.contents(name, &hashes).await.unwrap();
         let contents: Vec<_> =
             contents.iter().map(|content| content.as_ref().map(|c| c.bytes())).collect();
         line(&mut text, "contents", &contents);

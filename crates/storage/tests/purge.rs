@@ -67,7 +67,10 @@ fn references_count_assignments() {
     assert_eq!(refs(&sandbox, "shared"), Some(2));
     assert!(block_on(storage.remove_session(&session("s"))).unwrap());
     assert_eq!(refs(&sandbox, "shared"), Some(1));
-    assert_eq!(block_on(storage.contents(&[content("shared").hash()])).unwrap().len(), 1);
+    assert_eq!(
+        block_on(storage.contents(&session("t"), &[content("shared").hash()])).unwrap().len(),
+        1
+    );
     purge(&storage, "t", vec![page(&storage, "t", "usr-1")]);
     assert_eq!(refs(&sandbox, "shared"), None);
     assert_sound(&storage);

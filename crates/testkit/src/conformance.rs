@@ -170,7 +170,7 @@ async fn dump_page(
         dump.counts.insert(index.clone(), (count, last));
     }
     if let Some(detail) = page.detail() {
-        let content = storage.contents(&[detail.content]).await?.remove(0);
+        let content = storage.contents(session, &[detail.content]).await?.remove(0);
         dump.contents.insert(index.clone(), content);
     }
     let read = storage.pages(session, std::slice::from_ref(&index)).await?.remove(0);

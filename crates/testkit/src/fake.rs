@@ -14,8 +14,8 @@ use contexture_core::{
     LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, ScanQuery,
-        SessionInfo, StorageError, StorageResult,
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        ScanQuery, SessionInfo, StorageError, StorageResult,
     },
 };
 use futures::channel::oneshot;
@@ -196,9 +196,13 @@ impl PageStorage for WatchedStorage {
         self.inner.next_turn_page(session, segment, author, after).await
     }
 
-    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
+    async fn contents(
+        &self,
+        session: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>> {
         self.tally("contents", hashes.len());
-        self.inner.contents(hashes).await
+        self.inner.contents(session, hashes).await
     }
 
     async fn levels(
@@ -208,6 +212,11 @@ impl PageStorage for WatchedStorage {
     ) -> StorageResult<Vec<LevelChunk>> {
         self.tally("levels", keys.len());
         self.inner.levels(session, keys).await
+    }
+
+    async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
+        self.tally("level_keys", 1);
+        self.inner.level_keys(session).await
     }
 
     async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
@@ -265,6 +274,20 @@ impl PageStorage for WatchedStorage {
         committed
     }
 
+    async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
+        self.tally("import", 1);
+        let (made, heard) = self.write();
+        if made {
+            self.inner.import(session, part).await?;
+        }
+        if heard { Ok(()) } else { Err(dead()) }
+    }
+
+    async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
+        self.tally("ledgers", 1);
+        self.inner.ledgers(session).await
+    }
+
     async fn ledger(
         &self,
         session: &SessionId,
@@ -319,5 +342,9 @@ impl PageStorage for WatchedStorage {
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
         self.inner.verify().await
+    }
+
+    async fn repair(&self) -> StorageResult<Vec<String>> {
+        self.inner.repair().await
     }
 }

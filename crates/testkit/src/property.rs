@@ -157,7 +157,8 @@ impl Run {
             let was_there = !self.ever.insert(index.clone());
             assert!(index.is_root() || !(is_new && was_there), "{at}\n{index} was used before");
             if let Some(detail) = page.as_ref().and_then(|page| page.detail()) {
-                let content = block_on(storage.contents(&[detail.content])).expect("it is there");
+                let content = block_on(storage.contents(&session_id(), &[detail.content]))
+                    .expect("it is there");
                 let content = content.into_iter().next().flatten();
                 let texts: Vec<_> = content
                     .as_ref()

@@ -2,6 +2,7 @@
 //!
 //! It clones in and out, so nobody can change what it holds but through a commit.
 
+mod import;
 mod ledgers;
 mod session;
 
@@ -13,9 +14,10 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, LedgerQuery, Order,
-    PageStorage, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
+    Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart, LedgerQuery,
+    Order, PageStorage, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
 };
+use import::Import;
 use session::Session;
 
 use crate::{
@@ -34,6 +36,8 @@ pub struct MemoryStorage {
 #[derive(Debug, Default, Clone)]
 struct State {
     sessions: BTreeMap<SessionId, Session>,
+    /// Sessions being taken over, not whole yet.
+    imports: BTreeMap<SessionId, Import>,
     /// Contents with how many assignments refer to them.
     contents: BTreeMap<ContentHash, (Content, u64)>,
     counts: BTreeMap<CountKey, Tokens>,
@@ -139,10 +143,9 @@ impl PageStorage for MemoryStorage {
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
         self.writable()?;
         let mut state = self.lock();
+        state.drop_import(session);
         let Some(removed) = state.sessions.remove(session) else { return Ok(false) };
-        let pages = removed.history.values().flat_map(|entry| &entry.inverse.pages);
-        let hashes: Vec<ContentHash> = pages.filter_map(|before| before.assigned).collect();
-        state.release(&hashes);
+        state.release(&removed.references());
         Ok(true)
     }
 
@@ -237,7 +240,11 @@ impl PageStorage for MemoryStorage {
         })
     }
 
-    async fn contents(&self, hashes: &[ContentHash]) -> StorageResult<Vec<Option<Content>>> {
+    async fn contents(
+        &self,
+        _: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>> {
         let state = self.lock();
         Ok(hashes
             .iter()
@@ -254,6 +261,10 @@ impl PageStorage for MemoryStorage {
         let levels = state.sessions.get(session).map(|session| &session.levels);
         let chunk = |key| levels.and_then(|levels| levels.get(key).cloned()).unwrap_or_default();
         Ok(keys.iter().map(chunk).collect())
+    }
+
+    async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
+        self.read(session, |session| session.levels.keys().cloned().collect())
     }
 
     async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
@@ -311,6 +322,15 @@ impl PageStorage for MemoryStorage {
         self.lock().commit(session, commit)
     }
 
+    async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
+        self.writable()?;
+        self.lock().import(session, part)
+    }
+
+    async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
+        self.read(session, |session| session.ledgers.keys())
+    }
+
     async fn ledger(
         &self,
         session: &SessionId,
@@ -365,9 +385,10 @@ impl PageStorage for MemoryStorage {
     async fn verify(&self) -> StorageResult<Vec<String>> {
         let state = self.lock();
         let mut expected: BTreeMap<ContentHash, u64> = BTreeMap::new();
-        for session in state.sessions.values() {
-            let pages = session.history.values().flat_map(|entry| &entry.inverse.pages);
-            for hash in pages.filter_map(|before| before.assigned) {
+        for session in
+            state.sessions.values().chain(state.imports.values().map(|import| &import.session))
+        {
+            for hash in session.references() {
                 *expected.entry(hash).or_default() += 1;
             }
         }
@@ -377,5 +398,11 @@ impl PageStorage for MemoryStorage {
         } else {
             Ok(vec!["content references do not match history".to_owned()])
         }
+    }
+
+    async fn repair(&self) -> StorageResult<Vec<String>> {
+        self.writable()?;
+        // Nothing here can be unreadable, and nothing is derived but what every commit keeps right.
+        Ok(Vec::new())
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Commit, PageStorage, ScanQuery, StandingFilter};
 use crate::{
-    Actor, Basis, Change, Clock, Error, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim,
-    Result, Segment, SegmentKind, SessionId, Standing, ViewId, Visibility, decide::PROVISIONAL,
+    Actor, Basis, Change, Clock, ContentHash, Error, Operation, Page, PageDelta, PageIndex, Place,
+    PlaceClaim, Result, Segment, SegmentKind, SessionId, Standing, ViewId, Visibility,
+    decide::PROVISIONAL,
 };
 
 /// Saves, loads, deletes and lists single pages of a session (B-01).
@@ -27,7 +28,8 @@ impl PageStore {
 
     /// Writes a page over the one that is stored, or at an index its segment has already given out.
     ///
-    /// Its content must be stored already; its parent must be a directory in the tree.
+    /// Its content must be stored in this session already; its parent must be a directory in the
+    /// tree.
     pub async fn save(&self, page: &Page) -> Result<()> {
         let index = &page.index;
         let before = self.stored(index).await?;
@@ -41,7 +43,7 @@ impl PageStore {
         check_shape(page, before.as_ref(), segment)?;
         self.check_parent(page, &mut change.basis).await?;
         if let Some(detail) = page.detail()
-            && self.storage.contents(&[detail.content]).await?.first().is_none_or(Option::is_none)
+            && !self.has_content(detail.content).await?
         {
             return Err(Error::NothingFound {
                 what: format!("the content of page {index}"),
@@ -142,6 +144,11 @@ impl PageStore {
             }
         }
         Ok(indices)
+    }
+
+    async fn has_content(&self, hash: ContentHash) -> Result<bool> {
+        let found = self.storage.contents(&self.session, &[hash]).await?;
+        Ok(found.first().is_some_and(Option::is_some))
     }
 
     async fn stored(&self, index: &PageIndex) -> Result<Option<Page>> {

@@ -203,7 +203,8 @@ impl ContextSystem {
         if let Some(content) = self.inner.resident.content(&hash) {
             return Ok(content);
         }
-        let content = self.inner.storage.contents(&[hash]).await?.pop().flatten();
+        let content =
+            self.inner.storage.contents(&self.inner.session, &[hash]).await?.pop().flatten();
         let content = content.ok_or_else(|| StorageError::Corrupt {
             what: format!("content {hash}"),
             reason: "a page refers to it, but it is not there".to_owned(),

@@ -133,6 +133,21 @@ pub(crate) fn read(
     collect(db, &sql, params, |row| SentRow::read(row, session_key, session))
 }
 
+/// Lists a session's ledgers, in order.
+pub(crate) fn keys(db: &Connection, session: &SessionId) -> Outcome<Vec<LedgerKey>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
+    let sql = "SELECT DISTINCT view, format FROM ledger WHERE session = ?1";
+    let mut keys = collect(db, sql, [key], |row| {
+        let (view, format): (String, String) = (row.get(0)?, row.get(1)?);
+        let what = format!("the {format} ledger of view {view}");
+        let view = view.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        let format = format.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        Ok(LedgerKey { view, format })
+    })?;
+    keys.sort();
+    Ok(keys)
+}
+
 /// Appends a record.
 pub(crate) fn append(db: &Connection, heads: &mut Heads, record: &Record) -> Result<(), Refusal> {
     let session = next(db, heads, record).map_err(Refusal::Before)?;

@@ -221,6 +221,22 @@ pub(crate) fn levels(
     Ok(chunks)
 }
 
+/// Lists the chunks of level state that are stored, in order.
+pub(crate) fn level_keys(db: &Connection, session: &SessionId) -> Outcome<Vec<ChunkKey>> {
+    let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
+    let sql = "SELECT levels.view, segments.name, levels.chunk FROM levels
+               JOIN segments ON segments.id = levels.segment WHERE levels.session = ?1";
+    let mut keys = collect(db, sql, [key], |row| {
+        let (view, segment): (String, String) = (row.get(0)?, row.get(1)?);
+        let what = format!("the levels of view {view} in segment {segment}");
+        let view = view.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        let segment = segment.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        Ok(ChunkKey { view, segment, chunk: natural(row.get(2)?, what)? })
+    })?;
+    keys.sort();
+    Ok(keys)
+}
+
 pub(crate) fn views(db: &Connection, session: &SessionId) -> Outcome<Vec<ViewHead>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = format!("SELECT {} FROM views WHERE session = ?1", ViewRow::COLUMNS);

@@ -217,7 +217,7 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
     let refused = commit(&*storage, &id, all).await.expect_err("the basis does not hold");
     assert!(matches!(refused, StorageError::Conflict { .. }), "{refused}");
     assert_eq!(dump(&*storage, &id).await, before);
-    assert_eq!(storage.contents(&[text.hash()]).await.expect("it can be asked for"), [None]);
+    assert_eq!(storage.contents(&id, &[text.hash()]).await.expect("it can be asked for"), [None]);
     assert_eq!(leaf(&system, "usr-0", "next").await, page("usr-4"), "a counter moved");
 }
 

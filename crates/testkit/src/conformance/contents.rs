@@ -23,7 +23,8 @@ async fn content_of(storage: &dyn PageStorage, index: &PageIndex) -> ContentHash
 }
 
 async fn is_stored(storage: &dyn PageStorage, hash: ContentHash) -> bool {
-    let read = storage.contents(&[hash]).await.expect("it can be asked for").remove(0);
+    let read =
+        storage.contents(&session_id(), &[hash]).await.expect("it can be asked for").remove(0);
     if let Some(content) = &read {
         assert_eq!(content.hash(), hash);
         assert_eq!(ContentHash::of(content.bytes()), hash);
@@ -44,7 +45,10 @@ pub(super) async fn equal_contents_are_stored_once(storage: Arc<dyn PageStorage>
     let hash = content_of(&*storage, &one).await;
     assert_eq!(hash, content_of(&*storage, &two).await);
     let large = content_of(&*storage, &three).await;
-    let read = storage.contents(&[large, ContentHash::of(b"nothing"), hash]).await.expect("reads");
+    let read = storage
+        .contents(&session_id(), &[large, ContentHash::of(b"nothing"), hash])
+        .await
+        .expect("reads");
     let texts: Vec<Option<String>> = read
         .iter()
         .map(|content| {

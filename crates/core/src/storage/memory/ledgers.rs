@@ -12,6 +12,10 @@ use crate::{
 pub(super) struct Ledgers(BTreeMap<LedgerKey, BTreeMap<u64, SentWindow>>);
 
 impl Ledgers {
+    pub(super) fn keys(&self) -> Vec<LedgerKey> {
+        self.0.keys().cloned().collect()
+    }
+
     pub(super) fn read(&self, key: &LedgerKey, query: &LedgerQuery) -> Vec<SentWindow> {
         let Some(records) = self.0.get(key) else { return Vec::new() };
         let upto = query.upto.unwrap_or(u64::MAX);
@@ -27,6 +31,12 @@ impl Ledgers {
         }
         records.insert(sent.number, sent.clone());
         Ok(())
+    }
+
+    /// Puts records as they are.
+    pub(super) fn import(&mut self, key: LedgerKey, records: Vec<SentWindow>) {
+        let numbered = records.into_iter().map(|sent| (sent.number, sent));
+        self.0.entry(key).or_default().extend(numbered);
     }
 
     pub(super) fn report(&mut self, key: &LedgerKey, number: u64, usage: &Usage) -> bool {

@@ -53,6 +53,12 @@ impl Session {
         }
     }
 
+    /// Returns the contents that its history refers to, once for each reference.
+    pub(super) fn references(&self) -> Vec<ContentHash> {
+        let pages = self.history.values().flat_map(|entry| &entry.inverse.pages);
+        pages.filter_map(|before| before.assigned).collect()
+    }
+
     pub(super) fn under(&self, parent: &PageIndex) -> impl DoubleEndedIterator<Item = &Page> {
         let nowhere: PageIndex = PageIndex::new(parent.segment().clone(), 0);
         let from = (parent.clone(), Place(0), nowhere.clone());
