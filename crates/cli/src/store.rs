@@ -8,7 +8,7 @@ use std::{
 };
 
 use contexture_core::{ErrorKind, MemoryStorage, PageStorage};
-use contexture_storage::sqlite::{CreateMode, Durability, SqliteOptions, SqliteStorage};
+use contexture_storage::{CreateMode, Durability, SqliteOptions, SqliteStorage};
 
 use crate::error::{Result, Stop};
 

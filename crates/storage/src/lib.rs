@@ -23,10 +23,18 @@
 //! ```
 
 mod clock;
+mod options;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
+mod packing;
+#[cfg(any(feature = "postgres", feature = "s3"))]
+mod runtime;
+#[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
+mod seed;
 
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 pub use clock::SystemClock;
+pub use options::{CreateMode, Durability};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{CreateMode, Durability, SqliteOptions, SqliteStorage};
+pub use sqlite::{SqliteOptions, SqliteStorage};

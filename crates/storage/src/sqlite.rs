@@ -20,7 +20,6 @@ mod history;
 mod ledger;
 mod lookup;
 mod open;
-mod packing;
 mod queue;
 mod read;
 mod readers;
@@ -46,10 +45,13 @@ use contexture_core::{
     },
 };
 
+use crate::{
+    options::{CreateMode, Durability},
+    packing::PackedContent,
+};
 use commit::Request;
 use error::Fault;
 use ledger::{Record, Report, SentRow};
-use packing::PackedContent;
 use readers::Readers;
 use runs::Keep;
 use writer::Writer;
@@ -82,26 +84,6 @@ impl Default for SqliteOptions {
             busy_timeout: Duration::from_secs(10),
         }
     }
-}
-
-/// Whether a missing file is made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CreateMode {
-    /// It is made, with the folders above it.
-    #[default]
-    IfMissing,
-    /// It must be there.
-    MustExist,
-}
-
-/// What a commit that returned survives.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// A power cut.
-    #[default]
-    PowerCut,
-    /// The end of the process, however it comes; a power cut may take the last commits.
-    Process,
 }
 
 impl SqliteStorage {

@@ -3,7 +3,7 @@
 use std::{cell::Cell, path::Path, sync::Arc};
 
 use contexture_core::PageStorage;
-use contexture_storage::sqlite::{Durability, SqliteOptions, SqliteStorage};
+use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use contexture_testkit::{concurrency, conformance, fixture, property, undoing};
 use futures::executor::block_on;
 

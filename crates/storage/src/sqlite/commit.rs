@@ -9,12 +9,13 @@ use contexture_core::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::packing::PackedContent;
+
 use super::{
     basis, contents,
     error::{Fault, Outcome, integer},
     heads::{Head, Heads},
     history, ledger, lookup,
-    packing::PackedContent,
     rows::{self, ChunkRow, PageColumns},
     runs,
 };

@@ -1,9 +1,10 @@
 //! Contents: each stored once for the whole database, and counted.
 
-use contexture_core::ContentHash;
-use rusqlite::{Connection, OptionalExtension, params};
+use contexture_core::{Content, ContentHash};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{error::Outcome, packing::PackedContent};
+use super::error::{Fault, Outcome};
+use crate::packing::{PackedContent, unpack_content};
 
 /// Counts a reference to a content, storing it with the first.
 pub(crate) fn refer(
@@ -39,4 +40,11 @@ pub(crate) fn release(db: &Connection, hash: ContentHash, references: i64) -> Ou
         db.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([blob])?;
     }
     Ok(())
+}
+
+/// Reads a content from the columns `raw` and `data`, which begin at `at`.
+pub(crate) fn read(row: &Row<'_>, at: usize, hash: ContentHash) -> Outcome<Content> {
+    let missing = |_| Fault::corrupt(format!("content {hash}"), "its blob is missing");
+    let data = row.get_ref(at + 1)?.as_blob().map_err(missing)?;
+    Ok(unpack_content(hash, row.get(at)?, data)?)
 }

@@ -7,14 +7,15 @@ use contexture_core::{
 };
 use rusqlite::{Connection, Row, params};
 
+use crate::packing::{Packed, checksum, unpack};
+
 use super::{
     commit::Refusal,
     error::{Fault, Outcome, integer, limit},
     heads::{Head, Heads},
     lookup,
-    packing::{Packed, unpack},
     read::collect,
-    rows::{checksum, fits, session_name},
+    rows::{fits, session_name},
 };
 
 /// A record as it is stored, but for its session.

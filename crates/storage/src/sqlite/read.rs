@@ -10,9 +10,9 @@ use contexture_core::{
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::{
+    contents,
     error::{Fault, Outcome, limit, natural},
     lookup,
-    packing::unpack_content,
     rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow, ViewRow},
 };
 
@@ -194,7 +194,7 @@ pub(crate) fn contents(db: &Connection, hashes: &[ContentHash]) -> Outcome<Vec<O
     for &hash in hashes {
         let mut rows = query.query([hash.as_bytes()])?;
         contents.push(match rows.next()? {
-            Some(row) => Some(unpack_content(hash, row.get(0)?, row.get_ref(1)?)?),
+            Some(row) => Some(contents::read(row, 0, hash)?),
             None => None,
         });
     }

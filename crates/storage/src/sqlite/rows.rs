@@ -6,26 +6,14 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    Checksum, HistoryEntry, LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId,
+    HistoryEntry, LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId,
     SessionId, Standing, Timestamp, ViewId, storage::SessionInfo,
 };
 use rusqlite::{Connection, Row, params};
 
-use super::{
-    error::{Fault, Outcome, integer, natural},
-    packing::{Packed, unpack},
-};
+use crate::packing::{Packed, checksum, unpack};
 
-/// Computes the checksum of a row from its parts.
-pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; 16] {
-    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
-    for part in parts {
-        // Each with its length, so that what moves from one part to the next is noticed.
-        bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(part);
-    }
-    Checksum::of(&bytes).0
-}
+use super::error::{Fault, Outcome, integer, natural};
 
 /// Tells whether a row's checksum, in column `at`, is the one expected.
 pub(crate) fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> Outcome<bool> {

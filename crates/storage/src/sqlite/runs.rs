@@ -5,12 +5,14 @@ use contexture_core::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use crate::packing::checksum;
+
 use super::{
     commit::Refusal,
     error::{Fault, Outcome, integer, natural},
     heads::Heads,
     lookup,
-    rows::{checksum, fits, session_name},
+    rows::{fits, session_name},
 };
 
 /// What [`read_row`] reads.

@@ -6,10 +6,9 @@ use contexture_core::{ContentHash, SegmentId, SessionId};
 use rusqlite::{Connection, Params, Row};
 
 use super::{
-    counts,
+    contents, counts,
     error::{Fault, Outcome},
     ledger::SentRow,
-    packing::unpack_content,
     rows::{
         self, ChunkRow, HistoryRow, PAGE_COLUMNS, PageHome, SegmentRow, SessionRow, ViewRow,
         read_page, read_text,
@@ -168,7 +167,7 @@ impl Survey<'_> {
                 let counts = format!("counts {refs} references, history {}", expected.unwrap_or(0));
                 survey.problems.push(format!("content {hash} {counts}"));
             }
-            unpack_content(hash, row.get(2)?, row.get_ref(3)?).map(|_| ())
+            contents::read(row, 2, hash).map(|_| ())
         });
         for (hash, count) in std::mem::take(&mut self.references) {
             self.problems

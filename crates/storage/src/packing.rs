@@ -1,11 +1,19 @@
-//! Compression, where it pays.
+//! Compression, where it pays, and checksums: how storages keep bytes.
 
 use std::{cell::RefCell, io::Read};
 
-use contexture_core::{Content, ContentHash};
-use rusqlite::types::ValueRef;
+use contexture_core::{Checksum, Content, ContentHash, storage::StorageError};
 
-use super::error::{Fault, Outcome};
+/// Computes a checksum over several parts.
+pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; 16] {
+    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
+    for part in parts {
+        // Each with its length, so that what moves from one part to the next is noticed.
+        bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(part);
+    }
+    Checksum::of(&bytes).0
+}
 
 /// Bytes as they are stored.
 pub(crate) struct Packed {
@@ -45,17 +53,16 @@ impl PackedContent {
     }
 }
 
-/// Reads a content from the columns `raw` and `data`.
+/// Reads a content from how it was packed.
 pub(crate) fn unpack_content(
     hash: ContentHash,
     raw: Option<i64>,
-    data: ValueRef<'_>,
-) -> Outcome<Content> {
-    let what = || format!("content {hash}");
-    let data = data.as_blob().map_err(|_| Fault::corrupt(what(), "its blob is missing"))?;
-    let bytes = unpack(raw, data).map_err(|reason| Fault::corrupt(what(), reason))?;
+    data: &[u8],
+) -> Result<Content, StorageError> {
+    let corrupt = |reason| StorageError::Corrupt { what: format!("content {hash}"), reason };
+    let bytes = unpack(raw, data).map_err(corrupt)?;
     Content::verify(hash, bytes)
-        .ok_or_else(|| Fault::corrupt(what(), "it does not have the hash it is stored under"))
+        .ok_or_else(|| corrupt("it does not have the hash it is stored under".to_owned()))
 }
 
 /// Returns what was packed; never more than its stated size.
