@@ -8,6 +8,7 @@
 //! - [`window`]: random sessions for tests of windows.
 //! - [`conformance`]: the suite every storage must pass, with the memory storage as the model.
 //! - [`provider`]: a server on loopback that speaks like OpenAI, Anthropic and Gemini.
+//! - [`server`]: PostgreSQL and S3 on loopback, installed where they are missing.
 //! - [`fake`]: storages that count, or hold back what they were told.
 
 pub mod concurrency;
@@ -19,6 +20,7 @@ pub mod model;
 pub mod property;
 pub mod provider;
 pub mod random;
+pub mod server;
 pub mod state;
 pub mod undoing;
 pub mod window;
