@@ -136,6 +136,14 @@ pub enum Error {
         /// The root.
         page: PageIndex,
     },
+    /// The page stays in memory whatever is dropped.
+    #[error("page {page} stays in memory: {why}")]
+    PageInUse {
+        /// The page.
+        page: PageIndex,
+        /// What keeps it there.
+        why: &'static str,
+    },
     /// Expanding under a hidden ancestor would show nothing.
     #[error("page {page} stands under {ancestor}, which is hidden")]
     HiddenAncestor {
@@ -337,6 +345,7 @@ impl Error {
             | Error::Cycle { .. }
             | Error::Root { .. }
             | Error::SystemRoot { .. }
+            | Error::PageInUse { .. }
             | Error::HiddenAncestor { .. } => ErrorKind::Invalid,
             Error::PageNotFound { .. }
             | Error::PageMoved { .. }
@@ -382,6 +391,7 @@ impl Error {
             Error::SystemRoot { .. } => {
                 "hide a page below the root; the root of a System-kind segment always stands expanded"
             }
+            Error::PageInUse { .. } => "leave it there; what no window shows can be dropped",
             Error::HiddenAncestor { ancestor, .. } => return format!("expand {ancestor} first"),
             Error::PageNotFound { .. } => "`page list` and `page find` show what there is",
             Error::PageMoved { to, .. } => return format!("use {to}"),

@@ -217,6 +217,13 @@ impl LevelChunk {
         self.pinned.0.iter().copied()
     }
 
+    /// Returns about how many bytes it takes in memory.
+    pub fn size(&self) -> usize {
+        let ranges = self.shown.0.len() + self.pinned.0.len() + self.fold.0.len();
+        let runs = self.runs.values().flat_map(|runs| runs.iter()).map(Run::size);
+        std::mem::size_of::<Self>() + ranges * RANGE + self.runs.len() * ENTRY + runs.sum::<usize>()
+    }
+
     /// Tells whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.shown.is_empty()
@@ -225,6 +232,10 @@ impl LevelChunk {
             && self.runs.is_empty()
     }
 }
+
+/// What a range takes, and a directory with runs beside them.
+const RANGE: usize = std::mem::size_of::<(u64, u64, u64)>();
+const ENTRY: usize = 64;
 
 /// Values over disjoint ranges of numbers, in order, neighbours of equal value merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

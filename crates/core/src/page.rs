@@ -174,15 +174,27 @@ impl Page {
         Checksum::of(&self.encode())
     }
 
-    /// Returns about how many bytes it takes in memory.
+    /// Returns about how many bytes it takes in memory, its texts and what allocating them takes
+    /// included.
     pub fn size(&self) -> usize {
+        let text = |text: &str| if text.is_empty() { 0 } else { ALLOCATION + text.len() };
+        let moved = match &self.standing {
+            Standing::Moved(to) => Some(to),
+            Standing::InTree | Standing::HotArchived | Standing::ColdArchived => None,
+        };
+        let named = self.parent.iter().chain(&self.turn).chain(&self.sources).chain(moved);
+        let names = named.chain([&self.index]).map(|index| text(index.segment().as_str()));
         std::mem::size_of::<Self>()
-            + self.name.as_str().len()
-            + self.description.as_str().len()
-            + 2 * self.index.segment().as_str().len()
+            + text(self.name.as_str())
+            + text(self.description.as_str())
+            + self.author.agent().map_or(0, |agent| text(agent.as_str()))
             + self.sources.len() * std::mem::size_of::<PageIndex>()
+            + names.sum::<usize>()
     }
 }
+
+/// What a text takes beside its bytes: its counters, and what the allocator rounds up by.
+const ALLOCATION: usize = 32;
 
 /// A short checksum that notices a flipped byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

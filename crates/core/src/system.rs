@@ -5,8 +5,11 @@
 //! [`crate::AgentContext`] is for, and why the one unchecked write is called
 //! [`apply_internal`](ContextSystem::apply_internal).
 
+mod bounded;
+mod evict;
 mod gather;
 mod lists;
+mod loads;
 mod measures;
 mod publish;
 mod reader;
@@ -18,13 +21,13 @@ mod window;
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use futures::lock::Mutex;
 
 pub use reader::{ListQuery, Listing, PageView, Reader};
-pub use resident::ResidentLimits;
+pub use resident::{ResidentLimits, ResidentUsage};
 pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
@@ -35,6 +38,7 @@ use crate::{
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
 use lists::Lists;
+use loads::AllLoads;
 use measures::Measures;
 use publish::Seen;
 use resident::Resident;
@@ -60,10 +64,13 @@ struct Inner {
     clock: Arc<dyn Clock>,
     settings: Settings,
     resident: Resident,
+    loads: AllLoads,
     lists: Lists,
     measures: Measures,
     frozen: window::FrozenContexts,
     seen: std::sync::Mutex<Seen>,
+    /// Whether the answer to a commit was lost, so that it may have been made or not.
+    unsure: AtomicBool,
     /// Edits that read before they write queue here briefly, by what they touch, so that a hot
     /// session does not become a storm of retries. Appends never wait.
     lanes: Vec<Mutex<()>>,
@@ -122,10 +129,12 @@ impl ContextSystem {
             clock,
             settings,
             resident: Resident::new(settings.resident, segments),
+            loads: AllLoads::default(),
             lists: Lists::default(),
             measures: Measures::default(),
             frozen: window::FrozenContexts::default(),
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
+            unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
             reloading: Mutex::new(()),
         };
@@ -338,7 +347,13 @@ impl ContextSystem {
     async fn commit(&self, change: Change) -> Result<Outcome, StorageError> {
         let flight = self.take_off();
         let commit = Commit { create: None, change: Some(change) };
-        let committed = self.inner.storage.commit(&self.inner.session, commit).await?;
+        let committed = match self.inner.storage.commit(&self.inner.session, commit).await {
+            Ok(committed) => committed,
+            Err(error) => {
+                flight.failed(&error);
+                return Err(error);
+            }
+        };
         let change = committed.change.as_ref();
         let outcome = Outcome {
             revision: committed.revision,

@@ -20,10 +20,15 @@ use contexture_core::{
 };
 use futures::channel::oneshot;
 
-/// Wraps a storage; counts what is asked of it, holds back or fails commits when told to.
+/// Wraps a storage; counts what is asked of it, holds back or fails reads and commits when told to.
 pub struct WatchedStorage {
     inner: Arc<dyn PageStorage>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    /// How often each page was asked for by its index.
+    page_counts: Mutex<BTreeMap<PageIndex, u64>>,
+    /// The next read by this method is answered only when this fires.
+    held_read: Mutex<Option<(&'static str, oneshot::Receiver<()>)>>,
+    fails_reads: AtomicBool,
     /// The next commit is acknowledged only when this fires.
     held: Mutex<Option<oneshot::Receiver<()>>>,
     fails: AtomicBool,
@@ -48,6 +53,9 @@ impl WatchedStorage {
         Arc::new(Self {
             inner,
             counts: Mutex::default(),
+            page_counts: Mutex::default(),
+            held_read: Mutex::default(),
+            fails_reads: AtomicBool::new(false),
             held: Mutex::default(),
             fails: AtomicBool::new(false),
             writes_left: AtomicI64::new(i64::MAX),
@@ -61,9 +69,37 @@ impl WatchedStorage {
         lock(&self.counts).get(method).copied().unwrap_or(0)
     }
 
+    /// Returns how often a page was asked for by its index since the last reset.
+    pub fn count_of(&self, page: &PageIndex) -> u64 {
+        lock(&self.page_counts).get(page).copied().unwrap_or(0)
+    }
+
     /// Begins to count anew.
     pub fn reset(&self) {
         lock(&self.counts).clear();
+        lock(&self.page_counts).clear();
+    }
+
+    /// Holds back the answer to the next read by a method, `pages`, `contents` or `levels`, until the
+    /// sender fires. What it answers is read at once.
+    pub fn hold_next_read(&self, method: &'static str) -> oneshot::Sender<()> {
+        let (sender, receiver) = oneshot::channel();
+        *lock(&self.held_read) = Some((method, receiver));
+        sender
+    }
+
+    /// Lets every read of pages, contents and levels fail from now on, or none.
+    pub fn fail_reads(&self, fail: bool) {
+        self.fails_reads.store(fail, Ordering::Relaxed);
+    }
+
+    /// Hands out the answer to a read: at once, later, or not at all.
+    async fn answer<T>(&self, method: &'static str, answer: StorageResult<T>) -> StorageResult<T> {
+        let held = lock(&self.held_read).take_if(|(held, _)| *held == method);
+        if let Some((_, held)) = held {
+            held.await.ok();
+        }
+        if self.fails_reads.load(Ordering::Relaxed) { Err(told_to_fail()) } else { answer }
     }
 
     /// Holds back the answer to the next commit, which is made at once, until the sender fires.
@@ -109,6 +145,11 @@ fn dead() -> StorageError {
     StorageError::Unavailable { what, reason }
 }
 
+fn told_to_fail() -> StorageError {
+    let (what, reason) = ("the fake".to_owned(), "it was told to fail".to_owned());
+    StorageError::Unavailable { what, reason }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -148,7 +189,10 @@ impl PageStorage for WatchedStorage {
         indices: &[PageIndex],
     ) -> StorageResult<Vec<Option<Page>>> {
         self.tally("pages", indices.len());
-        self.inner.pages(session, indices).await
+        for index in indices {
+            *lock(&self.page_counts).entry(index.clone()).or_default() += 1;
+        }
+        self.answer("pages", self.inner.pages(session, indices).await).await
     }
 
     async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
@@ -202,7 +246,7 @@ impl PageStorage for WatchedStorage {
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
         self.tally("contents", hashes.len());
-        self.inner.contents(session, hashes).await
+        self.answer("contents", self.inner.contents(session, hashes).await).await
     }
 
     async fn levels(
@@ -211,7 +255,7 @@ impl PageStorage for WatchedStorage {
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>> {
         self.tally("levels", keys.len());
-        self.inner.levels(session, keys).await
+        self.answer("levels", self.inner.levels(session, keys).await).await
     }
 
     async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
@@ -255,8 +299,7 @@ impl PageStorage for WatchedStorage {
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
         self.tally("commit", 1);
         if self.fails.load(Ordering::Relaxed) {
-            let (what, reason) = ("the fake".to_owned(), "it was told to fail".to_owned());
-            return Err(StorageError::Unavailable { what, reason });
+            return Err(told_to_fail());
         }
         let (made, heard) = self.write();
         if !made {

@@ -65,6 +65,22 @@ pub struct Cited {
 }
 
 impl Run {
+    /// Returns about how many bytes it takes in memory.
+    pub(super) fn size(&self) -> usize {
+        use std::mem::size_of;
+        let index = |index: &PageIndex| 32 + index.segment().as_str().len();
+        let cited = self
+            .cited
+            .iter()
+            .map(|cited| size_of::<Cited>() + index(&cited.page) + 16 + 2 * cited.words.len());
+        let apart = self.apart.iter().map(|page| size_of::<PageIndex>() + index(page));
+        size_of::<Self>()
+            + index(&self.from)
+            + index(&self.to)
+            + cited.sum::<usize>()
+            + apart.sum::<usize>()
+    }
+
     /// Tells whether a place lies in it.
     pub fn covers(&self, place: Place) -> bool {
         self.first <= place && place <= self.last

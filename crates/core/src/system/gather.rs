@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{ContextSystem, resident::Pins};
+use super::{
+    ContextSystem,
+    resident::{Pins, Stamp},
+};
 use crate::{
     ChunkKey, Content, ContentHash, Edit, LevelChunk, Page, PageIndex, Revision, Segment,
     SegmentId, ViewId,
@@ -16,6 +19,7 @@ const BATCH: usize = 1_000;
 impl ContextSystem {
     /// Begins what is known with what the edit itself names.
     pub(super) async fn gather(&self, edit: &Edit) -> StorageResult<Known> {
+        self.catch_up().await?;
         let mut known = Known { segments: self.segments(), ..Known::default() };
         let mut named = Vec::new();
         mentioned(edit, &mut named);
@@ -158,6 +162,20 @@ impl ContextSystem {
             return Ok(Some(page));
         }
         let stamp = self.inner.resident.stamp(index.segment(), index.number());
+        let known = || self.inner.resident.page(index).map(Some);
+        let read = || {
+            let (system, index) = (self.clone(), index.clone());
+            async move { system.read_page(&index, stamp).await }
+        };
+        self.inner.loads.pages.load(index, stamp, known, read).await
+    }
+
+    /// Reads a page from the storage and keeps it.
+    pub(super) async fn read_page(
+        &self,
+        index: &PageIndex,
+        stamp: Stamp,
+    ) -> StorageResult<Option<Arc<Page>>> {
         let indices = std::slice::from_ref(index);
         let page = self.inner.storage.pages(&self.inner.session, indices).await?.pop().flatten();
         let page = page.map(Arc::new);
@@ -167,12 +185,39 @@ impl ContextSystem {
         Ok(page)
     }
 
+    /// Pins the pages of a view's window. What of it was dropped while it was read is read again.
+    pub(super) async fn hold_window<'a>(
+        &self,
+        view: &ViewId,
+        pages: impl DoubleEndedIterator<Item = &'a Arc<Page>>,
+    ) -> StorageResult<()> {
+        let resident = &self.inner.resident;
+        let missing = resident.hold_window(view, pages);
+        for indices in missing.chunks(BATCH) {
+            let stamps = resident.stamps();
+            let pages = self.inner.storage.pages(&self.inner.session, indices).await?;
+            for page in pages.into_iter().flatten() {
+                resident.keep_listed(Arc::new(page), &stamps);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a chunk of level state.
     pub(super) async fn chunk(&self, key: &ChunkKey) -> StorageResult<Arc<LevelChunk>> {
         if let Some(chunk) = self.inner.resident.chunk(key) {
             return Ok(chunk);
         }
         let stamp = self.inner.resident.stamp(&key.segment, key.chunk * LevelChunk::SPAN);
+        let known = || self.inner.resident.chunk(key);
+        let read = || {
+            let (system, key) = (self.clone(), key.clone());
+            async move { system.read_chunk(&key, stamp).await }
+        };
+        self.inner.loads.chunks.load(key, stamp, known, read).await
+    }
+
+    async fn read_chunk(&self, key: &ChunkKey, stamp: Stamp) -> StorageResult<Arc<LevelChunk>> {
         let keys = std::slice::from_ref(key);
         let chunk = self.inner.storage.levels(&self.inner.session, keys).await?.pop();
         let chunk = Arc::new(chunk.unwrap_or_default());
@@ -203,13 +248,23 @@ impl ContextSystem {
         if let Some(content) = self.inner.resident.content(&hash) {
             return Ok(content);
         }
+        let stamp = self.inner.resident.content_stamp(&hash);
+        let known = || self.inner.resident.content(&hash);
+        let read = || {
+            let system = self.clone();
+            async move { system.read_content(hash, stamp).await }
+        };
+        self.inner.loads.contents.load(&hash, stamp, known, read).await
+    }
+
+    async fn read_content(&self, hash: ContentHash, stamp: Stamp) -> StorageResult<Content> {
         let content =
             self.inner.storage.contents(&self.inner.session, &[hash]).await?.pop().flatten();
         let content = content.ok_or_else(|| StorageError::Corrupt {
             what: format!("content {hash}"),
             reason: "a page refers to it, but it is not there".to_owned(),
         })?;
-        self.inner.resident.keep_content(&content);
+        self.inner.resident.keep_content(&content, stamp);
         Ok(content)
     }
 }

@@ -6,10 +6,13 @@
 use std::{
     collections::HashMap,
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use super::{ContextSystem, resident::Bounded};
+use super::{ContextSystem, bounded::Bounded};
 use crate::{
     ContentHash, Message, Result, Speech, Tokens,
     storage::{CountKey, StorageError},
@@ -44,6 +47,8 @@ pub(super) struct Measures {
     heard: Mutex<Bounded<HeardKey, Heard>>,
     rendered: Mutex<Bounded<PieceKey, Arc<RenderedPiece>>>,
     texts: Mutex<Bounded<PieceKey, Arc<str>>>,
+    /// Counts how often everything was dropped: text that was read before is not kept after.
+    drops: AtomicU64,
     /// Counts the storage does not have yet.
     owed: Mutex<Vec<(CountKey, Tokens)>>,
 }
@@ -56,6 +61,7 @@ impl Default for Measures {
             heard: Mutex::new(Bounded::new(HEARD_BYTES)),
             rendered: Mutex::new(Bounded::new(RENDERED_BYTES)),
             texts: Mutex::new(Bounded::new(RENDERED_BYTES)),
+            drops: AtomicU64::new(0),
             owed: Mutex::default(),
         }
     }
@@ -69,10 +75,30 @@ fn lock<K: Hash + Eq, V>(cache: &Mutex<Bounded<K, V>>) -> MutexGuard<'_, Bounded
 impl Measures {
     /// Drops everything: what a purge took must not stay in words or rendered pieces.
     pub(super) fn clear(&self) {
+        // First, so that what is put in afterwards is refused, and what was put in before goes.
+        self.drops.fetch_add(1, Ordering::SeqCst);
         lock(&self.words).clear();
         lock(&self.heard).clear();
         lock(&self.rendered).clear();
         lock(&self.texts).clear();
+    }
+
+    /// Notes the moment before text is read.
+    pub(super) fn drops(&self) -> u64 {
+        self.drops.load(Ordering::SeqCst)
+    }
+
+    /// Keeps what was made from text, unless that may have been purged since.
+    fn keep_text_of<K: Hash + Eq, V>(
+        &self,
+        cache: &Mutex<Bounded<K, V>>,
+        (key, value, size): (K, V, usize),
+        since: u64,
+    ) {
+        let mut cache = lock(cache);
+        if self.drops() == since {
+            cache.put(key, value, size);
+        }
     }
 
     fn keep(&self, counts: impl Iterator<Item = (CountKey, Tokens)>) {
@@ -96,8 +122,9 @@ impl Measures {
         keys.iter().map(|key| cache.get(key).cloned()).collect()
     }
 
-    pub(super) fn keep_rendered(&self, key: PieceKey, piece: &Arc<RenderedPiece>) {
-        lock(&self.rendered).put(key, piece.clone(), piece.bytes() + 64);
+    pub(super) fn keep_rendered(&self, key: PieceKey, piece: &Arc<RenderedPiece>, since: u64) {
+        let entry = (key, piece.clone(), piece.bytes() + 64);
+        self.keep_text_of(&self.rendered, entry, since);
     }
 
     pub(super) fn texts(&self, keys: &[PieceKey]) -> Vec<Option<Arc<str>>> {
@@ -105,8 +132,8 @@ impl Measures {
         keys.iter().map(|key| cache.get(key).cloned()).collect()
     }
 
-    pub(super) fn keep_text(&self, key: PieceKey, text: &Arc<str>) {
-        lock(&self.texts).put(key, text.clone(), text.len() + 64);
+    pub(super) fn keep_text(&self, key: PieceKey, text: &Arc<str>, since: u64) {
+        self.keep_text_of(&self.texts, (key, text.clone(), text.len() + 64), since);
     }
 }
 
@@ -241,8 +268,10 @@ impl ContextSystem {
 
     /// Returns the most telling words of what is seen of contents, in the order asked for.
     pub(crate) async fn words(&self, asked: &[HeardKey]) -> Result<Vec<Arc<[Word]>>> {
+        let measures = &self.inner.measures;
+        let since = measures.drops();
         let known: Vec<Option<Arc<[Word]>>> = {
-            let mut cache = lock(&self.inner.measures.words);
+            let mut cache = lock(&measures.words);
             asked.iter().map(|key| cache.get(key).cloned()).collect()
         };
         let mut words = Vec::with_capacity(asked.len());
@@ -254,7 +283,7 @@ impl ContextSystem {
             let messages = speech.heard(self.messages(*hash).await?);
             let made: Arc<[Word]> = telling::words(&messages).into();
             let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
-            lock(&self.inner.measures.words).put(*key, made.clone(), size);
+            measures.keep_text_of(&measures.words, (*key, made.clone(), size), since);
             words.push(made);
         }
         Ok(words)

@@ -1,6 +1,9 @@
 //! Publishing what was committed here, and catching up with what others committed.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::ContextSystem;
 use crate::{
@@ -21,11 +24,15 @@ pub(super) struct Seen {
     ahead: BTreeSet<Revision>,
     /// Own commits under way: a gap may be one of these.
     in_flight: u32,
+    /// Own commits whose answer was lost.
+    lost: u64,
+    /// How many of these are settled: made and taken in, or not made.
+    settled: u64,
 }
 
 impl Seen {
     pub(super) fn at(revision: Revision) -> Self {
-        Self { upto: revision, ahead: BTreeSet::new(), in_flight: 0 }
+        Self { upto: revision, ahead: BTreeSet::new(), in_flight: 0, lost: 0, settled: 0 }
     }
 
     fn take_in(&mut self, revision: Revision) {
@@ -55,11 +62,50 @@ impl Seen {
 }
 
 /// A commit under way.
-pub(super) struct Flight<'a>(&'a ContextSystem);
+///
+/// Where its future is dropped, or the storage cannot say what became of it, the commit may have
+/// been made or may yet be. Then nothing that is resident is trusted, and until this context system
+/// has committed again every read first asks the storage whether the session has moved.
+pub(super) struct Flight<'a> {
+    system: &'a ContextSystem,
+    /// How many were lost before this one set out.
+    lost: u64,
+    heard: bool,
+}
+
+impl Flight<'_> {
+    /// Notes an error of the storage, most of which say that nothing was changed.
+    pub(super) fn failed(mut self, error: &StorageError) {
+        self.heard = match error {
+            StorageError::Conflict { .. }
+            | StorageError::RunMoved { .. }
+            | StorageError::SessionExists { .. }
+            | StorageError::SessionMissing { .. }
+            | StorageError::Foreign { .. }
+            | StorageError::Newer { .. }
+            | StorageError::ReadOnly { .. } => true,
+            StorageError::Unavailable { .. } | StorageError::Corrupt { .. } => false,
+        };
+    }
+
+    /// Ends it: what it did was taken in. Returns how many were lost before it.
+    fn landed(mut self) -> u64 {
+        self.heard = true;
+        self.lost
+    }
+}
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.0.seen().in_flight -= 1;
+        let system = self.system;
+        let mut seen = system.seen();
+        seen.in_flight -= 1;
+        if !self.heard {
+            seen.lost += 1;
+            system.inner.unsure.store(true, Ordering::Release);
+            drop(seen);
+            system.forget_all();
+        }
     }
 }
 
@@ -74,8 +120,25 @@ impl ContextSystem {
     }
 
     pub(super) fn take_off(&self) -> Flight<'_> {
-        self.seen().in_flight += 1;
-        Flight(self)
+        let mut seen = self.seen();
+        seen.in_flight += 1;
+        Flight { system: self, lost: seen.lost, heard: false }
+    }
+
+    /// Drops everything resident, also what was derived from it.
+    fn forget_all(&self) {
+        self.inner.lists.clear();
+        self.inner.resident.clear();
+        self.inner.measures.clear();
+        self.inner.frozen.clear();
+    }
+
+    /// Looks whether a commit was made whose answer was lost; at no cost where there is none.
+    pub(super) async fn catch_up(&self) -> StorageResult<()> {
+        if self.inner.unsure.load(Ordering::Acquire) {
+            self.refresh().await?;
+        }
+        Ok(())
     }
 
     /// Makes a committed change visible to readers of this context system.
@@ -86,8 +149,7 @@ impl ContextSystem {
         let revision = committed.revision;
         if let Err(error) = self.take_in(committed, flight).await {
             tracing::warn!(session = %self.inner.session, %revision, "not taken in: {error}");
-            self.inner.resident.clear();
-            self.inner.lists.clear();
+            self.forget_all();
         }
     }
 
@@ -100,12 +162,27 @@ impl ContextSystem {
         } else {
             self.seen().take_in(committed.revision);
         }
-        drop(flight);
+        let lost = flight.landed();
+        let unsure = self.inner.unsure.load(Ordering::Acquire);
         let behind = self.seen().has_foreign_gap();
-        if behind && self.inner.storage.capabilities().shared {
+        if behind && (unsure || self.inner.storage.capabilities().shared) {
             self.refresh().await?;
         }
+        if unsure {
+            self.settle(lost);
+        }
         Ok(())
+    }
+
+    /// Notes that commits lost before one that landed are taken in or will never be: a storage takes
+    /// those of a session one after the other.
+    fn settle(&self, lost: u64) {
+        let mut seen = self.seen();
+        // A gap that another commit under way may fill says nothing yet.
+        if seen.ahead.is_empty() {
+            seen.settled = seen.settled.max(lost);
+            self.inner.unsure.store(seen.lost > seen.settled, Ordering::Release);
+        }
     }
 
     fn publish_change(&self, change: Change, revision: Revision) {
@@ -133,9 +210,7 @@ impl ContextSystem {
         }
         if change.purge {
             // Earlier contents of a purged page are known only to history.
-            resident.clear();
-            self.inner.measures.clear();
-            self.inner.frozen.clear();
+            self.forget_all();
         }
         seen.take_in(revision);
     }
@@ -173,9 +248,7 @@ impl ContextSystem {
         inner.lists.clear();
         if entries.len() > FOLLOW {
             // A purge may be among what is not looked at.
-            inner.resident.clear();
-            inner.measures.clear();
-            inner.frozen.clear();
+            self.forget_all();
         } else {
             entries.iter().for_each(|entry| self.drop_touched(entry));
         }
@@ -188,9 +261,7 @@ impl ContextSystem {
     fn drop_touched(&self, entry: &HistoryEntry) {
         if entry.operation == Operation::PurgePage {
             // Contents of a purged page must not stay here either.
-            self.inner.resident.clear();
-            self.inner.measures.clear();
-            self.inner.frozen.clear();
+            self.forget_all();
         }
         for before in &entry.inverse.pages {
             self.inner.resident.publish_page(&before.index, None);
@@ -210,23 +281,5 @@ impl ContextSystem {
         }
         self.inner.lists.clear();
         self.reload_segments().await
-    }
-
-    /// Drops everything resident. The storage holds all of it.
-    pub fn evict_all(&self) {
-        self.inner.lists.clear();
-        self.inner.resident.clear();
-    }
-
-    /// Drops one page from memory; tells whether it was resident (the seed's EvictPage).
-    pub fn evict(&self, index: &crate::PageIndex) -> bool {
-        let was = self.inner.resident.page(index).is_some();
-        self.inner.resident.publish_page(index, None);
-        was
-    }
-
-    /// Returns how many pages are resident and how many bytes those take that may be dropped.
-    pub fn resident_usage(&self) -> (usize, usize) {
-        self.inner.resident.usage()
     }
 }

@@ -101,6 +101,7 @@ impl<'a> Reader<'a> {
     }
 
     async fn seen(&self, index: &PageIndex) -> Result<PageView> {
+        self.system.catch_up().await?;
         // The system side also sees the archive of removed segments.
         let segment = match self.guard {
             Some(_) => self.segment(index.segment()).ok(),
@@ -373,6 +374,7 @@ impl<'a> Reader<'a> {
 
     /// Lists pages in natural order: segments in view order, then numbers.
     pub async fn list(&self, query: &ListQuery) -> Result<Listing<PageView>> {
+        self.system.catch_up().await?;
         let needle = query.matching.as_ref().map(|text| text.to_lowercase());
         let mut items = Vec::new();
         let mut begun = query.after.is_none();

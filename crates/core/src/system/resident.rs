@@ -1,61 +1,62 @@
 //! What stays in memory: recently used pages, chunks of level state and contents.
 //!
-//! Only clean copies of what the storage holds lie here, so anything may be dropped at any time
-//! (C25). Roots and pages of System-kind segments are never dropped for lack of room.
+//! Only clean copies of what the storage holds lie here, for every edit is committed before it is
+//! published: there are no dirty pages, so anything may be dropped at any time and none is ever
+//! written back (C25). Pages, chunks and contents share one bound; what was used longest ago goes
+//! first. Roots, pages of System-kind segments and pages that stand in a window are pinned: they are
+//! not dropped for lack of room.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hash},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod state;
+mod weight;
+mod windows;
 
-use lru::LruCache;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    SegmentKind, ViewId, decide::Segments,
+    ViewId, decide::Segments,
 };
+use state::State;
 
 /// How much stays in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidentLimits {
-    /// Bytes of pages and level chunks, those never dropped apart.
-    pub page_bytes: usize,
-    /// Bytes of contents.
-    pub content_bytes: usize,
+    /// Bytes of pages, level chunks and contents together. Windows may pin half of it. Roots and
+    /// pages of System-kind segments count, and leave at least half of it to the others.
+    pub bytes: usize,
 }
 
 impl Default for ResidentLimits {
     fn default() -> Self {
-        Self { page_bytes: 32 << 20, content_bytes: 32 << 20 }
+        Self { bytes: 64 << 20 }
     }
 }
 
-/// How many stamps guard against putting an old copy back after a newer one was published.
-const STAMPS: usize = 256;
+/// What is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResidentUsage {
+    /// How many pages.
+    pub pages: usize,
+    /// How many of them are pinned.
+    pub pinned: usize,
+    /// Bytes of pages, level chunks and contents.
+    pub bytes: usize,
+    /// How many of them are pinned.
+    pub pinned_bytes: usize,
+}
+
+/// What became of a page that was to be dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eviction {
+    Dropped,
+    NotResident,
+    /// It stays, and why.
+    Pinned(&'static str),
+}
 
 #[derive(Debug)]
 pub(super) struct Resident {
     state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    segments: Arc<Segments>,
-    /// Counters that have moved on since the segments were read.
-    counters: HashMap<SegmentId, u64>,
-    /// The last edits of segments' pages since the segments were read.
-    touched: HashMap<SegmentId, Revision>,
-    pages: Bounded<PageIndex, Arc<Page>>,
-    /// Roots and pages of System-kind segments.
-    kept: HashMap<PageIndex, Arc<Page>>,
-    chunks: Bounded<ChunkKey, Arc<LevelChunk>>,
-    /// What views say of pins, by segment.
-    pins: HashMap<(ViewId, SegmentId), Pins>,
-    /// Counts changes of levels: pins that were read before one are not kept after it.
-    level_changes: u64,
-    contents: Bounded<ContentHash, Content>,
-    stamps: Vec<u64>,
 }
 
 /// What a view says of pins in a segment: ranges of page numbers, in order.
@@ -65,24 +66,12 @@ pub(super) type Pins = Arc<[(u64, u64, bool)]>;
 const MOST_PINS: usize = 1_024;
 
 /// When a load began: what it brings is only kept if nothing was published meanwhile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp(usize, u64);
 
 impl Resident {
     pub(super) fn new(limits: ResidentLimits, segments: Segments) -> Self {
-        let state = State {
-            segments: Arc::new(segments),
-            counters: HashMap::new(),
-            touched: HashMap::new(),
-            pages: Bounded::new(limits.page_bytes),
-            kept: HashMap::new(),
-            chunks: Bounded::new(limits.page_bytes / 4),
-            pins: HashMap::new(),
-            level_changes: 0,
-            contents: Bounded::new(limits.content_bytes),
-            stamps: vec![0; STAMPS],
-        };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(State::new(limits, segments)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -95,8 +84,14 @@ impl Resident {
     }
 
     pub(super) fn set_segments(&self, segments: Segments) {
-        let mut state = self.lock();
-        state.segments = Arc::new(segments);
+        let state = &mut *self.lock();
+        let before = std::mem::replace(&mut state.segments, Arc::new(segments));
+        state.settle_kinds(&before);
+        // What the segments say themselves need not be remembered beside them.
+        let segments = &state.segments;
+        let known = |id: &SegmentId| segments.get(id);
+        state.counters.retain(|id, next| known(id).is_none_or(|known| known.next_number < *next));
+        state.touched.retain(|id, last| known(id).is_none_or(|known| known.touched < *last));
     }
 
     /// Notes that a segment's counter stands at least at `next`.
@@ -132,11 +127,14 @@ impl Resident {
         if let Some(page) = state.kept.get(index) {
             return Some(page.clone());
         }
-        state.pages.get(index).cloned()
+        let now = state.tick();
+        state.pages.get(index, now).cloned()
     }
 
     pub(super) fn chunk(&self, key: &ChunkKey) -> Option<Arc<LevelChunk>> {
-        self.lock().chunks.get(key).cloned()
+        let mut state = self.lock();
+        let now = state.tick();
+        state.chunks.get(key, now).cloned()
     }
 
     /// Returns what a view says of pins in a segment, and when that was asked.
@@ -158,13 +156,29 @@ impl Resident {
     }
 
     pub(super) fn content(&self, hash: &ContentHash) -> Option<Content> {
-        self.lock().contents.get(hash).cloned()
+        let mut state = self.lock();
+        let now = state.tick();
+        state.contents.get(hash, now).cloned()
     }
 
     /// Notes the moment before a page or chunk of a segment is loaded.
     pub(super) fn stamp(&self, segment: &SegmentId, number: u64) -> Stamp {
         let state = self.lock();
-        let at = state.stamp_at(segment, number);
+        let at = state.stamp_at((segment, number));
+        Stamp(at, state.stamps[at])
+    }
+
+    /// Notes the moment before a content is loaded.
+    pub(super) fn content_stamp(&self, hash: &ContentHash) -> Stamp {
+        let state = self.lock();
+        let at = state.stamp_at(hash);
+        Stamp(at, state.stamps[at])
+    }
+
+    /// Notes the moment before a page is loaded whatever is resident; no earlier load is kept.
+    pub(super) fn fresh_stamp(&self, index: &PageIndex) -> Stamp {
+        let mut state = self.lock();
+        let at = state.bump((index.segment(), index.number()));
         Stamp(at, state.stamps[at])
     }
 
@@ -176,7 +190,7 @@ impl Resident {
     /// Keeps a page of a loaded list, unless something newer was published since.
     pub(super) fn keep_listed(&self, page: Arc<Page>, stamps: &[u64]) {
         let mut state = self.lock();
-        let at = state.stamp_at(page.index.segment(), page.index.number());
+        let at = state.stamp_at((page.index.segment(), page.index.number()));
         if state.stamps[at] == stamps[at] {
             state.put_page(page);
         }
@@ -194,20 +208,22 @@ impl Resident {
     pub(super) fn keep_chunk(&self, key: &ChunkKey, chunk: &Arc<LevelChunk>, stamp: Stamp) {
         let mut state = self.lock();
         if state.stamps[stamp.0] == stamp.1 {
-            state.chunks.put(key.clone(), chunk.clone(), CHUNK_SIZE);
+            state.put_chunk(key.clone(), chunk.clone());
         }
     }
 
-    /// Keeps a content: it is named by its hash and cannot be stale.
-    pub(super) fn keep_content(&self, content: &Content) {
-        let size = content.bytes().len();
-        self.lock().contents.put(content.hash(), content.clone(), size);
+    /// Keeps a loaded content, unless it may have been purged since the stamp.
+    pub(super) fn keep_content(&self, content: &Content, stamp: Stamp) {
+        let mut state = self.lock();
+        if state.stamps[stamp.0] == stamp.1 {
+            state.put_content(content.clone());
+        }
     }
 
     /// Replaces a page by a newer one, or drops it.
     pub(super) fn publish_page(&self, index: &PageIndex, page: Option<Arc<Page>>) {
         let mut state = self.lock();
-        state.bump(index.segment(), index.number());
+        state.bump((index.segment(), index.number()));
         let newer = |old: &Arc<Page>, new: &Arc<Page>| old.revision < new.revision;
         match page {
             Some(page) => {
@@ -216,14 +232,14 @@ impl Resident {
                     state.put_page(page);
                 }
             }
-            None => state.drop_page(index),
+            None => drop(state.take_page(index)),
         }
     }
 
     /// Drops a chunk that has changed.
     pub(super) fn drop_chunk(&self, key: &ChunkKey) {
         let mut state = self.lock();
-        state.bump(&key.segment, key.chunk * LevelChunk::SPAN);
+        state.bump((&key.segment, key.chunk * LevelChunk::SPAN));
         state.chunks.remove(key);
         state.level_changes += 1;
         state.pins.remove(&(key.view.clone(), key.segment.clone()));
@@ -231,133 +247,84 @@ impl Resident {
 
     /// Drops a content, so that a purge leaves nothing behind.
     pub(super) fn drop_content(&self, hash: &ContentHash) {
-        self.lock().contents.remove(hash);
+        let mut state = self.lock();
+        state.bump(hash);
+        state.contents.remove(hash);
     }
 
-    /// Drops everything.
+    /// Pins the pages of a view's window in place of the one before; returns those that are not
+    /// resident.
+    pub(super) fn hold_window<'a>(
+        &self,
+        view: &ViewId,
+        pages: impl DoubleEndedIterator<Item = &'a Arc<Page>>,
+    ) -> Vec<PageIndex> {
+        let mut state = self.lock();
+        let turnover = state.windows.take(view, pages);
+        for index in &turnover.let_go {
+            state.settle_page(index);
+        }
+        let mut missing = turnover.taken;
+        missing.retain(|index| !state.settle_page(index));
+        missing
+    }
+
+    /// Drops a page with its content, unless it is pinned.
+    pub(super) fn evict(&self, index: &PageIndex) -> Eviction {
+        let mut state = self.lock();
+        if !state.settle_page(index) {
+            return Eviction::NotResident;
+        }
+        if let Some(why) = state.pin_of(index) {
+            return Eviction::Pinned(why);
+        }
+        let Some(page) = state.take_page(index) else { return Eviction::NotResident };
+        if let Some(detail) = page.detail() {
+            state.contents.remove(&detail.content);
+        }
+        Eviction::Dropped
+    }
+
+    /// Drops what was used longest ago until no more than `most` bytes are left, or only what is
+    /// pinned; returns how many bytes went.
+    pub(super) fn evict_lru(&self, most: usize) -> usize {
+        let mut state = self.lock();
+        let before = state.droppable();
+        let room = most.saturating_sub(state.kept_bytes);
+        state.shrink_to(room);
+        before - state.droppable()
+    }
+
+    /// Drops everything, what is pinned included.
     pub(super) fn clear(&self) {
         let mut state = self.lock();
         state.stamps.iter_mut().for_each(|stamp| *stamp += 1);
         state.pages.clear();
         state.kept.clear();
+        state.kept_bytes = 0;
         state.chunks.clear();
         state.level_changes += 1;
         state.pins.clear();
         state.contents.clear();
     }
 
-    /// Returns how many pages and bytes of pages are resident.
-    pub(super) fn usage(&self) -> (usize, usize) {
+    /// Returns what is resident.
+    pub(super) fn usage(&self) -> ResidentUsage {
         let state = self.lock();
-        (state.pages.len() + state.kept.len(), state.pages.bytes)
-    }
-}
-
-/// What a chunk is taken to weigh; most hold a few ranges.
-const CHUNK_SIZE: usize = 256;
-
-impl State {
-    fn stamp_at(&self, segment: &SegmentId, number: u64) -> usize {
-        // Pages and chunks share stamps: a chunk's is that of the first page in it.
-        let hash = self.kept.hasher().hash_one((segment, number));
-        usize::try_from(hash % STAMPS as u64).unwrap_or(0)
-    }
-
-    fn bump(&mut self, segment: &SegmentId, number: u64) {
-        let at = self.stamp_at(segment, number);
-        self.stamps[at] += 1;
-    }
-
-    fn put_page(&mut self, page: Arc<Page>) {
-        // A segment that was removed may have come back as another kind: an older copy may lie on
-        // the other side.
-        self.drop_page(&page.index);
-        let kind = self.segments.get(page.index.segment()).map(|segment| segment.kind);
-        if page.index.is_root() || kind == Some(SegmentKind::System) {
-            self.kept.insert(page.index.clone(), page);
-        } else {
-            let size = page.size();
-            self.pages.put(page.index.clone(), page, size);
+        ResidentUsage {
+            pages: state.pages.keys().count() + state.kept.len(),
+            pinned: state.kept.len(),
+            bytes: state.droppable() + state.kept_bytes,
+            pinned_bytes: state.kept_bytes,
         }
     }
 
-    fn drop_page(&mut self, index: &PageIndex) {
-        self.kept.remove(index);
-        self.pages.remove(index);
-    }
-}
-
-/// A least-recently-used map bounded by bytes.
-#[derive(Debug)]
-pub(super) struct Bounded<K: Hash + Eq, V> {
-    entries: LruCache<K, (V, usize)>,
-    bytes: usize,
-    limit: usize,
-}
-
-impl<K: Hash + Eq, V> Bounded<K, V> {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, limit }
-    }
-
-    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
-        self.entries.get(key).map(|(value, _)| value)
-    }
-
-    fn peek(&self, key: &K) -> Option<&V> {
-        self.entries.peek(key).map(|(value, _)| value)
-    }
-
-    pub(super) fn put(&mut self, key: K, value: V, size: usize) {
-        // What would push out everything else is better read again.
-        if size > self.limit / 2 {
-            self.remove(&key);
-            return;
-        }
-        if let Some((_, old)) = self.entries.put(key, (value, size)) {
-            self.bytes -= old;
-        }
-        self.bytes += size;
-        while self.bytes > self.limit {
-            let Some((_, (_, size))) = self.entries.pop_lru() else { break };
-            self.bytes -= size;
-        }
-    }
-
-    fn remove(&mut self, key: &K) {
-        if let Some((_, size)) = self.entries.pop(key) {
-            self.bytes -= size;
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.bytes = 0;
-    }
-
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // B-41, C25: least recently used first, down to the limit, never more.
-    #[test]
-    fn the_least_recently_used_goes_first() {
-        let mut bounded = Bounded::new(100);
-        for key in 0..10 {
-            bounded.put(key, key, 10);
-        }
-        bounded.get(&0);
-        bounded.put(10, 10, 10);
-        assert_eq!((bounded.bytes, bounded.len()), (100, 10));
-        assert!(bounded.peek(&0).is_some() && bounded.peek(&1).is_none());
-        bounded.put(0, 0, 30);
-        assert!(bounded.bytes <= 100 && bounded.peek(&0).is_some());
-        bounded.put(99, 99, 90);
-        assert!(bounded.peek(&99).is_none() && bounded.peek(&0).is_some());
+    /// Returns the pages that are resident, by segment and number.
+    pub(super) fn page_indices(&self) -> Vec<PageIndex> {
+        let state = self.lock();
+        let mut indices: Vec<PageIndex> =
+            state.pages.keys().chain(state.kept.keys()).cloned().collect();
+        indices.sort_unstable();
+        indices
     }
 }

@@ -49,8 +49,11 @@ impl Reader<'_> {
     /// Reads the view in one state, as far as others let it.
     async fn prepare(&self, options: &WindowOptions) -> Result<Prepared> {
         for _ in 1..READS {
+            self.system.catch_up().await?;
             let before = self.system.seen_upto();
             let prepared = self.prepare_once(options, before).await?;
+            // A commit nobody heard of may have come in between.
+            self.system.catch_up().await?;
             if self.system.seen_upto() == before {
                 return Ok(prepared);
             }

@@ -8,6 +8,7 @@ use std::{
 
 use contexture_core::{
     ContextSystem, Edit, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
+    system::ListQuery,
 };
 use contexture_testkit::{
     concurrency,
@@ -120,6 +121,48 @@ fn a_failed_commit_changes_nothing() {
     let seen = block_on(agent(&system, "helper").get_page("usr-1")).unwrap();
     assert_eq!(seen.page.name.as_str(), "note");
     assert_eq!(block_on(leaf(&system, "usr-0", "next")), page("usr-2"));
+}
+
+// C13: an edit whose future is dropped before its answer came was made all the same: readers of this
+// context system see it, be it renaming, adding or changing a segment.
+#[test]
+fn an_edit_nobody_waits_for_is_seen() {
+    let (storage, system) = block_on(watched());
+    let name = || block_on(system.reader().page(&page("usr-1"))).unwrap().page.name.to_string();
+    assert_eq!(name(), "note");
+    let drop_midway = |edit: Edit| {
+        let _never = storage.hold_next_commit();
+        let mut lost = pin!(system.apply_internal(edit));
+        assert!(begin(lost.as_mut()).is_pending());
+    };
+    drop_midway(rename("lost"));
+    assert_eq!(name(), "lost");
+    drop_midway(rename("again"));
+    let seen = block_on(
+        agent(&system, "helper").list_pages(&ListQuery { limit: 10, ..ListQuery::default() }),
+    );
+    assert!(seen.unwrap().items.iter().any(|seen| seen.page.name.as_str() == "again"));
+    drop_midway(contexture_testkit::fixture::new_leaf("usr-0", "new"));
+    let window = contexture_testkit::window::options(contexture_core::Format::Markdown);
+    assert!(block_on(system.reader().window(&window)).unwrap().body.contains("new"));
+    // Once an edit has been answered, nothing is asked beforehand any more.
+    block_on(leaf(&system, "usr-0", "heard"));
+    storage.reset();
+    assert_eq!(name(), "again");
+    assert_eq!(storage.count("session") + storage.count("pages"), 0);
+    let checked = contexture_core::check::check_session(&*storage, system.session());
+    assert_eq!(block_on(checked).unwrap().len(), 0);
+}
+
+// C13: an edit that was made though the storage answered with an error is seen by later readers.
+#[test]
+fn an_edit_that_failed_to_be_told_is_seen() {
+    let (storage, system) = block_on(watched());
+    block_on(system.reader().page(&page("usr-1"))).unwrap();
+    storage.die_at_write(1, contexture_testkit::fake::Death::After);
+    block_on(system.apply_internal(rename("made"))).unwrap_err();
+    let seen = block_on(system.reader().page(&page("usr-1"))).unwrap();
+    assert_eq!(seen.page.name.as_str(), "made");
 }
 
 // B-33: a page created under a directory that is being removed does not become an orphan.

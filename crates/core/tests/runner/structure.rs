@@ -1,5 +1,7 @@
 //! Structure: move, remove, restore, purge. Segments, pages and what is resident are beside it.
 
+#[path = "structure/loads.rs"]
+mod loads;
 #[path = "structure/pages.rs"]
 mod pages;
 #[path = "structure/resident.rs"]

@@ -38,6 +38,7 @@ impl Reader<'_> {
             options.shares,
             format!("{} {}", options.counter.name(), options.filter.name()),
         );
+        let since = system.inner.measures.drops();
         let freezes = options.apps.ids().next().is_none();
         if freezes {
             let heads = system.storage().views(system.session()).await?;
@@ -54,7 +55,10 @@ impl Reader<'_> {
         let prepared = self.prepare(&options).await?;
         let context = Arc::new(self.whole_context(&options, &prepared).await?);
         if freezes {
-            system.inner.frozen.freeze(key, system.app(), system.session().as_str(), &context);
+            // A Context made from what was purged meanwhile must not stay.
+            let stands = || system.inner.measures.drops() == since;
+            let new = Frozen::new(system.app(), system.session().as_str());
+            system.inner.frozen.freeze(key, new, &context, stands);
         }
         Ok(context)
     }
@@ -81,12 +85,21 @@ impl FrozenContexts {
         }
     }
 
-    fn freeze(&self, key: FrozenKey, app: &str, session: &str, context: &Arc<Context>) {
+    fn freeze(
+        &self,
+        key: FrozenKey,
+        new: Frozen,
+        context: &Arc<Context>,
+        stands: impl FnOnce() -> bool,
+    ) {
         let mut frozen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !stands() {
+            return;
+        }
         if frozen.len() >= MOST && !frozen.contains_key(&key) {
             frozen.clear();
         }
-        let frozen = frozen.entry(key).or_insert_with(|| Frozen::new(app, session));
+        let frozen = frozen.entry(key).or_insert(new);
         if let Err(mismatch) = frozen.freeze(context.clone()) {
             // Somebody rendered a later state meanwhile: that one stays.
             tracing::debug!("not frozen: {mismatch}");

@@ -137,6 +137,8 @@ impl Reader<'_> {
                 break;
             }
         }
+        let shown = plan.items.iter().filter(|item| !item.system).map(|item| &item.block.page);
+        system.hold_window(&self.view, shown.filter(|page| !page.index.is_root())).await?;
         let version = self.version(&heads);
         Ok(Prepared {
             outline,

@@ -169,6 +169,7 @@ impl ContextSystem {
         let mut system: Vec<Arc<RenderedSystem>> = Vec::new();
         let keys: Vec<PieceKey> =
             pieces.iter().map(|piece| piece_key(piece, options, mark, format)).collect();
+        let since = self.inner.measures.drops();
         let known = self.inner.measures.rendered(&keys);
         let mut talk: Vec<Arc<RenderedPiece>> = Vec::with_capacity(pieces.len());
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
@@ -183,7 +184,7 @@ impl ContextSystem {
             }
             let model = options.model.as_deref();
             let rendered = Arc::new(provider::render_piece(format, &piece, mark, model));
-            self.inner.measures.keep_rendered(key, &rendered);
+            self.inner.measures.keep_rendered(key, &rendered, since);
             talk.push(rendered);
         }
         let freeze = before.frozen.checked_sub(system.len() as u64 + 1);
@@ -234,6 +235,7 @@ impl ContextSystem {
         let format = ProviderFormat::OpenAi;
         let keys: Vec<PieceKey> =
             pieces.iter().map(|piece| piece_key(piece, options, self.mark(), format)).collect();
+        let since = self.inner.measures.drops();
         let known = self.inner.measures.texts(&keys);
         let mut text = String::new();
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
@@ -253,7 +255,7 @@ impl ContextSystem {
                     };
                     piece.push_str(&markdown(&messages, body.trusted));
                     let piece: Arc<str> = piece.into();
-                    self.inner.measures.keep_text(key, &piece);
+                    self.inner.measures.keep_text(key, &piece, since);
                     text.push_str(&piece);
                 }
             }

@@ -1,0 +1,129 @@
+//! Least-recently-used maps that know how many bytes they hold.
+
+use std::hash::Hash;
+
+use lru::LruCache;
+
+/// A least-recently-used map that knows its bytes and when each entry was last used.
+#[derive(Debug)]
+pub(super) struct Aged<K: Hash + Eq, V> {
+    entries: LruCache<K, Slot<V>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Slot<V> {
+    value: V,
+    size: usize,
+    used: u64,
+}
+
+impl<K: Hash + Eq, V> Aged<K, V> {
+    pub(super) fn new() -> Self {
+        Self { entries: LruCache::unbounded(), bytes: 0 }
+    }
+
+    /// Returns an entry and notes that it was used.
+    pub(super) fn get(&mut self, key: &K, now: u64) -> Option<&V> {
+        let slot = self.entries.get_mut(key)?;
+        slot.used = now;
+        Some(&slot.value)
+    }
+
+    /// Returns an entry as if nobody had looked.
+    pub(super) fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.peek(key).map(|slot| &slot.value)
+    }
+
+    pub(super) fn put(&mut self, key: K, value: V, size: usize, now: u64) {
+        if let Some(old) = self.entries.put(key, Slot { value, size, used: now }) {
+            self.bytes -= old.size;
+        }
+        self.bytes += size;
+    }
+
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        let slot = self.entries.pop(key)?;
+        self.bytes -= slot.size;
+        Some(slot.value)
+    }
+
+    /// Returns when the entry was last used that was used longest ago.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.entries.peek_lru().map(|(_, slot)| slot.used)
+    }
+
+    /// Drops the entry that was used longest ago; tells whether there was one.
+    pub(super) fn drop_oldest(&mut self) -> bool {
+        let Some((_, slot)) = self.entries.pop_lru() else { return false };
+        self.bytes -= slot.size;
+        true
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes = 0;
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.entries.iter().map(|(key, _)| key)
+    }
+}
+
+/// A least-recently-used map bounded by bytes.
+#[derive(Debug)]
+pub(super) struct Bounded<K: Hash + Eq, V> {
+    entries: Aged<K, V>,
+    limit: usize,
+}
+
+impl<K: Hash + Eq, V> Bounded<K, V> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { entries: Aged::new(), limit }
+    }
+
+    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
+        self.entries.get(key, 0)
+    }
+
+    pub(super) fn put(&mut self, key: K, value: V, size: usize) {
+        // What would push out everything else is better made again.
+        if size > self.limit / 2 {
+            self.entries.remove(&key);
+            return;
+        }
+        self.entries.put(key, value, size, 0);
+        while self.entries.bytes > self.limit && self.entries.drop_oldest() {}
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // B-41, C25: least recently used first, down to the limit, never more.
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let mut bounded = Bounded::new(100);
+        for key in 0..10 {
+            bounded.put(key, key, 10);
+        }
+        bounded.get(&0);
+        bounded.put(10, 10, 10);
+        assert_eq!((bounded.entries.bytes(), bounded.entries.keys().count()), (100, 10));
+        let holds = |bounded: &Bounded<i32, i32>, key| bounded.entries.peek(&key).is_some();
+        assert!(holds(&bounded, 0) && !holds(&bounded, 1));
+        bounded.put(0, 0, 30);
+        assert!(bounded.entries.bytes() <= 100 && holds(&bounded, 0));
+        bounded.put(99, 99, 90);
+        assert!(!holds(&bounded, 99) && holds(&bounded, 0));
+    }
+}
