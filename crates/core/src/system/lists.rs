@@ -15,8 +15,10 @@ use crate::{
     storage::{ChildQuery, Order, StandingFilter, StorageResult},
 };
 
-/// How many directories are remembered.
+/// How many directories are remembered, and how many pages in all their lists together; one list may
+/// be longer by itself.
 const MOST: usize = 1_024;
+const MOST_LISTED: usize = 512 << 10;
 
 /// How many rows are read at first, and at a time later on.
 const BATCHES: (usize, usize) = (64, 1_024);
@@ -68,7 +70,8 @@ impl Lists {
         if state.changes != since {
             return;
         }
-        if state.lists.len() >= MOST {
+        let listed = state.lists.values().flatten().map(|(_, list)| list.len()).sum::<usize>();
+        if state.lists.len() >= MOST || listed + list.len() > MOST_LISTED {
             state.lists.clear();
         }
         let lists = state.lists.entry(parent.clone()).or_default();

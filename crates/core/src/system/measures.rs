@@ -289,3 +289,23 @@ impl ContextSystem {
         Ok(words)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C10: text that was read before a purge and is rendered after it does not stay.
+    #[test]
+    fn text_from_before_a_purge_is_not_kept() {
+        let measures = Measures::default();
+        let key = PieceKey([0; 32]);
+        let since = measures.drops();
+        measures.keep_text(key, &"secret".into(), since);
+        assert!(measures.texts(&[key])[0].is_some());
+        measures.clear();
+        measures.keep_text(key, &"secret".into(), since);
+        assert!(measures.texts(&[key])[0].is_none());
+        measures.keep_text(key, &"fresh".into(), measures.drops());
+        assert!(measures.texts(&[key])[0].is_some());
+    }
+}

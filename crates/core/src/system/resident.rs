@@ -22,7 +22,8 @@ use state::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidentLimits {
     /// Bytes of pages, level chunks and contents together. Windows may pin half of it. Roots and
-    /// pages of System-kind segments count, and leave at least half of it to the others.
+    /// pages of System-kind segments count, and leave at least half of it to the others. What is
+    /// derived for windows, counts and rendered pieces, has bounds of its own.
     pub bytes: usize,
 }
 
