@@ -329,3 +329,24 @@ impl Resident {
         indices
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C10, C13: a content whose load began before a purge is not kept after it.
+    #[test]
+    fn a_content_from_before_a_purge_is_not_kept() {
+        let resident = Resident::new(ResidentLimits::default(), Segments::new(Vec::new()));
+        let content = Content::encode(&[]);
+        let hash = content.hash();
+        let early = resident.content_stamp(&hash);
+        resident.keep_content(&content, early);
+        assert!(resident.content(&hash).is_some());
+        resident.clear();
+        resident.keep_content(&content, early);
+        assert!(resident.content(&hash).is_none());
+        resident.keep_content(&content, resident.content_stamp(&hash));
+        assert!(resident.content(&hash).is_some());
+    }
+}

@@ -51,6 +51,7 @@ fn sixty_four_threads_read_once() {
             start.wait();
             assert!(begin(read.as_mut()).is_pending(), "the answer is held back");
             begun.send(()).unwrap();
+            drop(begun);
             block_on(read).unwrap()[0].plain_text()
         };
         let texts: Vec<String> = std::thread::scope(|scope| {
@@ -61,6 +62,7 @@ fn sixty_four_threads_read_once() {
                     scope.spawn(move || read(begun))
                 })
                 .collect();
+            drop(begun);
             for _ in 0..64 {
                 all_begun.recv().unwrap();
             }
