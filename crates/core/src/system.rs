@@ -21,7 +21,7 @@ mod window;
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicBool},
 };
 
 use futures::lock::Mutex;
@@ -56,7 +56,8 @@ pub struct ContextSystem {
 }
 
 struct Inner {
-    storage: Arc<dyn PageStorage>,
+    /// Read it with [`ContextSystem::storage`].
+    storage: RwLock<Arc<dyn PageStorage>>,
     session: SessionId,
     app: String,
     created_at: Timestamp,
@@ -121,7 +122,7 @@ impl ContextSystem {
         let info = info.ok_or_else(|| Error::SessionNotFound { session: session.clone() })?;
         let segments = Segments::new(storage.segments(&session).await?);
         let inner = Inner {
-            storage,
+            storage: RwLock::new(storage),
             session,
             app: info.app,
             created_at: info.created_at,
@@ -185,7 +186,7 @@ impl ContextSystem {
 
     /// Returns the session as it stands now, to be read in many steps that all see one state.
     pub async fn snapshot(&self) -> Result<Self> {
-        let storage = self.inner.storage.snapshot().await?;
+        let storage = self.storage().snapshot().await?;
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
         Self::open_with(storage, session, clock, self.inner.settings).await
     }
@@ -216,8 +217,9 @@ impl ContextSystem {
     }
 
     /// Returns the storage behind it (the seed's GetStorage).
-    pub fn storage(&self) -> &Arc<dyn PageStorage> {
-        &self.inner.storage
+    pub fn storage(&self) -> Arc<dyn PageStorage> {
+        // Held only to copy or replace what lies there.
+        self.inner.storage.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the time from its clock.
@@ -227,7 +229,7 @@ impl ContextSystem {
 
     /// Reads the session's head.
     pub async fn info(&self) -> Result<SessionInfo> {
-        let info = self.inner.storage.session(&self.inner.session).await?;
+        let info = self.storage().session(&self.inner.session).await?;
         info.ok_or_else(|| Error::SessionNotFound { session: self.inner.session.clone() })
     }
 
@@ -320,7 +322,7 @@ impl ContextSystem {
         request: &Request<'_>,
         known: &mut Known,
     ) -> Result<Change> {
-        let mut fresh = !self.inner.storage.capabilities().shared;
+        let mut fresh = !self.storage().capabilities().shared;
         loop {
             match decide(edit, request, known) {
                 Ok(change) => return Ok(change),
@@ -347,7 +349,7 @@ impl ContextSystem {
     async fn commit(&self, change: Change) -> Result<Outcome, StorageError> {
         let flight = self.take_off();
         let commit = Commit { create: None, change: Some(change) };
-        let committed = match self.inner.storage.commit(&self.inner.session, commit).await {
+        let committed = match self.storage().commit(&self.inner.session, commit).await {
             Ok(committed) => committed,
             Err(error) => {
                 flight.failed(&error);

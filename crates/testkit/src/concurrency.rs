@@ -91,7 +91,7 @@ async fn count_up(agent: &AgentContext) -> Result<(), Error> {
 
 /// Checks that everything every writer did is there, once.
 pub async fn verify(system: &ContextSystem, writers: u64, rounds: u64) {
-    let storage = &**system.storage();
+    let storage = &*system.storage();
     let session = system.session();
     let counter = system.reader().page(&page("usr-1")).await.expect("the counter stands");
     assert_eq!(

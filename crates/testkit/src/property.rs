@@ -147,7 +147,7 @@ impl Run {
 
     /// Compares what the edit touched: the pages, their texts, the page as readers see it.
     fn compare_touched(&mut self, at: &str) {
-        let storage = self.system.storage().clone();
+        let storage = self.system.storage();
         let touched = self.model.touched_last();
         let pages = block_on(storage.pages(&session_id(), &touched)).expect("pages can be read");
         for (index, page) in touched.iter().zip(pages) {
@@ -196,7 +196,7 @@ impl Run {
         let at = format!("seed {}, after step {step}", self.seed);
         let found = self.model.compare(&block_on(state::state(&self.system)));
         assert!(found.is_empty(), "{at}:\n{}", found.join("\n"));
-        let storage = &**self.system.storage();
+        let storage = &*self.system.storage();
         let problems = block_on(check_session(storage, &session_id())).expect("it can be read");
         assert!(problems.is_empty(), "{at}:\n{}", problems.join("\n"));
         let problems = block_on(storage.verify()).expect("it can be verified");

@@ -26,7 +26,7 @@ pub struct State {
 
 /// Takes a snapshot of a session.
 pub async fn state(system: &ContextSystem) -> State {
-    read(&**system.storage(), system.session()).await
+    read(&*system.storage(), system.session()).await
 }
 
 /// Takes a snapshot of a session in a storage.

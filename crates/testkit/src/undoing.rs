@@ -38,7 +38,7 @@ pub fn run(open: impl Fn() -> Arc<dyn PageStorage>, seed: u64, edits: u64) {
         let found = block_on(state(&run.system)).differences(&now);
         assert!(found.is_empty(), "{at}:\n{}", found.join("\n"));
     }
-    let storage = &**run.system.storage();
+    let storage = &*run.system.storage();
     let problems = block_on(check_session(storage, &session_id())).expect("it can be read");
     assert!(problems.is_empty(), "seed {seed}: {problems:?}");
     assert!(block_on(storage.verify()).expect("it can be verified").is_empty(), "seed {seed}");

@@ -31,7 +31,7 @@ impl ContextSystem {
 
     /// Loads one need into what is known.
     pub(super) async fn load(&self, known: &mut Known, need: Need) -> StorageResult<()> {
-        let storage = &self.inner.storage;
+        let storage = self.storage();
         let session = &self.inner.session;
         match need {
             Need::Lineage(index) => self.load_lineage(known, index).await?,
@@ -120,7 +120,7 @@ impl ContextSystem {
                 limit: BATCH,
                 ..HistoryQuery::default()
             };
-            let entries = self.inner.storage.history(&self.inner.session, &query).await?;
+            let entries = self.storage().history(&self.inner.session, &query).await?;
             if let Some(entry) = entries.iter().find(|entry| subject.is_touched_by(entry)) {
                 return Ok(Some(entry.revision));
             }
@@ -146,7 +146,7 @@ impl ContextSystem {
                 after: pages.last().map(|page| page.place),
                 limit: BATCH.min(most - pages.len()),
             };
-            let batch = self.inner.storage.children(&self.inner.session, &query).await?;
+            let batch = self.storage().children(&self.inner.session, &query).await?;
             let done = batch.len() < query.limit;
             pages.extend(batch.into_iter().map(Arc::new));
             if done {
@@ -177,7 +177,7 @@ impl ContextSystem {
         stamp: Stamp,
     ) -> StorageResult<Option<Arc<Page>>> {
         let indices = std::slice::from_ref(index);
-        let page = self.inner.storage.pages(&self.inner.session, indices).await?.pop().flatten();
+        let page = self.storage().pages(&self.inner.session, indices).await?.pop().flatten();
         let page = page.map(Arc::new);
         if let Some(page) = &page {
             self.inner.resident.keep_page(page, stamp);
@@ -195,7 +195,7 @@ impl ContextSystem {
         let missing = resident.hold_window(view, pages);
         for indices in missing.chunks(BATCH) {
             let stamps = resident.stamps();
-            let pages = self.inner.storage.pages(&self.inner.session, indices).await?;
+            let pages = self.storage().pages(&self.inner.session, indices).await?;
             for page in pages.into_iter().flatten() {
                 resident.keep_listed(Arc::new(page), &stamps);
             }
@@ -219,7 +219,7 @@ impl ContextSystem {
 
     async fn read_chunk(&self, key: &ChunkKey, stamp: Stamp) -> StorageResult<Arc<LevelChunk>> {
         let keys = std::slice::from_ref(key);
-        let chunk = self.inner.storage.levels(&self.inner.session, keys).await?.pop();
+        let chunk = self.storage().levels(&self.inner.session, keys).await?.pop();
         let chunk = Arc::new(chunk.unwrap_or_default());
         self.inner.resident.keep_chunk(key, &chunk, stamp);
         Ok(chunk)
@@ -237,7 +237,7 @@ impl ContextSystem {
         let chunks = 0..numbers.div_ceil(LevelChunk::SPAN);
         let chunk = |chunk| ChunkKey { view: view.clone(), segment: segment.id.clone(), chunk };
         let keys: Vec<ChunkKey> = chunks.map(chunk).collect();
-        let chunks = self.inner.storage.levels(&self.inner.session, &keys).await?;
+        let chunks = self.storage().levels(&self.inner.session, &keys).await?;
         let pins: Pins = chunks.iter().flat_map(LevelChunk::pins).collect();
         resident.keep_pins(key, &pins, since);
         Ok(pins)
@@ -258,8 +258,7 @@ impl ContextSystem {
     }
 
     async fn read_content(&self, hash: ContentHash, stamp: Stamp) -> StorageResult<Content> {
-        let content =
-            self.inner.storage.contents(&self.inner.session, &[hash]).await?.pop().flatten();
+        let content = self.storage().contents(&self.inner.session, &[hash]).await?.pop().flatten();
         let content = content.ok_or_else(|| StorageError::Corrupt {
             what: format!("content {hash}"),
             reason: "a page refers to it, but it is not there".to_owned(),

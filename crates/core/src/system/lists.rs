@@ -151,7 +151,7 @@ impl ContextSystem {
             let (standing, order) = (StandingFilter::Listed, Order::Forward);
             let query = ChildQuery { parent: parent.clone(), standing, order, after, limit };
             let stamps = self.inner.resident.stamps();
-            let pages = self.inner.storage.children(&self.inner.session, &query).await?;
+            let pages = self.storage().children(&self.inner.session, &query).await?;
             let done = pages.len() < limit;
             for page in pages {
                 if !gap.holds(page.place) {

@@ -199,7 +199,7 @@ impl ContextSystem {
         counts: &mut [Option<Tokens>],
     ) -> Result<()> {
         let wanted: Vec<CountKey> = missing.iter().map(|&at| keys[at]).collect();
-        let stored = self.inner.storage.counts(&wanted).await?;
+        let stored = self.storage().counts(&wanted).await?;
         let mut made: HashMap<CountKey, Tokens> = HashMap::new();
         for (&at, stored) in missing.iter().zip(stored) {
             let known = stored.or_else(|| made.get(&keys[at]).copied());
@@ -229,7 +229,7 @@ impl ContextSystem {
         if owed.is_empty() {
             return Ok(());
         }
-        match self.inner.storage.keep_counts(&owed).await {
+        match self.storage().keep_counts(&owed).await {
             // Counts can be made again: where they cannot be kept, that is no reason to fail.
             Ok(()) | Err(StorageError::ReadOnly { .. } | StorageError::Unavailable { .. }) => {
                 Ok(())

@@ -165,7 +165,7 @@ impl ContextSystem {
         let lost = flight.landed();
         let unsure = self.inner.unsure.load(Ordering::Acquire);
         let behind = self.seen().has_foreign_gap();
-        if behind && (unsure || self.inner.storage.capabilities().shared) {
+        if behind && (unsure || self.storage().capabilities().shared) {
             self.refresh().await?;
         }
         if unsure {
@@ -218,7 +218,7 @@ impl ContextSystem {
     async fn reload_segments(&self) -> StorageResult<()> {
         // One after the other, so that an old list never replaces a newer one.
         let _turn = self.inner.reloading.lock().await;
-        let segments = self.inner.storage.segments(&self.inner.session).await?;
+        let segments = self.storage().segments(&self.inner.session).await?;
         self.inner.resident.set_segments(Segments::new(segments));
         Ok(())
     }
@@ -229,7 +229,7 @@ impl ContextSystem {
     /// One that writes need not: every commit catches up by itself.
     pub async fn refresh(&self) -> StorageResult<bool> {
         let inner = &self.inner;
-        let Some(info) = inner.storage.session(&inner.session).await? else {
+        let Some(info) = self.storage().session(&inner.session).await? else {
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         };
         if info.created_at != inner.created_at {
@@ -244,7 +244,7 @@ impl ContextSystem {
         }
         let query =
             HistoryQuery { after: Some(upto), limit: FOLLOW + 1, ..HistoryQuery::default() };
-        let entries = inner.storage.history(&inner.session, &query).await?;
+        let entries = self.storage().history(&inner.session, &query).await?;
         inner.lists.clear();
         if entries.len() > FOLLOW {
             // A purge may be among what is not looked at.

@@ -154,7 +154,7 @@ fn a_batch_moves_what_it_has_just_put_there() {
         assert_eq!(from, ["usr-2", "usr-3", "usr-5", "usr-4"].map(page));
         assert_eq!(children(&system, "oth-1").await, ["oth-2", "oth-3", "oth-4"]);
         assert_eq!(children(&system, "usr-1").await, [""; 0]);
-        let problems = check_session(&**system.storage(), &session_id()).await.unwrap();
+        let problems = check_session(&*system.storage(), &session_id()).await.unwrap();
         assert_eq!(problems, [""; 0]);
         let batch =
             vec![hop("oth-4", "oth-0"), Edit::ExpandDetails(page("oth-1")), hop("oth-1", "usr-1")];

@@ -72,7 +72,7 @@ fn open(path: &Path) -> ContextSystem {
 
 fn assert_sound(system: &ContextSystem) {
     let storage = system.storage();
-    assert_eq!(block_on(check_session(&**storage, system.session())).unwrap(), [""; 0]);
+    assert_eq!(block_on(check_session(&*storage, system.session())).unwrap(), [""; 0]);
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
 }
 

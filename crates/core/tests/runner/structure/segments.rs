@@ -100,7 +100,7 @@ fn a_segment_that_becomes_a_system_segment_is_shown() {
         let undo = Edit::Undo { revision: Some(shown.revision) };
         assert_eq!(refused(&system, undo).await.kind(), ErrorKind::Conflict);
         assert_eq!(helper.get_page("usr-0").await.unwrap().visibility, Visibility::Expanded);
-        let problems = check_session(&**system.storage(), &session_id()).await.unwrap();
+        let problems = check_session(&*system.storage(), &session_id()).await.unwrap();
         assert_eq!(problems, [""; 0]);
         // In the core, not only in the proxy.
         let error = refused(&system, Edit::HideDetails(page("usr-0"))).await;
