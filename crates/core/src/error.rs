@@ -325,6 +325,32 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
+    /// A session that could not be copied: nothing of it shows in the target.
+    #[error("session '{session}' was not copied: {what}: {error}")]
+    NotCopied {
+        /// The session.
+        session: SessionId,
+        /// The part at which it failed.
+        what: String,
+        /// Why.
+        error: StorageError,
+    },
+    /// A copy that is not what was copied. It was removed again.
+    #[error("the copy of session '{session}' is not the same and was removed again: {what}")]
+    CopyDiffers {
+        /// The session.
+        session: SessionId,
+        /// What differs.
+        what: String,
+    },
+    /// The target of a copy holds another session of that name.
+    #[error("the target holds another session '{session}': {what}")]
+    OtherSession {
+        /// The session.
+        session: SessionId,
+        /// What differs.
+        what: String,
+    },
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -366,10 +392,11 @@ impl Error {
             | Error::CustomMoved { .. }
             | Error::StaleAnchor { .. }
             | Error::SentLost { .. }
+            | Error::OtherSession { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
             Error::TooLarge { .. } | Error::WindowTooLarge { .. } => ErrorKind::TooLarge,
-            Error::InvalidRendering { .. } => ErrorKind::Corrupt,
-            Error::Storage(error) => error.kind(),
+            Error::InvalidRendering { .. } | Error::CopyDiffers { .. } => ErrorKind::Corrupt,
+            Error::NotCopied { error, .. } | Error::Storage(error) => error.kind(),
         }
     }
 
@@ -429,7 +456,11 @@ impl Error {
                 "report it with the session's export; another --format may work"
             }
             Error::TooLarge { .. } => "split it into several pages",
-            Error::Storage(error) => return error.hint(),
+            Error::CopyDiffers { .. } => "copy again; if it stays so, `store check` both stores",
+            Error::OtherSession { .. } => {
+                "remove it there with `session remove`, or copy to another store; nothing was changed"
+            }
+            Error::NotCopied { error, .. } | Error::Storage(error) => return error.hint(),
         };
         hint.to_owned()
     }

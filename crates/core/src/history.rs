@@ -68,6 +68,27 @@ impl HistoryEntry {
         self.undone_by = mark.undone.then_some(revision);
         self.redone_by = (!mark.undone).then_some(revision);
     }
+
+    /// Scrubs what refers to contents that are lost, as a purge would; tells whether anything did.
+    ///
+    /// For storages that repair themselves: an undo must not bring back a page without its content.
+    pub fn forget(&mut self, is_lost: impl Fn(&ContentHash) -> bool) -> bool {
+        let mut changed = false;
+        for before in &mut self.inverse.pages {
+            if before.assigned.is_some_and(|hash| is_lost(&hash)) {
+                before.assigned = None;
+                changed = true;
+            }
+            let content =
+                before.before.as_ref().and_then(Page::detail).map(|detail| detail.content);
+            if content.is_some_and(|hash| is_lost(&hash)) {
+                before.before = None;
+                before.purged = true;
+                changed = true;
+            }
+        }
+        changed
+    }
 }
 
 /// How to take an edit back: what everything it touched was like before.

@@ -67,6 +67,7 @@ pub mod agent;
 pub mod check;
 pub mod context;
 pub mod conversation;
+pub mod copy;
 pub mod document;
 pub mod system;
 pub mod transcript;

@@ -7,6 +7,7 @@
 
 mod bounded;
 mod evict;
+mod gate;
 mod gather;
 mod lists;
 mod loads;
@@ -17,11 +18,12 @@ mod resident;
 mod runs;
 mod sight;
 mod survey;
+mod switch;
 mod window;
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::{Arc, PoisonError, RwLock, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use futures::lock::Mutex;
@@ -37,6 +39,7 @@ use crate::{
     decide::{Halt, Known, Limits, Request, Segments, decide},
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
+use gate::{Gate, Writing};
 use lists::Lists;
 use loads::AllLoads;
 use measures::Measures;
@@ -56,8 +59,8 @@ pub struct ContextSystem {
 }
 
 struct Inner {
-    /// Read it with [`ContextSystem::storage`].
-    storage: RwLock<Arc<dyn PageStorage>>,
+    /// Holds the storage: read it with [`ContextSystem::storage`], write with `writing`.
+    gate: Gate,
     session: SessionId,
     app: String,
     created_at: Timestamp,
@@ -77,6 +80,8 @@ struct Inner {
     lanes: Vec<Mutex<()>>,
     /// Held while segments are read again.
     reloading: Mutex<()>,
+    /// Held while the storage is switched.
+    switching: Mutex<()>,
 }
 
 /// What can be set of a context system.
@@ -122,7 +127,7 @@ impl ContextSystem {
         let info = info.ok_or_else(|| Error::SessionNotFound { session: session.clone() })?;
         let segments = Segments::new(storage.segments(&session).await?);
         let inner = Inner {
-            storage: RwLock::new(storage),
+            gate: Gate::new(storage),
             session,
             app: info.app,
             created_at: info.created_at,
@@ -138,6 +143,7 @@ impl ContextSystem {
             unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
             reloading: Mutex::new(()),
+            switching: Mutex::new(()),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -218,8 +224,12 @@ impl ContextSystem {
 
     /// Returns the storage behind it (the seed's GetStorage).
     pub fn storage(&self) -> Arc<dyn PageStorage> {
-        // Held only to copy or replace what lies there.
-        self.inner.storage.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.gate.storage()
+    }
+
+    /// Returns the storage to write to; it is not switched before the write is done.
+    async fn writing(&self) -> Writing<'_> {
+        self.inner.gate.pass().await
     }
 
     /// Returns the time from its clock.
@@ -347,9 +357,10 @@ impl ContextSystem {
     }
 
     async fn commit(&self, change: Change) -> Result<Outcome, StorageError> {
+        let writing = self.writing().await;
         let flight = self.take_off();
         let commit = Commit { create: None, change: Some(change) };
-        let committed = match self.storage().commit(&self.inner.session, commit).await {
+        let committed = match writing.commit(&self.inner.session, commit).await {
             Ok(committed) => committed,
             Err(error) => {
                 flight.failed(&error);

@@ -8,6 +8,8 @@ mod apps;
 mod concurrency;
 #[path = "runner/conformance.rs"]
 mod conformance;
+#[path = "runner/copies.rs"]
+mod copies;
 #[path = "runner/permission_matrix.rs"]
 mod permission_matrix;
 #[path = "runner/properties.rs"]
@@ -20,6 +22,8 @@ mod runs;
 mod seed_flow;
 #[path = "runner/structure.rs"]
 mod structure;
+#[path = "runner/switching.rs"]
+mod switching;
 #[path = "runner/turns.rs"]
 mod turns;
 #[path = "runner/undo.rs"]

@@ -17,13 +17,16 @@ mod counts;
 mod error;
 mod heads;
 mod history;
+mod import;
 mod ledger;
 mod lookup;
 mod open;
+mod quarantine;
 mod queue;
 mod read;
 mod readers;
 mod remove;
+mod repair;
 mod rows;
 mod runs;
 mod schema;
@@ -51,6 +54,7 @@ use crate::{
 };
 use commit::Request;
 use error::Fault;
+use import::Import;
 use ledger::{Record, Report, SentRow};
 use readers::Readers;
 use runs::Keep;
@@ -237,8 +241,9 @@ impl PageStorage for SqliteStorage {
         self.writer()?.commit(Request { session, create, change, contents, revision }).await
     }
 
-    async fn import(&self, session: &SessionId, _: ImportPart) -> StorageResult<()> {
-        Err(StorageError::SessionMissing { session: session.clone() })
+    async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
+        let writer = self.writer()?;
+        writer.import(Import::new(session, part)).await
     }
 
     async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
@@ -294,6 +299,6 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
-        Ok(Vec::new())
+        self.writer()?.repair().await
     }
 }

@@ -32,6 +32,8 @@ pub struct WatchedStorage {
     /// The next commit is acknowledged only when this fires.
     held: Mutex<Option<oneshot::Receiver<()>>>,
     fails: AtomicBool,
+    /// Whether contents are not found, in snapshots too.
+    loses_contents: AtomicBool,
     /// How many writes are left before the process counts as dead.
     writes_left: AtomicI64,
     /// Whether the last write is still made, though nobody hears of it.
@@ -58,6 +60,7 @@ impl WatchedStorage {
             fails_reads: AtomicBool::new(false),
             held: Mutex::default(),
             fails: AtomicBool::new(false),
+            loses_contents: AtomicBool::new(false),
             writes_left: AtomicI64::new(i64::MAX),
             last_is_made: AtomicBool::new(false),
         })
@@ -112,6 +115,11 @@ impl WatchedStorage {
     /// Lets every commit fail from now on, or none.
     pub fn fail_commits(&self, fail: bool) {
         self.fails.store(fail, Ordering::Relaxed);
+    }
+
+    /// Lets no content be found from now on, as if all were lost.
+    pub fn lose_contents(&self) {
+        self.loses_contents.store(true, Ordering::Relaxed);
     }
 
     /// Lets the process die at its `number`-th write from now, counted from 1: that write and all
@@ -246,6 +254,9 @@ impl PageStorage for WatchedStorage {
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
         self.tally("contents", hashes.len());
+        if self.loses_contents.load(Ordering::Relaxed) {
+            return Ok(vec![None; hashes.len()]);
+        }
         self.answer("contents", self.inner.contents(session, hashes).await).await
     }
 
@@ -380,7 +391,13 @@ impl PageStorage for WatchedStorage {
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
-        self.inner.snapshot().await
+        let snapshot = self.inner.snapshot().await?;
+        if !self.loses_contents.load(Ordering::Relaxed) {
+            return Ok(snapshot);
+        }
+        let snapshot = Self::new(snapshot);
+        snapshot.lose_contents();
+        Ok(snapshot)
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

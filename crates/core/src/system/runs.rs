@@ -14,7 +14,7 @@ impl ContextSystem {
     /// A record that is not at the version expected is a conflict, and nothing has changed.
     pub async fn keep_run(&self, put: &RunPut) -> Result<Version> {
         self.check_runs(std::slice::from_ref(put))?;
-        self.storage().keep_run(self.session(), put).await?;
+        self.writing().await.keep_run(self.session(), put).await?;
         Ok(put.version())
     }
 

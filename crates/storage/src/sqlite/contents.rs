@@ -6,16 +6,16 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::error::{Fault, Outcome};
 use crate::packing::{PackedContent, unpack_content};
 
-/// Counts a reference to a content, storing it with the first.
+/// Counts a reference to a content, storing it with the first; tells whether it is there now.
 pub(crate) fn refer(
     db: &Connection,
     hash: ContentHash,
     new: Option<&PackedContent>,
-) -> Outcome<()> {
+) -> Outcome<bool> {
     let known = db
         .prepare_cached("UPDATE contents SET refs = refs + 1 WHERE hash = ?1")?
         .execute([hash.as_bytes()])?;
-    let Some(new) = new.filter(|_| known == 0) else { return Ok(()) };
+    let Some(new) = new.filter(|_| known == 0) else { return Ok(known > 0) };
     let blob = db
         .prepare_cached("INSERT INTO blobs (data) VALUES (?1)")?
         .insert([new.packed.stored(new.content.bytes())])?;
@@ -24,7 +24,7 @@ pub(crate) fn refer(
         new.packed.raw,
         blob
     ])?;
-    Ok(())
+    Ok(true)
 }
 
 /// Gives references to a content back. With the last it goes.

@@ -182,12 +182,7 @@ impl Head {
         id: &SegmentId,
     ) -> Outcome<&mut SegmentHead> {
         if self.segment(db, id)?.is_none() {
-            let key = db
-                .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM segments")?
-                .query_row([], |row| row.get(0))?;
-            let checksum = SegmentRow::checksum(self.key, key, id.as_str(), None);
-            db.prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, NULL, ?4)")?
-                .execute(params![key, self.key, id.as_str(), checksum])?;
+            let key = SegmentRow::insert(db, self.key, id, None)?;
             self.segments.insert(id.clone(), SegmentHead { key, segment: None, changed: false });
         }
         Ok(self.segments.get_mut(id).expect("it was there or was just made"))

@@ -15,6 +15,24 @@ use super::{
     rows::HistoryRow,
 };
 
+/// Writes an entry anew.
+pub(crate) fn rewrite(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
+    let row = HistoryRow::of(entry);
+    db.prepare_cached(
+        "UPDATE history SET undoable = ?3, raw = ?4, data = ?5, checksum = ?6
+         WHERE session = ?1 AND revision = ?2",
+    )?
+    .execute(params![
+        session,
+        integer(entry.revision.0, "revision")?,
+        row.undoable,
+        row.packed.raw,
+        row.stored(),
+        row.checksum(session),
+    ])?;
+    Ok(())
+}
+
 /// Appends an entry.
 pub(crate) fn append(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
     let row = HistoryRow::of(entry);
@@ -137,22 +155,8 @@ impl Entries<'_> {
     }
 
     fn write(&self) -> Outcome<()> {
-        for (revision, Loaded { entry, .. }) in &self.loaded {
-            let row = HistoryRow::of(entry);
-            self.db
-                .prepare_cached(
-                    "UPDATE history SET undoable = ?3, raw = ?4, data = ?5, checksum = ?6
-                     WHERE session = ?1 AND revision = ?2",
-                )?
-                .execute(params![
-                    self.head.key,
-                    integer(revision.0, "revision")?,
-                    row.undoable,
-                    row.packed.raw,
-                    row.stored(),
-                    row.checksum(self.head.key),
-                ])?;
-        }
-        Ok(())
+        self.loaded
+            .values()
+            .try_for_each(|Loaded { entry, .. }| rewrite(self.db, self.head.key, entry))
     }
 }

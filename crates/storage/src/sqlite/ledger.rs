@@ -54,7 +54,7 @@ impl SentRow {
     }
 
     /// Writes the row, in place of the one there is.
-    fn write(&self, db: &Connection, session: i64) -> Outcome<()> {
+    pub(crate) fn write(&self, db: &Connection, session: i64) -> Outcome<()> {
         let (view, format, number) = (self.view.as_str(), self.format.as_str(), self.number);
         db.prepare_cached(
             "INSERT INTO ledger (session, view, format, number, raw, data, checksum)

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use super::{
     contents,
     error::{Fault, Outcome, limit, natural},
+    import::STAGED,
     lookup,
     rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow, ViewRow},
 };
@@ -22,9 +23,12 @@ pub(crate) fn sessions(
     most: usize,
 ) -> Outcome<Vec<SessionInfo>> {
     let columns = SessionRow::COLUMNS;
-    let sql = format!("SELECT {columns} FROM sessions WHERE name > ?1 ORDER BY name LIMIT ?2");
+    // What is still being taken over has names beyond all others.
+    let sql = format!(
+        "SELECT {columns} FROM sessions WHERE name > ?1 AND name < ?3 ORDER BY name LIMIT ?2"
+    );
     let after = after.map_or("", SessionId::as_str);
-    collect(db, &sql, params![after, limit(most)], |row| Ok(SessionRow::read(row)?.info))
+    collect(db, &sql, params![after, limit(most), STAGED], |row| Ok(SessionRow::read(row)?.info))
 }
 
 pub(crate) fn session(db: &Connection, id: &SessionId) -> Outcome<Option<SessionInfo>> {

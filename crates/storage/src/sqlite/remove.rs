@@ -5,11 +5,18 @@ use std::collections::BTreeMap;
 use contexture_core::{ContentHash, SessionId};
 use rusqlite::Connection;
 
-use super::{contents, error::Outcome, lookup, rows::HistoryRow};
+use super::{contents, error::Outcome, import, lookup, rows::HistoryRow};
 
 /// Removes a session; content that others share stays. Tells whether it was there.
 pub(crate) fn session(db: &Connection, session: &SessionId) -> Outcome<bool> {
+    import::drop_staged(db, session)?;
     let Some(key) = lookup::session_key(db, session)? else { return Ok(false) };
+    rows(db, session, key)?;
+    Ok(true)
+}
+
+/// Removes all rows of a session.
+pub(crate) fn rows(db: &Connection, session: &SessionId, key: i64) -> Outcome<()> {
     for (hash, references) in references(db, session, key)? {
         contents::release(db, hash, references)?;
     }
@@ -28,7 +35,7 @@ pub(crate) fn session(db: &Connection, session: &SessionId) -> Outcome<bool> {
     ] {
         db.prepare_cached(sql)?.execute([key])?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Counts a session's references to contents, from its history.

@@ -92,6 +92,28 @@ impl SegmentRow {
         serde_json::to_vec(segment).expect("a segment has only string keys")
     }
 
+    /// Writes a new row; returns its key.
+    pub(crate) fn insert(
+        db: &Connection,
+        session: i64,
+        id: &SegmentId,
+        segment: Option<&Segment>,
+    ) -> Outcome<i64> {
+        let key = db
+            .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM segments")?
+            .query_row([], |row| row.get(0))?;
+        let data = segment.map(Self::encode);
+        let sum = Self::checksum(session, key, id.as_str(), data.as_deref());
+        db.prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+            key,
+            session,
+            id.as_str(),
+            data,
+            sum
+        ])?;
+        Ok(key)
+    }
+
     pub(crate) fn checksum(session: i64, key: i64, name: &str, data: Option<&[u8]>) -> [u8; 16] {
         let parts = [&session.to_le_bytes(), &key.to_le_bytes(), name.as_bytes()];
         match data {

@@ -84,7 +84,24 @@ pub(crate) fn write(db: &Connection, session: i64, put: &RunPut) -> Outcome<()> 
             .execute(params![session, key])?;
         return Ok(());
     };
-    let (version, at) = (integer(put.version().0, "version")?, put.at.as_millis());
+    put_row(db, session, key, put.version(), value, put.at)
+}
+
+/// Writes a record as it is.
+pub(crate) fn write_record(db: &Connection, session: i64, record: &RunRecord) -> Outcome<()> {
+    let RunRecord { key, version, value, updated_at } = record;
+    put_row(db, session, key.as_str(), *version, value, *updated_at)
+}
+
+fn put_row(
+    db: &Connection,
+    session: i64,
+    key: &str,
+    version: Version,
+    value: &str,
+    at: Timestamp,
+) -> Outcome<()> {
+    let (version, at) = (integer(version.0, "version")?, at.as_millis());
     db.prepare_cached(
         "INSERT INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (session, key) DO UPDATE SET

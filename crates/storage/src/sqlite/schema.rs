@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { tables: tables::FIRST, fill: nothing },
     Migration { tables: tables::SECOND, fill: list_views },
     Migration { tables: tables::THIRD, fill: nothing },
+    Migration { tables: tables::FOURTH, fill: nothing },
 ];
 
 /// One step from a version of the tables to the next.

@@ -153,3 +153,23 @@ pub(crate) const THIRD: &str = "
         PRIMARY KEY (session, key)
     ) STRICT, WITHOUT ROWID;
 ";
+
+/// What the fourth version adds: what could not be read, and what is still being taken over.
+pub(crate) const FOURTH: &str = "
+    -- A row as it was found, as JSON with blobs in hexadecimal. Nothing here is ever read back.
+    CREATE TABLE quarantine (
+        id INTEGER PRIMARY KEY,
+        origin TEXT NOT NULL,
+        key TEXT NOT NULL,
+        content TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        taken_at INTEGER NOT NULL
+    ) STRICT;
+
+    -- Contents of a session that is not whole yet, while none of its entries has assigned them.
+    CREATE TABLE staged (
+        session INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        PRIMARY KEY (session, hash)
+    ) STRICT, WITHOUT ROWID;
+";

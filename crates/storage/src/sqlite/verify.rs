@@ -8,7 +8,9 @@ use rusqlite::{Connection, Params, Row};
 use super::{
     contents, counts,
     error::{Fault, Outcome},
+    import::STAGED,
     ledger::SentRow,
+    remove,
     rows::{
         self, ChunkRow, HistoryRow, PAGE_COLUMNS, PageHome, SegmentRow, SessionRow, ViewRow,
         read_page, read_text,
@@ -75,14 +77,33 @@ impl Survey<'_> {
     fn sessions(&mut self) -> BTreeMap<i64, SessionId> {
         let mut sessions = BTreeMap::new();
         let sql = format!("SELECT {} FROM sessions", SessionRow::COLUMNS);
-        self.rows("the list of sessions", &sql, [], |_, row| {
+        self.rows("the list of sessions", &sql, [], |survey, row| {
+            let name: String = row.get(1)?;
+            // One that is still being taken over shows nowhere, but it refers to contents.
+            if let Some(name) = name.strip_prefix(STAGED) {
+                let id = name.parse().map_err(|error| Fault::corrupt(name, error))?;
+                return survey.references_of(row.get(0)?, &id);
+            }
             // What the session holds is looked at even where its own row is damaged.
-            if let Ok(id) = row.get::<_, String>(1)?.parse() {
+            if let Ok(id) = name.parse() {
                 sessions.insert(row.get(0)?, id);
             }
             SessionRow::read(row).map(|_| ())
         });
         sessions
+    }
+
+    /// Counts what a session that is being taken over refers to.
+    fn references_of(&mut self, key: i64, session: &SessionId) -> Outcome<()> {
+        for (hash, count) in remove::references(self.db, session, key)? {
+            *self.references.entry(hash).or_default() += count;
+        }
+        let mut query = self.db.prepare_cached("SELECT hash FROM staged WHERE session = ?1")?;
+        let mut held = query.query([key])?;
+        while let Some(row) = held.next()? {
+            *self.references.entry(ContentHash::from_bytes(row.get(0)?)).or_default() += 1;
+        }
+        Ok(())
     }
 
     fn session(&mut self, key: i64, session: &SessionId) {

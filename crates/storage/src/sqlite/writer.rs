@@ -29,10 +29,11 @@ use super::{
     counts,
     error::{Fault, Outcome},
     heads::Heads,
+    import::{self, Import},
     ledger::{Record, Report},
     open,
     queue::Queue,
-    remove,
+    remove, repair,
     runs::Keep,
     tasks::{Reply, Task},
 };
@@ -49,6 +50,8 @@ pub(crate) struct Writer {
 enum Job {
     Write(Task),
     Remove(SessionId, Reply<bool>),
+    Import(Box<Import>, Reply<()>),
+    Repair(Reply<Vec<String>>),
 }
 
 impl Writer {
@@ -98,6 +101,14 @@ impl Writer {
 
     pub(crate) async fn remove(&self, session: SessionId) -> StorageResult<bool> {
         self.ask(|reply| Job::Remove(session, reply)).await
+    }
+
+    pub(crate) async fn import(&self, import: Import) -> StorageResult<()> {
+        self.ask(|reply| Job::Import(Box::new(import), reply)).await
+    }
+
+    pub(crate) async fn repair(&self) -> StorageResult<Vec<String>> {
+        self.ask(Job::Repair).await
     }
 
     async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> StorageResult<T> {
@@ -162,17 +173,49 @@ impl Worker {
             match jobs.front() {
                 None => return,
                 Some(Job::Write(_)) => self.write(&mut jobs),
-                Some(Job::Remove(..)) => self.remove_next(&mut jobs),
+                Some(Job::Remove(..) | Job::Import(..) | Job::Repair(_)) => {
+                    self.do_alone(&mut jobs);
+                }
             }
         }
     }
 
-    fn remove_next(&mut self, jobs: &mut VecDeque<Job>) {
-        if let Some(Job::Remove(session, reply)) = jobs.pop_front() {
-            let removed = self.remove(&session).map_err(|fault| fault.at(&self.path));
-            // Nobody may be listening any more; that is theirs to know.
-            let _ = reply.send(removed);
+    /// Does the job at the front in a transaction of its own, and answers it. Nobody may be
+    /// listening any more; that is theirs to know.
+    fn do_alone(&mut self, jobs: &mut VecDeque<Job>) {
+        let path = self.path.clone();
+        match jobs.pop_front() {
+            Some(Job::Remove(session, reply)) => {
+                let removed = self.remove(&session).map_err(|fault| fault.at(&path));
+                let _ = reply.send(removed);
+            }
+            Some(Job::Import(import, reply)) => {
+                let lasting = import.must_last();
+                let taken = self.alone(lasting, |db| import::take(db, &import));
+                let _ = reply.send(taken.map_err(|fault| fault.at(&path)));
+            }
+            Some(Job::Repair(reply)) => {
+                let done = self.alone(true, repair::all);
+                let _ = reply.send(done.map_err(|fault| fault.at(&path)));
+            }
+            Some(job @ Job::Write(_)) => jobs.push_front(job),
+            None => {}
         }
+    }
+
+    /// Runs a transaction. What the heads say may not be true afterwards.
+    fn alone<T>(
+        &mut self,
+        lasting: bool,
+        write: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let written = self.begin(lasting).and_then(|()| {
+            let written = write(&self.db)?;
+            self.end()?;
+            Ok(written)
+        });
+        self.undo();
+        written
     }
 
     /// Does the tasks at the front, with those that come in the meantime, and answers them.
@@ -270,12 +313,7 @@ impl Worker {
     }
 
     fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
-        let removed = self.begin(true).and_then(|()| {
-            let removed = remove::session(&self.db, session)?;
-            self.end()?;
-            Ok(removed)
-        });
-        self.undo();
+        let removed = self.alone(true, |db| remove::session(db, session));
         if let Ok(true) = removed {
             self.wipe();
         }
@@ -342,7 +380,7 @@ const REWRITTEN_UP_TO: i64 = 256 << 20;
 fn must_last(jobs: &VecDeque<Job>) -> bool {
     let front = jobs.iter().map_while(|job| match job {
         Job::Write(task) => Some(task),
-        Job::Remove(..) => None,
+        Job::Remove(..) | Job::Import(..) | Job::Repair(_) => None,
     });
     front.into_iter().any(Task::must_last)
 }
@@ -351,7 +389,7 @@ fn must_last(jobs: &VecDeque<Job>) -> bool {
 fn next_task(jobs: &mut VecDeque<Job>) -> Option<Task> {
     match jobs.pop_front()? {
         Job::Write(task) => Some(task),
-        job @ Job::Remove(..) => {
+        job => {
             jobs.push_front(job);
             None
         }

@@ -70,7 +70,8 @@ impl ContextSystem {
                 record.previous_tail = Some(tail);
                 record.hash = window.hash;
             }
-            match self.storage().record(self.session(), &key, &record).await {
+            let recorded = self.writing().await.record(self.session(), &key, &record).await;
+            match recorded {
                 Ok(()) => {
                     self.keep_counts().await?;
                     return Ok(Sent { window, record });
@@ -96,7 +97,8 @@ impl ContextSystem {
         guard: Option<&View>,
     ) -> Result<()> {
         let key = LedgerKey { view: self.reader_of(guard).view, format };
-        if self.storage().report(self.session(), &key, number, usage).await? {
+        let reported = self.writing().await.report(self.session(), &key, number, usage).await?;
+        if reported {
             return Ok(());
         }
         Err(missing(number, format))

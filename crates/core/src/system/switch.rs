@@ -1,0 +1,57 @@
+//! Switching to another storage while the system runs (C23; the seed's SetStorage and MigrateToDisk).
+
+use std::sync::Arc;
+
+use super::ContextSystem;
+use crate::{
+    Error, PageStorage, Result,
+    copy::{Copied, CopyOutcome, Digest, Watch, copy_session},
+};
+
+impl ContextSystem {
+    /// Copies the session to another storage and goes on there.
+    ///
+    /// The target must not hold another session of this name. The copy is read back and compared
+    /// before anything is switched; edits go on meanwhile. Then writes wait for a moment: if any was
+    /// made since the copy began, the session is copied once more while they wait. From then on all
+    /// writes of this system and its clones go to the new storage, those that waited too. On an error
+    /// the old storage stays in use with all it holds, and the error names the part that failed.
+    ///
+    /// The session in the old storage stays as it was. Other processes, or other systems opened on it,
+    /// are not switched: whoever shares a storage sees to it that only one system writes meanwhile.
+    pub async fn switch_storage(
+        &self,
+        to: Arc<dyn PageStorage>,
+        watch: Watch<'_>,
+    ) -> Result<Copied> {
+        let _turn = self.inner.switching.lock().await;
+        let (from, session) = (self.storage(), self.session());
+        let before = self.inner.gate.passed();
+        let copied = copy_session(&*from, &*to, session, watch).await?;
+        let closed = self.inner.gate.close().await;
+        let wrote = self.inner.gate.passed() != before;
+        let copied = if wrote || self.has_moved(&*from, &copied).await? {
+            if copied.outcome == CopyOutcome::AlreadyThere {
+                // It was not made here, so it is not ours to remove.
+                let what = format!("it is at revision {}, an earlier state", copied.revision);
+                return Err(Error::OtherSession { session: session.clone(), what });
+            }
+            to.remove_session(session).await?;
+            copy_session(&*from, &*to, session, watch).await?
+        } else {
+            copied
+        };
+        closed.replace(to);
+        Ok(copied)
+    }
+
+    /// Tells whether others have written to a shared storage since a copy of it.
+    async fn has_moved(&self, from: &dyn PageStorage, copied: &Copied) -> Result<bool> {
+        if !from.capabilities().shared {
+            return Ok(false);
+        }
+        let now = Digest::of(&*from.snapshot().await?, self.session()).await?;
+        let gone = || Error::SessionNotFound { session: self.session().clone() };
+        Ok(copied.digest.difference(&now.ok_or_else(gone)?).is_some())
+    }
+}

@@ -1,0 +1,278 @@
+//! Copies from one storage to another: the same session, or none.
+
+use std::sync::Arc;
+
+use contexture_core::{
+    ContextSystem, Edit, Error, ErrorKind, LedgerKey, MemoryStorage, PageStorage, RunPut,
+    SessionId, Timestamp, Usage, WindowOptions,
+    copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
+    storage::LedgerQuery,
+};
+use contexture_testkit::{
+    conformance::dump,
+    fake::{Death, WatchedStorage},
+    fixture::{TickingClock, agent, apply, leaf, new_leaf, session, session_id, valid},
+    property,
+    window::FourBytes,
+};
+use futures::executor::block_on;
+
+/// A storage with a session in which random edits have left one of everything, purges included, and
+/// windows sent, usage reported and run records beside them.
+pub(crate) fn filled(seed: u64) -> Arc<dyn PageStorage> {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    let summary = property::run(|| storage.clone(), seed, 400, 0);
+    assert!(summary.made > 100, "{summary:?}");
+    block_on(async {
+        let clock = TickingClock::new();
+        let system = ContextSystem::open(storage.clone(), session_id(), clock).await.unwrap();
+        let bot = agent(&system, "alpha");
+        for format in ["openai", "markdown", "openai"] {
+            let options = WindowOptions::new(valid(format), Arc::new(FourBytes));
+            let sent = bot.send(&options).await.unwrap();
+            let usage = Usage { input: 7, ..Default::default() };
+            bot.report_usage(valid(format), sent.record.number, &usage).await.unwrap();
+            system.send(&options).await.unwrap();
+        }
+        for key in ["run/1", "run/2", "other"] {
+            let at = Timestamp::from_millis(5);
+            let put = RunPut::first(key.parse().unwrap(), format!("state of {key}"), at);
+            system.keep_run(&put).await.unwrap();
+        }
+        let custom = Edit::SetCustom { key: valid("key"), value: Some("value".to_owned()) };
+        apply(&system, custom).await;
+    });
+    storage
+}
+
+fn memory() -> Arc<dyn PageStorage> {
+    Arc::new(MemoryStorage::new())
+}
+
+fn unwatched(_: Progress<'_>) {}
+
+async fn ledgers(storage: &dyn PageStorage, session: &SessionId) -> Vec<String> {
+    let mut all = Vec::new();
+    for key in storage.ledgers(session).await.unwrap() {
+        let query = LedgerQuery { upto: None, limit: 1_000 };
+        let LedgerKey { view, format } = &key;
+        for sent in storage.ledger(session, &key, &query).await.unwrap() {
+            all.push(format!("{view} {format} {sent:?}"));
+        }
+    }
+    all
+}
+
+async fn assert_same(left: &dyn PageStorage, right: &dyn PageStorage) {
+    let id = session_id();
+    assert_eq!(dump(left, &id).await, dump(right, &id).await);
+    let sent = ledgers(left, &id).await;
+    assert!(!sent.is_empty());
+    assert_eq!(sent, ledgers(right, &id).await);
+}
+
+// C23: a copy holds everything the session holds, and is the same by every read.
+#[test]
+fn a_copy_is_the_same_session() {
+    for seed in [3, 4, 5] {
+        let (from, to) = (filled(seed), memory());
+        let mut steps: Vec<CopyStep> = Vec::new();
+        let mut watch = |progress: Progress<'_>| {
+            assert!(progress.done <= progress.total, "{progress:?}");
+            if steps.last() != Some(&progress.step) {
+                steps.push(progress.step);
+            }
+        };
+        let copied = block_on(copy_session(&*from, &*to, &session_id(), &mut watch)).unwrap();
+        assert_eq!(copied.outcome, CopyOutcome::Copied);
+        assert!(copied.digest.pages() > 20 && copied.digest.contents() > 20, "{copied:?}");
+        assert!(copied.digest.windows() == 6 && copied.digest.entries() > 100, "{copied:?}");
+        block_on(assert_same(&*from, &*to));
+        assert!(steps.starts_with(&[CopyStep::Pages, CopyStep::History]), "{steps:?}");
+        assert_eq!(steps.last(), Some(&CopyStep::Verifying));
+        // The copy lives: it is edited and undone like any session.
+        let clock = TickingClock::new();
+        let system = block_on(ContextSystem::open(to.clone(), session_id(), clock)).unwrap();
+        let made = block_on(apply(&system, new_leaf("usr-0", "after the copy")));
+        block_on(apply(&system, Edit::Undo { revision: Some(made.revision) }));
+        assert_eq!(block_on(to.verify()).unwrap(), [""; 0]);
+    }
+}
+
+// C23: what is there already is not copied again; another session of the name is left alone.
+#[test]
+fn what_is_there_already_is_left_alone() {
+    block_on(async {
+        let (from, to) = (filled(6), memory());
+        let id = session_id();
+        let first = copy_session(&*from, &*to, &id, &mut unwatched).await.unwrap();
+        let second = copy_session(&*from, &*to, &id, &mut unwatched).await.unwrap();
+        assert_eq!(second.outcome, CopyOutcome::AlreadyThere);
+        assert_eq!(second.checksum(), first.checksum());
+        // A run record is no edit, and makes another session all the same.
+        let put = RunPut::first("new".parse().unwrap(), "x", Timestamp::from_millis(1));
+        from.keep_run(&id, &put).await.unwrap();
+        let before = dump(&*to, &id).await;
+        let error = copy_session(&*from, &*to, &id, &mut unwatched).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("3 of 4 run records"), "{error}");
+        let clock = TickingClock::new();
+        let system = ContextSystem::open(from.clone(), id.clone(), clock).await.unwrap();
+        apply(&system, new_leaf("usr-0", "more")).await;
+        let error = copy_session(&*from, &*to, &id, &mut unwatched).await.unwrap_err();
+        assert!(matches!(&error, Error::OtherSession { session, .. } if *session == id), "{error}");
+        assert_eq!(dump(&*to, &id).await, before);
+        let nobody = valid("nobody");
+        let error = copy_session(&*from, &*to, &nobody, &mut unwatched).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    });
+}
+
+// C23: a copy that dies at any part shows nothing, and the next one succeeds.
+#[test]
+fn a_copy_that_dies_is_begun_again() {
+    block_on(async {
+        let (from, id) = (filled(7), session_id());
+        let counting = WatchedStorage::new(memory());
+        copy_session(&*from, &*counting, &id, &mut unwatched).await.unwrap();
+        let parts = u32::try_from(counting.count("import")).unwrap();
+        assert!(parts > 10, "{parts}");
+        for death in [Death::Before, Death::After] {
+            for part in 1..=parts {
+                let to = memory();
+                let dying = WatchedStorage::new(to.clone());
+                dying.die_at_write(part, death);
+                let error = copy_session(&*from, &*dying, &id, &mut unwatched).await.unwrap_err();
+                assert!(matches!(error, Error::NotCopied { .. }), "{error}");
+                let whole = part == parts && death == Death::After;
+                assert_eq!(to.session(&id).await.unwrap().is_some(), whole, "part {part}");
+                assert_eq!(to.verify().await.unwrap(), [""; 0], "part {part}");
+                let again = copy_session(&*from, &*to, &id, &mut unwatched).await.unwrap();
+                let there = again.outcome == CopyOutcome::AlreadyThere;
+                assert_eq!(there, whole, "part {part}");
+                assert_same(&*from, &*to).await;
+            }
+        }
+    });
+}
+
+// C23: the snapshot is what is copied, whatever is written meanwhile.
+#[test]
+fn what_comes_meanwhile_is_not_copied() {
+    block_on(async {
+        let (from, to) = (filled(8), memory());
+        let clock = TickingClock::new();
+        let system = ContextSystem::open(from.clone(), session_id(), clock).await.unwrap();
+        let before = from.session(&session_id()).await.unwrap();
+        let mut wrote = false;
+        let mut write = |_: Progress<'_>| {
+            if !std::mem::replace(&mut wrote, true) {
+                block_on(apply(&system, new_leaf("usr-0", "meanwhile")));
+            }
+        };
+        copy_session(&*from, &*to, &session_id(), &mut write).await.unwrap();
+        assert_eq!(to.session(&session_id()).await.unwrap(), before);
+    });
+}
+
+// C23: a content that is gone is damage and is not made up; one that was purged is none.
+#[test]
+fn a_missing_content_is_damage() {
+    block_on(async {
+        let from = memory();
+        let system = session(from.clone()).await;
+        let gone = leaf(&system, "usr-0", "purged").await;
+        apply(&system, Edit::PurgePage(gone)).await;
+        leaf(&system, "usr-0", "kept").await;
+        let to = memory();
+        copy_session(&*from, &*to, &session_id(), &mut unwatched).await.unwrap();
+        // The only content is taken away behind everybody's back.
+        let forgetful = WatchedStorage::new(from.clone());
+        forgetful.lose_contents();
+        let target = memory();
+        let error = copy_session(&*forgetful, &*target, &session_id(), &mut unwatched).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("assigns it, but it is not there"), "{error}");
+        assert!(error.hint().contains("store check"), "{}", error.hint());
+        assert_eq!(target.session(&session_id()).await.unwrap(), None);
+    });
+}
+
+// C23: a target that does not keep what it was given is found out, and its session removed.
+#[test]
+fn a_target_that_loses_something_is_found_out() {
+    block_on(async {
+        let (from, to) = (filled(9), memory());
+        let forgetful = WatchedStorage::new(to.clone());
+        forgetful.lose_contents();
+        let error = copy_session(&*from, &*forgetful, &session_id(), &mut unwatched).await;
+        let error = error.unwrap_err();
+        assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
+        assert_eq!(to.session(&session_id()).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_whole_store_is_copied() {
+    block_on(async {
+        let (from, to) = (filled(10), memory());
+        for name in ["a", "b"] {
+            let clock = TickingClock::new();
+            let made = ContextSystem::create(from.clone(), valid(name), "app", clock).await;
+            made.unwrap();
+        }
+        let copied = copy_all(&*from, &*to, &mut unwatched).await.unwrap();
+        let names: Vec<_> = copied.iter().map(|copied| copied.session.as_str()).collect();
+        assert_eq!(names, ["a", "b", "test"]);
+        let again = copy_all(&*from, &*to, &mut unwatched).await.unwrap();
+        assert!(again.iter().all(|copied| copied.outcome == CopyOutcome::AlreadyThere));
+        assert_same(&*from, &*to).await;
+        assert_eq!(to.sessions(None, 9).await.unwrap(), from.sessions(None, 9).await.unwrap());
+    });
+}
+
+// A difference anywhere is a difference: each kind of record makes its own.
+#[test]
+fn a_digest_tells_every_kind_of_record() {
+    block_on(async {
+        let storage = filled(11);
+        let id = session_id();
+        let clock = TickingClock::new();
+        let system = ContextSystem::open(storage.clone(), id.clone(), clock).await.unwrap();
+        let bot = agent(&system, "alpha");
+        let mut last = Digest::of(&*storage, &id).await.unwrap().unwrap();
+        let mut said = Vec::new();
+        for step in 0..5 {
+            match step {
+                0 => drop(apply(&system, new_leaf("usr-0", "x")).await),
+                1 => drop(bot.focus_page("usr-0").await.unwrap()),
+                2 => {
+                    let custom = Edit::SetCustom { key: valid("k"), value: None };
+                    let custom = Edit::Batch(vec![
+                        Edit::SetCustom { key: valid("k"), value: Some("v".to_owned()) },
+                        custom,
+                    ]);
+                    drop(apply(&system, custom).await);
+                }
+                3 => {
+                    let run = storage.runs(&id, "run/1").await.unwrap().remove(0);
+                    storage.keep_run(&id, &run.next("on", run.updated_at)).await.unwrap();
+                }
+                _ => {
+                    let usage = Usage { input: 8, ..Default::default() };
+                    system.report_usage(valid("openai"), 1, &usage).await.unwrap();
+                }
+            }
+            let now = Digest::of(&*storage, &id).await.unwrap().unwrap();
+            said.push(last.difference(&now).unwrap_or_default());
+            assert_ne!(last.checksum(), now.checksum());
+            assert_eq!(now.difference(&now), None);
+            last = now;
+        }
+        assert!(said.iter().all(|said| !said.is_empty()), "{said:?}");
+        assert!(said[3].contains("run records") && said[4].contains("windows"), "{said:?}");
+        let missing = Digest::of(&*storage, &valid("nobody")).await.unwrap();
+        assert_eq!(missing, None);
+    });
+}

@@ -1,0 +1,99 @@
+//! The quarantine: rows that cannot be read, kept as they were found, out of everybody's way.
+
+use std::fmt::Write;
+
+use contexture_core::Clock;
+use rusqlite::{
+    Connection, params, params_from_iter,
+    types::{Value, ValueRef},
+};
+
+use super::error::Outcome;
+use crate::SystemClock;
+
+/// A row by its table and key.
+#[derive(Debug, Clone)]
+pub(crate) struct RowKey {
+    pub(crate) table: Table,
+    pub(crate) key: Vec<Value>,
+}
+
+/// A table and the columns that make its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) key: &'static [&'static str],
+}
+
+impl RowKey {
+    /// Moves the row into the quarantine.
+    pub(crate) fn take(&self, db: &Connection, reason: &str) -> Outcome<()> {
+        self.keep(db, reason)?;
+        let sql = format!("DELETE FROM {} WHERE {}", self.table.name, self.table.condition());
+        db.prepare_cached(&sql)?.execute(params_from_iter(&self.key))?;
+        Ok(())
+    }
+
+    /// Puts a copy of the row into the quarantine, before it is written anew.
+    pub(crate) fn keep(&self, db: &Connection, reason: &str) -> Outcome<()> {
+        let sql = format!("SELECT * FROM {} WHERE {}", self.table.name, self.table.condition());
+        let mut query = db.prepare_cached(&sql)?;
+        let names: Vec<String> = query.column_names().into_iter().map(str::to_owned).collect();
+        let mut rows = query.query(params_from_iter(&self.key))?;
+        while let Some(row) = rows.next()? {
+            let mut content = serde_json::Map::new();
+            for (at, name) in names.iter().enumerate() {
+                content.insert(name.clone(), json(row.get_ref(at)?));
+            }
+            db.prepare_cached(
+                "INSERT INTO quarantine (origin, key, content, reason, taken_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                self.table.name,
+                self.name(),
+                serde_json::Value::Object(content).to_string(),
+                reason,
+                SystemClock.now().as_millis(),
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the key as text.
+    pub(crate) fn name(&self) -> String {
+        let parts = self.key.iter().map(|part| match part {
+            Value::Null => "NULL".to_owned(),
+            Value::Integer(number) => number.to_string(),
+            Value::Real(number) => number.to_string(),
+            Value::Text(text) => text.clone(),
+            Value::Blob(bytes) => hexadecimal(bytes),
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Table {
+    fn condition(&self) -> String {
+        let equal = |(at, name): (usize, &&str)| format!("{name} IS ?{}", at + 1);
+        self.key.iter().enumerate().map(equal).collect::<Vec<_>>().join(" AND ")
+    }
+}
+
+fn json(value: ValueRef<'_>) -> serde_json::Value {
+    match value {
+        ValueRef::Null => serde_json::Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
+        ValueRef::Blob(bytes) => serde_json::json!({ "blob": hexadecimal(bytes) }),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,197 @@
+//! Heads of sessions and segments: everything hangs on them, so they are rebuilt.
+
+use contexture_core::{
+    Mark, Owner, Permission, Place, Revision, Segment, SegmentId, SegmentKind, SessionId,
+    Timestamp, Tokens, Version, storage::SessionInfo,
+};
+use rusqlite::{params, types::Value};
+
+use super::{Repair, told};
+use crate::sqlite::{
+    error::{Fault, Outcome},
+    import::STAGED,
+    quarantine::{RowKey, Table},
+    read::collect,
+    rows::{self, SegmentRow, SessionRow},
+};
+
+const SESSIONS: Table = Table { name: "sessions", key: &["id"] };
+const SEGMENTS: Table = Table { name: "segments", key: &["id"] };
+
+impl Repair<'_> {
+    /// Rebuilds the heads of sessions that cannot be read, from their history and pages.
+    pub(super) fn sessions(&mut self) -> Outcome<()> {
+        let sql = format!("SELECT {} FROM sessions", SessionRow::COLUMNS);
+        let rows = collect(self.db, &sql, [], |row| {
+            let key: i64 = row.get(0)?;
+            let name: String = row.get(1)?;
+            let staged = name.strip_prefix(STAGED).and_then(|name| name.parse().ok());
+            let read = match staged {
+                Some(id) => Ok(id),
+                None => SessionRow::read(row).map(|row| row.info.id),
+            };
+            Ok((key, name, read))
+        })?;
+        for (key, name, read) in rows {
+            let id = match read {
+                Ok(id) => id,
+                Err(fault) => self.rebuild_session(key, &name, fault)?,
+            };
+            self.sessions.insert(key, id);
+        }
+        Ok(())
+    }
+
+    fn rebuild_session(&mut self, key: i64, name: &str, fault: Fault) -> Outcome<SessionId> {
+        let row = RowKey { table: SESSIONS, key: vec![Value::Integer(key)] };
+        let reason = told(&row, fault);
+        row.keep(self.db, &reason)?;
+        let id: SessionId = match name.parse() {
+            Ok(id) => id,
+            Err(_) => format!("recovered-{key}")
+                .parse()
+                .map_err(|error| Fault::corrupt("a session's name", error))?,
+        };
+        let info = self.session_info(key, id.clone())?;
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        self.db
+            .prepare_cached(
+                "UPDATE sessions SET name = ?2, app = ?3, revision = ?4, next_place = ?5,
+                     created_at = ?6, updated_at = ?7, checksum = ?8, mark = ?9
+                 WHERE id = ?1",
+            )?
+            .execute(params![
+                key,
+                info.id.as_str(),
+                info.app,
+                number(info.revision.0),
+                number(info.next_place.0),
+                info.created_at.as_millis(),
+                info.updated_at.as_millis(),
+                SessionRow::checksum(key, &info),
+                info.mark.as_str(),
+            ])?;
+        self.done.push(format!("{reason}; its head was rebuilt from its history and pages"));
+        Ok(id)
+    }
+
+    /// Returns a head that is beyond all that the session holds.
+    fn session_info(&self, key: i64, id: SessionId) -> Outcome<SessionInfo> {
+        let sql = "SELECT app, created_at, updated_at, mark,
+                       (SELECT max(revision) FROM history WHERE session = ?1),
+                       (SELECT max(place) FROM pages
+                        WHERE segment IN (SELECT id FROM segments WHERE session = ?1))
+                   FROM sessions WHERE id = ?1";
+        let info = self.db.query_row(sql, [key], |row| {
+            let created_at = Timestamp::from_millis(row.get(1)?);
+            let mark: Option<String> = row.get(3)?;
+            let own = mark.and_then(|mark| Mark::try_from(mark).ok());
+            let count = |number: Option<i64>| number.and_then(|n| u64::try_from(n).ok());
+            Ok(SessionInfo {
+                app: row.get(0)?,
+                revision: Revision(count(row.get(4)?).unwrap_or(0)),
+                next_place: Place(count(row.get(5)?).unwrap_or(0).saturating_add(1)),
+                mark: own.unwrap_or_else(|| Mark::of_session(&id, created_at)),
+                created_at,
+                updated_at: Timestamp::from_millis(row.get(2)?),
+                id: id.clone(),
+            })
+        })?;
+        Ok(info)
+    }
+
+    /// Rebuilds the rows of segments that cannot be read, as far as they say what they are.
+    pub(super) fn segments(&mut self) -> Outcome<()> {
+        let sessions = self.sessions.clone();
+        let sql = format!("SELECT {}, session FROM segments", SegmentRow::COLUMNS);
+        let rows = collect(self.db, &sql, [], |row| {
+            let (key, name, session): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(4)?);
+            let read = match sessions.get(&session) {
+                Some(id) => SegmentRow::read(row, session, id).map(|_| ()),
+                None => Err(Fault::corrupt(format!("segment {name}"), "it belongs to nothing")),
+            };
+            Ok((key, name, session, read))
+        })?;
+        for (key, name, session, read) in rows {
+            let id: Option<SegmentId> = name.parse().ok();
+            match (read, id) {
+                (Ok(()), Some(id)) => drop(self.segments.insert(key, (session, id))),
+                (Ok(()), None) => {}
+                (Err(fault), Some(id)) if self.sessions.contains_key(&session) => {
+                    self.rebuild_segment(key, session, &id, fault)?;
+                    self.segments.insert(key, (session, id));
+                }
+                (Err(fault), _) => {
+                    let row = RowKey { table: SEGMENTS, key: vec![Value::Integer(key)] };
+                    self.take(row, fault)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild_segment(
+        &mut self,
+        key: i64,
+        session: i64,
+        id: &SegmentId,
+        fault: Fault,
+    ) -> Outcome<()> {
+        let row = RowKey { table: SEGMENTS, key: vec![Value::Integer(key)] };
+        let reason = told(&row, fault);
+        row.keep(self.db, &reason)?;
+        let sql = "SELECT data, (SELECT max(number) FROM pages WHERE segment = ?1)
+                   FROM segments WHERE id = ?1";
+        let (data, last): (Option<Vec<u8>>, Option<i64>) =
+            self.db.query_row(sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let beyond = last.and_then(|last| u64::try_from(last).ok()).map_or(1, |last| last + 1);
+        let says = data.as_deref().and_then(|data| serde_json::from_slice::<Segment>(data).ok());
+        let says = says.filter(|segment| segment.id == *id);
+        let how = if says.is_some() {
+            "what it says was kept: look at it with `segment show`"
+        } else {
+            "it was rebuilt, read-only: `segment update` says otherwise"
+        };
+        let mut segment = match says {
+            Some(segment) => segment,
+            None => self.plain(id, session)?,
+        };
+        segment.next_number = segment.next_number.max(beyond);
+        let data = SegmentRow::encode(&segment);
+        let sum = SegmentRow::checksum(session, key, id.as_str(), Some(&data));
+        self.db
+            .prepare_cached("UPDATE segments SET data = ?2, checksum = ?3 WHERE id = ?1")?
+            .execute(params![key, data, sum])?;
+        self.done.push(format!("{reason}; {how}"));
+        Ok(())
+    }
+
+    /// Returns a segment of which only the name is known: agents may read it.
+    fn plain(&self, id: &SegmentId, session: i64) -> Outcome<Segment> {
+        let sql = "SELECT revision, updated_at FROM sessions WHERE id = ?1";
+        let (revision, at): (i64, i64) =
+            self.db.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let revision = Revision(u64::try_from(revision).unwrap_or(0));
+        let at = Timestamp::from_millis(at);
+        let name = id.as_str().parse();
+        Ok(Segment {
+            id: id.clone(),
+            name: name.map_err(|error| {
+                Fault::corrupt(rows::session_name(&self.sessions[&session]), error)
+            })?,
+            description: Default::default(),
+            kind: SegmentKind::Custom,
+            permission: Permission::ReadOnly,
+            capacity: Tokens(0),
+            owner: Owner::implied_by(id),
+            ordinal: u64::try_from(session).unwrap_or(0),
+            next_number: 1,
+            touched: revision,
+            removed: false,
+            version: Version(revision.0.saturating_add(1)),
+            revision,
+            created_at: at,
+            updated_at: at,
+        })
+    }
+}
