@@ -41,7 +41,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// The store: sqlite:PATH, sqlite:PATH?durability=process or memory:
+    /// The store: sqlite:PATH, files:DIR, postgres://…, s3://BUCKET/PREFIX or memory:
     #[arg(
         long,
         global = true,

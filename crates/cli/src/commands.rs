@@ -89,8 +89,10 @@ pub(crate) enum Command {
 impl Command {
     /// Notes the line it was read from, where its words say more than their meaning.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
-        if let Command::Agents(command) = self {
-            command.note_line(line);
+        match self {
+            Command::Agents(command) => command.note_line(line),
+            Command::Store(command) => command.note_line(line),
+            _ => {}
         }
     }
 

@@ -1,7 +1,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, error};
 
 #[test]
 fn a_sound_store_is_ok() {
@@ -29,4 +29,144 @@ fn a_flipped_byte_is_noticed() {
     assert_eq!(checked["ok"], false);
     assert!(!checked["problems"].as_array().unwrap().is_empty());
     assert_eq!(sandbox.refused(&["page", "show", "usr-1"]).0, "corrupt");
+}
+
+const COPY: [&str; 2] = ["--store", "sqlite:copy/copy.db"];
+
+/// Everything there is to see of a session in two stores, byte for byte.
+fn assert_same(sandbox: &Sandbox, session: &str) {
+    for args in [
+        &["export"][..],
+        &["history", "--json"],
+        &["page", "list", "--json"],
+        &["page", "list", "--archived", "--json"],
+        &["window", "--format", "markdown"],
+        &["window", "--format", "openai"],
+        &["window", "--format", "anthropic"],
+        &["window", "--format", "context"],
+        &["window", "--account", "--json"],
+    ] {
+        let args = [&["--session", session], args].concat();
+        let here = sandbox.text(&args);
+        assert_eq!(sandbox.text(&[&COPY[..], &args].concat()), here, "{args:?}");
+    }
+}
+
+// C23: a copy in another store exports the same bytes and gives the same windows; copying it again
+// changes nothing.
+#[test]
+fn sessions_are_copied_to_another_store() {
+    let sandbox = Sandbox::with_talk(4);
+    sandbox.json(&["page", "remove", "usr-2"]);
+    sandbox.json(&["window", "--format", "openai", "--fold"]);
+    sandbox.json(&["session", "create", "other"]);
+    let copied = sandbox.json(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
+    assert_eq!(copied["to"], "sqlite:copy/copy.db");
+    let sessions = copied["sessions"].as_array().unwrap();
+    let said = |name: &str| {
+        let all = sessions.iter().map(|session| session[name].clone());
+        all.collect::<Vec<Value>>()
+    };
+    assert_eq!(said("session"), ["default", "other"]);
+    assert_eq!(said("outcome"), ["copied", "copied"]);
+    assert_eq!(sessions[0]["windows"], 1);
+    assert!(sessions[0]["pages"].as_u64().unwrap() > 4);
+    assert_same(&sandbox, "default");
+    assert_same(&sandbox, "other");
+    let sent = ["window", "--format", "openai", "--sent", "1"];
+    assert_eq!(sandbox.text(&[&COPY[..], &sent].concat()), sandbox.text(&sent));
+    assert_eq!(sandbox.json(&[&COPY[..], &["store", "check"]].concat())["ok"], true);
+    let again = sandbox.json(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
+    assert_eq!(again["sessions"][0]["outcome"], "already-there");
+    assert_eq!(again["sessions"][0]["hash"], sessions[0]["hash"]);
+    let text = sandbox.text(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
+    assert!(text.contains("default already there, the same: revision"), "{text}");
+    assert!(text.ends_with("2 sessions are in sqlite:copy/copy.db\n"), "{text}");
+}
+
+#[test]
+fn only_the_sessions_named_are_copied() {
+    let sandbox = Sandbox::with_pages();
+    for name in ["a", "b", "c"] {
+        sandbox.json(&["session", "create", name]);
+    }
+    let names = |copied: &Value| {
+        let all = copied["sessions"].as_array().unwrap().iter();
+        all.map(|copied| copied["session"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let copied = sandbox.json(&["store", "copy", "--to", "sqlite:1.db", "--session", "b"]);
+    assert_eq!(names(&copied), ["b"]);
+    let copied = sandbox.json(&["--session=c", "store", "copy", "--to", "sqlite:2.db", "a"]);
+    assert_eq!(names(&copied), ["c", "a"]);
+    let refused = sandbox.refused(&["store", "copy", "--to", "sqlite:3.db", "nobody"]);
+    assert_eq!(refused, error("not-found", "session 'nobody' not found"));
+    assert!(!sandbox.path().join("3.db").exists());
+}
+
+#[test]
+fn a_store_is_not_copied_onto_itself_or_over_another() {
+    let sandbox = Sandbox::with_pages();
+    std::os::unix::fs::symlink(sandbox.database(), sandbox.path().join("link.db")).unwrap();
+    std::fs::hard_link(sandbox.database(), sandbox.path().join("hard.db")).unwrap();
+    let absolute = format!("sqlite:{}?durability=process", sandbox.database().display());
+    for to in ["sqlite:.contexture/contexture.db", &absolute, "sqlite:link.db", "sqlite:hard.db"] {
+        let (kind, message) = sandbox.unchanged(&["store", "copy", "--to", to]);
+        assert_eq!(kind, "invalid");
+        assert!(message.contains("they are the same store"), "{message}");
+    }
+    std::fs::remove_file(sandbox.path().join("hard.db")).unwrap();
+    assert_eq!(sandbox.refused(&["store", "copy", "--to", "memory:"]).0, "invalid");
+    // Another session of the name is left as it is.
+    sandbox.json(&["--store", "sqlite:other.db", "init"]);
+    let (kind, message) = sandbox.unchanged(&["store", "copy", "--to", "sqlite:other.db"]);
+    assert_eq!(kind, "conflict");
+    assert!(message.contains("the target holds another session 'default'"), "{message}");
+    let (kind, message) =
+        sandbox.refused(&["store", "copy", "--to", "postgres://me:s3cret@host/db"]);
+    assert_eq!(kind, "invalid");
+    assert!(message.contains("postgres://me:***@host/db"), "{message}");
+    let refused = sandbox.refused(&["--as", "bee", "store", "copy", "--to", "sqlite:x.db"]);
+    assert_eq!(refused.0, "permission-denied");
+}
+
+#[test]
+fn damage_is_repaired_when_asked_for() {
+    let sandbox = Sandbox::with_pages();
+    sandbox.json(&["page", "create", "--parent", "usr-2", "--name", "Inside", "--detail", "two"]);
+    let meddle = |sql: &str| {
+        let database = Connection::open(sandbox.database()).unwrap();
+        assert_eq!(database.execute(sql, []).unwrap(), 1, "{sql}");
+    };
+    // The directory goes, and the content of the note.
+    meddle(
+        "UPDATE pages SET data = CAST(replace(CAST(data AS TEXT), 'Drawer', 'Drawes') AS BLOB)
+         WHERE data LIKE '%Drawer%'",
+    );
+    meddle(
+        "UPDATE contents SET raw = 7 WHERE hash IN (
+                SELECT hash FROM contents JOIN blobs ON blobs.id = blob
+                WHERE CAST(data AS TEXT) LIKE '%\"one\"%')",
+    );
+    let checked = sandbox.run(&["store", "check", "--json"]);
+    assert_eq!(checked.code, 1);
+    let before: Value = serde_json::from_str(&checked.out).unwrap();
+    assert_eq!(before.get("repaired"), None);
+    // Looking changes nothing.
+    assert_eq!(sandbox.run(&["store", "check", "--json"]).out, checked.out);
+    let repaired = sandbox.json(&["store", "check", "--repair"]);
+    assert_eq!((&repaired["ok"], &repaired["problems"]), (&json!(true), &json!([])));
+    let done = repaired["repaired"].as_array().unwrap();
+    let did = |what: &str| done.iter().any(|done| done.as_str().unwrap().contains(what));
+    assert!(did("page usr-2 of session 'default' is corrupt"), "{done:?}");
+    assert!(did("page usr-3 could not be reached and stands in usr-0 now"), "{done:?}");
+    assert!(did("the content of page usr-1 is lost, and the page says so now"), "{done:?}");
+    assert_eq!(sandbox.json(&["store", "check"]), json!({ "ok": true, "problems": [] }));
+    let shown = sandbox.json(&["page", "show", "usr-1"]);
+    assert!(shown["detail"].as_str().unwrap().contains("was lost"), "{shown}");
+    assert_eq!(sandbox.json(&["page", "show", "usr-3"])["parent"], "usr-0");
+    let text = sandbox.text(&["store", "check", "--repair"]);
+    assert_eq!(text, "sqlite:.contexture/contexture.db is in order\n");
+    // What is repaired can be copied.
+    sandbox.json(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
+    assert_same(&sandbox, "default");
 }

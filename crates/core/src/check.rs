@@ -1,4 +1,7 @@
-//! Checking a session: the invariants that must hold after every edit, on any storage.
+//! Checking a session: the invariants that must hold after every edit, on any storage; and mending
+//! one that lost something.
+
+mod repair;
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,6 +9,8 @@ use crate::{
     Page, PageIndex, Place, SegmentKind, SessionId, Standing, ViewHead, Visibility,
     storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
+
+pub use repair::repair_session;
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;

@@ -16,6 +16,8 @@ mod permission_matrix;
 mod properties;
 #[path = "runner/publish.rs"]
 mod publish;
+#[path = "runner/repairing.rs"]
+mod repairing;
 #[path = "runner/runs.rs"]
 mod runs;
 #[path = "runner/seed_flow.rs"]

@@ -16,7 +16,7 @@ use crate::build::{
 };
 
 /// A storage with one of everything.
-fn filled() -> Sandbox {
+pub(crate) fn filled() -> Sandbox {
     let sandbox = Sandbox::new();
     let storage = sandbox.open();
     init(&storage, "s");
@@ -80,7 +80,7 @@ fn read_pages(storage: &SqliteStorage) -> StorageResult<Vec<Option<contexture_co
     block_on(storage.pages(&session("s"), &[index("usr-1"), index("usr-3")]))
 }
 
-const FLIPPED: &str = "CAST(substr(data, 1, 40) || 'X' || substr(data, 42) AS BLOB)";
+pub(crate) const FLIPPED: &str = "CAST(substr(data, 1, 40) || 'X' || substr(data, 42) AS BLOB)";
 
 #[test]
 fn a_damaged_page_is_noticed() {

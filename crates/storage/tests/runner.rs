@@ -5,10 +5,12 @@
 
 mod build;
 mod conflicts;
+mod copy;
 mod damage;
 mod files;
 mod grouping;
 mod model;
 mod purge;
+mod repair;
 mod suite;
 mod windows;

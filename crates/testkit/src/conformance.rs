@@ -8,6 +8,7 @@ mod contents;
 mod counts;
 mod differential;
 mod folds;
+mod imports;
 mod ledgers;
 mod lists;
 mod records;
@@ -84,6 +85,13 @@ tests! {
     runs::a_purge_leaves_run_records,
     counts::counts_are_kept,
     counts::a_snapshot_reads_but_does_not_write,
+    imports::a_session_is_taken_over_whole,
+    imports::a_session_taken_over_lives_on,
+    imports::nothing_shows_before_the_last_part,
+    imports::what_was_begun_goes_with_its_session,
+    imports::a_snapshot_takes_nothing_over,
+    imports::chunks_and_ledgers_are_listed_in_order,
+    imports::equal_sessions_have_equal_digests,
     differential::random_edits_read_the_same_as_in_memory,
 }
 

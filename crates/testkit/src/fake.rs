@@ -29,6 +29,7 @@ pub struct WatchedStorage {
     /// The next read by this method is answered only when this fires.
     held_read: Mutex<Option<(&'static str, oneshot::Receiver<()>)>>,
     fails_reads: AtomicBool,
+    imported: Mutex<Vec<ImportPart>>,
     /// The next commit is acknowledged only when this fires.
     held: Mutex<Option<oneshot::Receiver<()>>>,
     fails: AtomicBool,
@@ -58,6 +59,7 @@ impl WatchedStorage {
             page_counts: Mutex::default(),
             held_read: Mutex::default(),
             fails_reads: AtomicBool::new(false),
+            imported: Mutex::default(),
             held: Mutex::default(),
             fails: AtomicBool::new(false),
             loses_contents: AtomicBool::new(false),
@@ -75,6 +77,11 @@ impl WatchedStorage {
     /// Returns how often a page was asked for by its index since the last reset.
     pub fn count_of(&self, page: &PageIndex) -> u64 {
         lock(&self.page_counts).get(page).copied().unwrap_or(0)
+    }
+
+    /// Returns the parts of sessions that were to be taken over, in order.
+    pub fn imported(&self) -> Vec<ImportPart> {
+        lock(&self.imported).clone()
     }
 
     /// Begins to count anew.
@@ -330,6 +337,7 @@ impl PageStorage for WatchedStorage {
 
     async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
         self.tally("import", 1);
+        lock(&self.imported).push(part.clone());
         let (made, heard) = self.write();
         if made {
             self.inner.import(session, part).await?;

@@ -1,6 +1,9 @@
 //! `contexture store …`
 
 mod check;
+mod copy;
+
+use std::ffi::OsString;
 
 use clap::Subcommand;
 
@@ -11,6 +14,17 @@ use crate::{error::Result, printer::Printer, settings::Settings};
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Command {
     Check(check::Args),
+    Copy(copy::Args),
+}
+
+impl Command {
+    /// Notes the line it was read from.
+    pub(crate) fn note_line(&mut self, line: &[OsString]) {
+        match self {
+            Command::Check(_) => {}
+            Command::Copy(args) => args.note_line(line),
+        }
+    }
 }
 
 pub(crate) async fn run(
@@ -20,5 +34,6 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     match command {
         Command::Check(args) => check::run(args, settings, printer).await,
+        Command::Copy(args) => copy::run(args, settings, printer).await,
     }
 }

@@ -107,16 +107,21 @@ impl StorageError {
                     "`--session {session} init` makes it; `session list` shows what there is"
                 );
             }
-            StorageError::Foreign { .. } => "name another file with --store, or move this one away",
+            StorageError::Foreign { .. } => {
+                "name another store with --store, or move what lies there away"
+            }
             StorageError::Newer { .. } => "use a newer contexture; this one changes nothing in it",
             StorageError::ReadOnly { .. } => {
-                "make the file and its folder writable, or name another with --store"
+                "ask for the right to write there (files need a writable folder), or name another store \
+                 with --store"
             }
             StorageError::Unavailable { .. } => {
-                "try again; if it stays so, look at the file, its folder and the disk"
+                "try again; if it stays so, look at the disk and its folder, or at the server and the way \
+                 to it"
             }
             StorageError::Corrupt { .. } => {
-                "`store check` lists all damage; restore the file from a copy"
+                "`store check` lists all damage, `store check --repair` mends what it can; or restore the \
+                 store from a copy"
             }
         }
         .to_owned()

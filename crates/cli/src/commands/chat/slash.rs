@@ -138,7 +138,7 @@ fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> 
 
 /// Runs a command of the command line on the chat's session; what goes wrong is told.
 fn through(chat: &Chat<'_>, words: &[&str], printer: &mut Printer<'_>) {
-    let (store, session) = (chat.settings.store.to_string(), chat.settings.session.to_string());
+    let (store, session) = (chat.settings.store.address(), chat.settings.session.to_string());
     let global = ["contexture", "--store", &store, "--session", &session];
     run::run(global.iter().chain(words).map(OsString::from), printer);
     // A command may have been asked for JSON; the chat was not.

@@ -1,0 +1,390 @@
+//! Mending a session: what is left behind when something of it was lost, on any storage.
+//!
+//! Everything is an ordinary edit of the system side: recorded, and nothing is deleted. What cannot be
+//! mended here stays as it is, and [`check_session`](super::check_session) names it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::{BATCH, Seen, seen};
+use crate::{
+    Actor, Basis, Body, Change, ChunkKey, Content, LevelDelta, Message, Operation, Page, PageDelta,
+    PageIndex, Place, PlaceClaim, Revision, Role, Segment, SegmentKind, SessionId, Standing,
+    Timestamp, Trust, Version, ViewId, Visibility,
+    decide::PROVISIONAL,
+    storage::{Commit, PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
+};
+
+/// What a page says whose content is lost.
+const LOST: &str =
+    "The content of this page was lost: it could not be read when the store was repaired.";
+
+/// How many pages are mended in one edit.
+const AT_ONCE: usize = 500;
+
+/// How often a race with other writers is tried again.
+const ATTEMPTS: usize = 8;
+
+/// Mends what a loss left behind in a session; returns what was done, a sentence each.
+///
+/// Pages whose directory is gone go to the nearest directory above that stands, mostly the segment's
+/// root; a root that is missing is made; counters are raised beyond what they gave out; a page whose
+/// content is lost says so.
+pub async fn repair_session(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    at: Timestamp,
+) -> StorageResult<Vec<String>> {
+    let mut done = Vec::new();
+    for segment in storage.segments(session).await? {
+        for _ in 0..ATTEMPTS {
+            let plan = Plan::of(storage, session, &segment).await?;
+            match plan.carry_out(storage, session, at).await {
+                Ok(told) => {
+                    done.extend(told);
+                    break;
+                }
+                Err(StorageError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// What is to be mended in a segment.
+struct Plan<'a> {
+    segment: &'a Segment,
+    pages: BTreeMap<u64, Seen>,
+    /// Pages that go elsewhere, with where to.
+    moves: BTreeMap<u64, u64>,
+    /// Pages that need a place of their own.
+    places: BTreeSet<u64>,
+    /// Pages whose content is lost.
+    lost: BTreeSet<u64>,
+    /// By how much the session's place counter is too low.
+    places_short: u64,
+}
+
+impl<'a> Plan<'a> {
+    async fn of(
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        segment: &'a Segment,
+    ) -> StorageResult<Self> {
+        let (moves, places, lost) = Default::default();
+        let mut plan =
+            Self { segment, pages: BTreeMap::new(), moves, places, lost, places_short: 0 };
+        let next_place = storage.session(session).await?.map_or(Place(0), |info| info.next_place);
+        let mut after = None;
+        loop {
+            let query = ScanQuery {
+                segment: segment.id.clone(),
+                standing: StandingFilter::Any,
+                after,
+                limit: BATCH,
+            };
+            let batch = storage.scan(session, &query).await?;
+            plan.note_lost(storage, session, &batch).await?;
+            for page in &batch {
+                let number = page.index.number();
+                after = Some(number);
+                let beyond = (page.place.0.saturating_add(1)).saturating_sub(next_place.0);
+                if !page.index.is_root() && page.place.0 < PROVISIONAL {
+                    plan.places_short = plan.places_short.max(beyond);
+                }
+                let misplaced = match &page.parent {
+                    Some(parent) => parent.segment() != page.index.segment(),
+                    None => !page.index.is_root(),
+                };
+                if misplaced {
+                    plan.moves.insert(number, 0);
+                }
+                plan.pages.insert(number, seen(page));
+            }
+            if batch.len() < BATCH {
+                break;
+            }
+        }
+        plan.note_moves();
+        plan.note_places();
+        Ok(plan)
+    }
+
+    async fn note_lost(
+        &mut self,
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        pages: &[Page],
+    ) -> StorageResult<()> {
+        let leaves: Vec<(u64, _)> = pages
+            .iter()
+            .filter_map(|page| Some((page.index.number(), page.detail()?.content)))
+            .collect();
+        for chunk in leaves.chunks(64) {
+            let hashes: Vec<_> = chunk.iter().map(|(_, hash)| *hash).collect();
+            match storage.contents(session, &hashes).await {
+                Ok(contents) => {
+                    let missing = chunk.iter().zip(contents).filter(|(_, read)| read.is_none());
+                    self.lost.extend(missing.map(|((number, _), _)| *number));
+                }
+                // What cannot be read is the storage's to mend.
+                Err(StorageError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the pages whose own link to their directory does not hold.
+    fn note_moves(&mut self) {
+        let mut sound: HashSet<u64> = HashSet::new();
+        let mut moves = std::mem::take(&mut self.moves);
+        for (&number, page) in &self.pages {
+            let Some(parent) = page.parent.filter(|_| !moves.contains_key(&number)) else {
+                continue;
+            };
+            let listed = page.standing.is_listed() && !self.segment.removed;
+            let broken = match self.pages.get(&parent) {
+                None => listed,
+                Some(above) if !above.is_contents => true,
+                Some(above) => listed && matches!(above.standing, Standing::Moved(_)),
+            };
+            if broken {
+                moves.insert(number, self.standing_above(number));
+            }
+        }
+        for &number in self.pages.keys() {
+            let mut walked = Vec::new();
+            let mut next = Some(number);
+            while let Some(here) = next.filter(|here| !sound.contains(here)) {
+                if let Some(start) = walked.iter().position(|earlier| *earlier == here) {
+                    // Its own ancestor: the circle is cut at its first page.
+                    moves.extend(walked[start..].iter().min().map(|first| (*first, 0)));
+                    break;
+                }
+                walked.push(here);
+                let page = self.pages.get(&here).filter(|_| !moves.contains_key(&here));
+                next = page.and_then(|page| page.parent);
+            }
+            sound.extend(walked);
+        }
+        moves.remove(&0);
+        self.moves = moves;
+    }
+
+    /// Returns the nearest directory above a page that stands in the tree; the root where there is none.
+    fn standing_above(&self, number: u64) -> u64 {
+        let mut walked = HashSet::from([number]);
+        let mut next = self.pages.get(&number).and_then(|page| page.parent);
+        while let Some(above) = next.filter(|above| walked.insert(*above)) {
+            let Some(page) = self.pages.get(&above) else { break };
+            if page.is_contents && page.standing.is_listed() {
+                return above;
+            }
+            next = page.parent;
+        }
+        0
+    }
+
+    fn note_places(&mut self) {
+        let mut taken = HashSet::new();
+        for (number, page) in &self.pages {
+            let parent = self.moves.get(number).copied().or(page.parent);
+            if parent.is_some_and(|parent| !taken.insert((parent, page.place))) {
+                self.places.insert(*number);
+            }
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        at: Timestamp,
+    ) -> StorageResult<Vec<String>> {
+        let mut done = Vec::new();
+        let mut first = self.first_change(storage, session, at, &mut done).await?;
+        let numbers: BTreeSet<u64> =
+            self.moves.keys().chain(&self.places).chain(&self.lost).copied().collect();
+        let numbers: Vec<u64> = numbers.into_iter().collect();
+        for some in numbers.chunks(AT_ONCE) {
+            let mut change = first.take().unwrap_or_else(|| self.change(at));
+            self.mend_pages(storage, session, some, &mut change, &mut done).await?;
+            commit(storage, session, change).await?;
+        }
+        if let Some(change) = first {
+            commit(storage, session, change).await?;
+        }
+        Ok(done)
+    }
+
+    /// Makes what the rest rests on: the root, the counters, and system roots that are shown.
+    async fn first_change(
+        &self,
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        at: Timestamp,
+        done: &mut Vec<String>,
+    ) -> StorageResult<Option<Change>> {
+        let (mut change, before) = (self.change(at), done.len());
+        let root = self.segment.root();
+        match self.pages.get(&0) {
+            None if !self.segment.removed => {
+                change.basis.pages.push((root.clone(), None));
+                put(&mut change, None, self.root_page(at));
+                done.push(format!("the root {root} was missing and was made"));
+            }
+            Some(seen) if !self.segment.removed && seen.standing != Standing::InTree => {
+                if let Some(page) = page(storage, session, &root).await? {
+                    let after = Page { standing: Standing::InTree, ..page.clone() };
+                    put(&mut change, Some(page), after);
+                    done.push(format!("the root {root} stands in the tree again"));
+                }
+            }
+            _ => {}
+        }
+        let beyond = self.pages.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
+        if self.segment.next_number < beyond && beyond < PROVISIONAL {
+            change.floors.push((self.segment.id.clone(), beyond));
+            done.push(format!("the counter of segment {} was raised to {beyond}", self.segment.id));
+        }
+        if self.places_short > 0 {
+            change.places.count = self.places_short;
+            done.push(format!("the place counter was raised by {}", self.places_short));
+        }
+        if self.segment.kind == SegmentKind::System {
+            for view in storage.views(session).await?.into_iter().map(|head| head.view) {
+                let key = ChunkKey::of(&view, &root);
+                let chunk = storage.levels(session, &[key]).await?.pop().unwrap_or_default();
+                let before = chunk.entry(0);
+                if before.shown == Some(Visibility::Hidden) {
+                    let mut after = before.clone();
+                    after.shown = None;
+                    done.push(format!("system root {root} is shown again in view {view}"));
+                    change.basis.levels.push((view.clone(), root.clone(), before.clone()));
+                    change.levels.push(LevelDelta { view, page: root.clone(), before, after });
+                }
+            }
+        }
+        Ok((done.len() > before).then_some(change))
+    }
+
+    async fn mend_pages(
+        &self,
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        numbers: &[u64],
+        change: &mut Change,
+        done: &mut Vec<String>,
+    ) -> StorageResult<()> {
+        let index = |number: u64| PageIndex::new(self.segment.id.clone(), number);
+        let indices: Vec<PageIndex> = numbers.iter().map(|number| index(*number)).collect();
+        let pages = storage.pages(session, &indices).await?;
+        for (number, page) in numbers.iter().zip(pages) {
+            let Some(page) = page else { continue };
+            let mut after = page.clone();
+            let name = &page.index;
+            if let Some(to) = self.moves.get(number) {
+                after.parent = Some(index(*to));
+                done.push(format!(
+                    "page {name} could not be reached and stands in {} now",
+                    index(*to)
+                ));
+            }
+            if self.places.contains(number) {
+                after.place = Place(PROVISIONAL + change.places.count);
+                change.places.count += 1;
+                done.push(format!("page {name} shared its place and has one of its own now"));
+            }
+            if self.lost.contains(number) {
+                // In a turn it stands for a message of the talk, elsewhere for a note.
+                let role = if page.turn.is_some() { Role::User } else { Role::System };
+                let (content, detail) = Content::with_detail(&[Message::text(role, LOST)]);
+                after.body = Body::Detail(detail);
+                change.contents.push(content);
+                done.push(format!("the content of page {name} is lost, and the page says so now"));
+            }
+            put(change, Some(page), after);
+        }
+        Ok(())
+    }
+
+    fn root_page(&self, at: Timestamp) -> Page {
+        Page {
+            index: self.segment.root(),
+            parent: None,
+            place: Place(0),
+            body: Body::Contents,
+            name: self.segment.name.clone(),
+            description: self.segment.description.clone(),
+            visibility: Visibility::Expanded,
+            standing: Standing::InTree,
+            author: Actor::System,
+            trust: Trust::System,
+            sources: Vec::new(),
+            turn: None,
+            // Beyond any version that the lost one can have had.
+            version: Version(self.segment.touched.0),
+            revision: Revision(0),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// A change that does nothing yet.
+    fn change(&self, at: Timestamp) -> Change {
+        let segment = (self.segment.id.clone(), Some(self.segment.version));
+        Change {
+            operation: Operation::Batch,
+            actor: Actor::System,
+            view: ViewId::SYSTEM,
+            at,
+            undoes: None,
+            marks: Vec::new(),
+            pages: Vec::new(),
+            segments: Vec::new(),
+            levels: Vec::new(),
+            focus: Vec::new(),
+            custom: Vec::new(),
+            runs: Vec::new(),
+            fold: None,
+            contents: Vec::new(),
+            numbers: Vec::new(),
+            places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
+            floors: Vec::new(),
+            purge: false,
+            subjects: Vec::new(),
+            moved: Vec::new(),
+            basis: Basis { segments: vec![segment], ..Basis::default() },
+        }
+    }
+}
+
+/// Adds a page to a change, as a new version of what it was.
+fn put(change: &mut Change, before: Option<Page>, mut after: Page) {
+    let index = after.index.clone();
+    after.version = after.version.next();
+    after.updated_at = change.at;
+    if let Some(before) = &before {
+        change.basis.pages.push((index.clone(), Some(before.version)));
+    }
+    change.subjects.push(index.clone());
+    let previous = before.as_ref().map(|page| page.revision);
+    change.pages.push(PageDelta { index, before, after: Some(after), previous, restores: None });
+}
+
+async fn page(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    index: &PageIndex,
+) -> StorageResult<Option<Page>> {
+    Ok(storage.pages(session, std::slice::from_ref(index)).await?.pop().flatten())
+}
+
+async fn commit(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    change: Change,
+) -> StorageResult<()> {
+    storage.commit(session, Commit { create: None, change: Some(change) }).await.map(|_| ())
+}

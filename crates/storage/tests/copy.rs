@@ -1,0 +1,116 @@
+//! Sessions taken over from other storages, and given to them.
+
+use std::sync::Arc;
+
+use contexture_core::{
+    ContextSystem, MemoryStorage, PageStorage,
+    copy::{CopyOutcome, copy_session},
+    storage::StorageError,
+};
+use contexture_storage::SqliteStorage;
+use contexture_testkit::{
+    conformance::dump,
+    fake::{Death, WatchedStorage},
+    fixture::{TickingClock, session_id},
+    property,
+};
+use futures::executor::block_on;
+
+use crate::build::{Sandbox, append, commit, init, session};
+
+fn unwatched(_: contexture_core::copy::Progress<'_>) {}
+
+/// A session of random edits in a SQLite file.
+fn filled(sandbox: &Sandbox, seed: u64) -> Arc<dyn PageStorage> {
+    let storage: Arc<dyn PageStorage> = Arc::new(sandbox.open());
+    property::run(|| storage.clone(), seed, 200, 0);
+    storage
+}
+
+// C23: from file to file and to memory and back, everything is the same.
+#[test]
+fn a_copy_in_another_file_is_the_same_session() {
+    let (here, there, third) = (Sandbox::new(), Sandbox::new(), Sandbox::new());
+    let (from, to) = (filled(&here, 5), there.open());
+    let copied = block_on(copy_session(&*from, &to, &session_id(), &mut unwatched)).unwrap();
+    assert_eq!(copied.outcome, CopyOutcome::Copied);
+    let expected = block_on(dump(&*from, &session_id()));
+    assert_eq!(block_on(dump(&to, &session_id())), expected);
+    let memory = MemoryStorage::new();
+    block_on(copy_session(&to, &memory, &session_id(), &mut unwatched)).unwrap();
+    let last = third.open();
+    block_on(copy_session(&memory, &last, &session_id(), &mut unwatched)).unwrap();
+    drop(last);
+    assert_eq!(block_on(dump(&third.open(), &session_id())), expected);
+}
+
+// C23: killed at any part, the next attempt leaves a whole copy and nothing else.
+#[test]
+fn a_copy_that_dies_is_begun_again() {
+    let here = Sandbox::new();
+    let from = filled(&here, 6);
+    let counting = WatchedStorage::new(Arc::new(MemoryStorage::new()));
+    block_on(copy_session(&*from, &*counting, &session_id(), &mut unwatched)).unwrap();
+    let parts = u32::try_from(counting.count("import")).unwrap();
+    let expected = block_on(dump(&*from, &session_id()));
+    for part in 1..=parts {
+        let there = Sandbox::new();
+        let to: Arc<dyn PageStorage> = Arc::new(there.open());
+        // Another session shares contents with what is left behind, and keeps them.
+        let other = Arc::new(MemoryStorage::new());
+        block_on(copy_session(&*from, &*other, &session_id(), &mut unwatched)).unwrap();
+        let dying = WatchedStorage::new(to.clone());
+        dying.die_at_write(part, Death::After);
+        block_on(copy_session(&*from, &*dying, &session_id(), &mut unwatched)).unwrap_err();
+        drop((to, dying));
+        let to = there.open();
+        assert_eq!(block_on(to.verify()).unwrap(), [""; 0], "part {part}");
+        assert_eq!(block_on(to.sessions(None, 9)).unwrap().len(), usize::from(part == parts));
+        block_on(copy_session(&*from, &to, &session_id(), &mut unwatched)).unwrap();
+        assert_eq!(block_on(dump(&to, &session_id())), expected, "part {part}");
+        assert!(block_on(to.remove_session(&session_id())).unwrap());
+        assert_eq!(block_on(to.verify()).unwrap(), [""; 0], "part {part}");
+        let left: i64 = there
+            .meddle()
+            .query_row("SELECT count(*) FROM contents", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(left, 0, "part {part}");
+    }
+}
+
+// C23: others write to the target while a session is taken over.
+#[test]
+fn others_write_meanwhile() {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
+    let (from, to) = (filled(&here, 7), there.open());
+    init(&to, "other");
+    let mut count = 0;
+    let mut write = |_: contexture_core::copy::Progress<'_>| {
+        count += 1;
+        commit(&to, "other", append("usr", &format!("text {count}"))).unwrap();
+    };
+    block_on(copy_session(&*from, &to, &session_id(), &mut write)).unwrap();
+    assert!(count > 5);
+    let info = block_on(to.session(&session("other"))).unwrap().unwrap();
+    assert_eq!(info.revision.0, count + 1);
+    assert_eq!(block_on(to.verify()).unwrap(), [""; 0]);
+    let clock = TickingClock::new();
+    block_on(ContextSystem::open(Arc::new(to), session_id(), clock)).unwrap();
+}
+
+#[test]
+fn damage_in_the_source_is_told_and_leaves_nothing() {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
+    let from: SqliteStorage = here.open();
+    init(&from, "s");
+    commit(&from, "s", append("usr", "some text")).unwrap();
+    here.meddle().execute("UPDATE pages SET place = 77 WHERE number = 1", []).unwrap();
+    let to = there.open();
+    let error = block_on(copy_session(&from, &to, &session("s"), &mut unwatched)).unwrap_err();
+    assert!(error.to_string().contains("page usr-1 of session 's' is corrupt"), "{error}");
+    assert!(error.hint().contains("store check --repair"), "{}", error.hint());
+    assert_eq!(block_on(to.session(&session("s"))).unwrap(), None);
+    let error = block_on(from.snapshot()).unwrap();
+    let error = block_on(error.repair()).unwrap_err();
+    assert!(matches!(error, StorageError::ReadOnly { .. }), "{error}");
+}
