@@ -87,7 +87,11 @@ fn others_write_meanwhile() {
     let mut count = 0;
     let mut write = |_: contexture_core::copy::Progress<'_>| {
         count += 1;
-        commit(&to, "other", append("usr", &format!("text {count}"))).unwrap();
+        let text = format!("text {count}");
+        // On a thread of its own: this one waits already.
+        std::thread::scope(|scope| {
+            scope.spawn(|| commit(&to, "other", append("usr", &text)).unwrap());
+        });
     };
     block_on(copy_session(&*from, &to, &session_id(), &mut write)).unwrap();
     assert!(count > 5);

@@ -51,6 +51,11 @@ fn memory() -> Arc<dyn PageStorage> {
 
 fn unwatched(_: Progress<'_>) {}
 
+/// Waits on a thread of its own: this one waits already.
+pub(crate) fn aside<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(|| block_on(future)).join().unwrap())
+}
+
 async fn ledgers(storage: &dyn PageStorage, session: &SessionId) -> Vec<String> {
     let mut all = Vec::new();
     for key in storage.ledgers(session).await.unwrap() {
@@ -167,7 +172,7 @@ fn what_comes_meanwhile_is_not_copied() {
         let mut wrote = false;
         let mut write = |_: Progress<'_>| {
             if !std::mem::replace(&mut wrote, true) {
-                block_on(apply(&system, new_leaf("usr-0", "meanwhile")));
+                aside(apply(&system, new_leaf("usr-0", "meanwhile")));
             }
         };
         copy_session(&*from, &*to, &session_id(), &mut write).await.unwrap();

@@ -23,7 +23,7 @@ use contexture_testkit::{
 };
 use futures::executor::block_on;
 
-use crate::copies::filled;
+use crate::copies::{aside, filled};
 
 fn memory() -> Arc<dyn PageStorage> {
     Arc::new(MemoryStorage::new())
@@ -131,7 +131,7 @@ fn edits_during_the_copy_are_carried_over() {
         let mut write = |_: Progress<'_>| {
             if wrote < 3 {
                 wrote += 1;
-                block_on(apply(&system, new_leaf("usr-0", "meanwhile")));
+                aside(apply(&system, new_leaf("usr-0", "meanwhile")));
             }
         };
         system.switch_storage(new.clone(), &mut write).await.unwrap();
