@@ -20,6 +20,11 @@ use futures::executor::block_on;
 /// A storage with a session in which random edits have left one of everything, purges included, and
 /// windows sent, usage reported and run records beside them.
 pub(crate) fn filled(seed: u64) -> Arc<dyn PageStorage> {
+    // On a thread of its own: the one that asks may be waiting already.
+    std::thread::spawn(move || fill(seed)).join().unwrap()
+}
+
+fn fill(seed: u64) -> Arc<dyn PageStorage> {
     let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
     let summary = property::run(|| storage.clone(), seed, 400, 0);
     assert!(summary.made > 100, "{summary:?}");
