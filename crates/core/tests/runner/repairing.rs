@@ -171,7 +171,6 @@ fn a_shared_place_is_parted() {
     block_on(async {
         let storage = damaged(|part| {
             let mut place = None;
-            pages(part, |_| {});
             if let ImportPart::Pages(pages) = part {
                 for page in pages.iter_mut().filter(|page| page.index.number() >= 4) {
                     page.place = *place.get_or_insert(page.place);
@@ -207,20 +206,17 @@ fn a_system_root_is_shown_again() {
 fn a_lost_content_is_told() {
     block_on(async {
         let lost = Arc::new(std::sync::Mutex::new(None));
-        let storage = damaged(|part| match part {
+        let storage = damaged(|part| {
             // Its entry forgets it, as a storage that repairs itself would see to.
-            ImportPart::History(entries) => {
-                for entry in entries {
-                    let named = |at: &&contexture_core::PageBefore| at.index == page("usr-4");
-                    let mut pages = entry.inverse.pages.iter();
-                    let hash = pages.find(named).and_then(|at| at.assigned);
-                    if hash.is_some() {
-                        *lost.lock().unwrap() = hash;
-                    }
-                    entry.forget(|assigned| Some(*assigned) == hash);
+            let ImportPart::History(entries) = part else { return };
+            for entry in entries {
+                let named = |at: &&contexture_core::PageBefore| at.index == page("usr-4");
+                let hash = entry.inverse.pages.iter().find(named).and_then(|at| at.assigned);
+                if hash.is_some() {
+                    *lost.lock().unwrap() = hash;
                 }
+                entry.forget(|assigned| Some(*assigned) == hash);
             }
-            _ => {}
         })
         .await;
         assert!(lost.lock().unwrap().is_some());

@@ -38,7 +38,7 @@ impl RowKey {
     pub(crate) fn keep(&self, db: &Connection, reason: &str) -> Outcome<()> {
         let sql = format!("SELECT * FROM {} WHERE {}", self.table.name, self.table.condition());
         let mut query = db.prepare_cached(&sql)?;
-        let names: Vec<String> = query.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = query.column_names().map(str::to_owned).collect();
         let mut rows = query.query(params_from_iter(&self.key))?;
         while let Some(row) = rows.next()? {
             let mut content = serde_json::Map::new();
