@@ -10,6 +10,8 @@ mod concurrency;
 mod conformance;
 #[path = "runner/copies.rs"]
 mod copies;
+#[path = "runner/doubt.rs"]
+mod doubt;
 #[path = "runner/permission_matrix.rs"]
 mod permission_matrix;
 #[path = "runner/properties.rs"]

@@ -3,6 +3,7 @@
 // Clippy knows test functions, but not their helpers.
 #![allow(clippy::unwrap_used)]
 
+mod backends;
 mod build;
 mod conflicts;
 mod copy;

@@ -1,22 +1,37 @@
 //! The suite every storage must pass, with the memory storage as the model.
 //!
-//! A backend's test calls [`run`] with a way to make an empty storage, or takes the tests one by one
-//! from [`TESTS`]. The rules themselves stand with the trait, [`PageStorage`].
+//! A storage's test calls [`run`] with its [`Backend`], or takes the tests one by one from [`TESTS`].
+//! The rules themselves stand with the trait, [`PageStorage`].
 
 mod basis;
 mod contents;
 mod counts;
 mod differential;
 mod folds;
+mod history;
 mod imports;
+mod large;
 mod ledgers;
 mod lists;
+mod many;
+mod moves;
+mod paging;
 mod records;
+mod reopening;
 mod runs;
 mod sessions;
+mod texts;
 mod touched;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use contexture_core::{
     Actor, Basis, Change, Content, HistoryEntry, LevelChunk, Operation, Page, PageDelta, PageIndex,
@@ -26,22 +41,38 @@ use contexture_core::{
         StorageResult, ViewHead,
     },
 };
-use futures::{executor::block_on, future::BoxFuture};
+use futures::{executor::block_on, future::LocalBoxFuture};
 
-use crate::{fixture::BEGIN, state::scan};
+pub use ledgers::sent;
 
-/// A test: it gets an empty storage.
-pub type Test = fn(Arc<dyn PageStorage>) -> BoxFuture<'static, ()>;
+use crate::{
+    backend::{Backend, Home},
+    fixture::BEGIN,
+    state::scan,
+};
+
+/// A test: it gets an empty place.
+pub type Test = fn(Arc<dyn Home>) -> LocalBoxFuture<'static, ()>;
 
 macro_rules! tests {
-    ($($module:ident :: $name:ident),+ $(,)?) => {
+    (
+        storage: $($module:ident :: $name:ident),+;
+        home: $($with:ident :: $again:ident),+ $(,)?
+    ) => {
         /// All tests by name.
-        pub const TESTS: &[(&str, Test)] =
-            &[$((stringify!($name), |storage| Box::pin($module::$name(storage)))),+];
+        pub const TESTS: &[(&str, Test)] = &[
+            $((stringify!($name), |home| Box::pin(async move {
+                // Held until the storage is closed: what it lies in goes with it.
+                $module::$name(home.open()).await;
+                drop(home);
+            }))),+,
+            $((stringify!($again), |home| Box::pin($with::$again(home)))),+,
+        ];
     };
 }
 
 tests! {
+    storage:
     sessions::sessions_are_made_listed_and_removed,
     sessions::a_missing_session_reads_as_empty,
     sessions::sessions_share_nothing_but_contents,
@@ -93,14 +124,88 @@ tests! {
     imports::chunks_and_ledgers_are_listed_in_order,
     imports::equal_sessions_have_equal_digests,
     differential::random_edits_read_the_same_as_in_memory,
+    history::every_question_is_answered_as_in_memory,
+    large::a_content_of_16_mib,
+    large::a_change_of_5000_pages,
+    large::hundreds_of_pages_move_and_go_at_once,
+    large::large_custom_values_and_run_records,
+    many::fifty_sessions_side_by_side,
+    many::names_that_begin_alike_are_apart,
+    many::names_that_differ_in_case_only_are_apart,
+    moves::what_moved_conflicts_and_nothing_else,
+    moves::every_kind_of_move_is_seen,
+    paging::lists_go_on_while_pages_come,
+    paging::backward_lists_go_on_while_pages_come,
+    paging::scans_go_on_while_pages_come,
+    paging::limits_at_the_edges,
+    texts::unusual_texts_come_back,
+    texts::names_at_the_limits_of_their_grammar,
+    texts::an_empty_storage_is_empty;
+    home:
+    reopening::everything_is_there_after_reopening,
+    reopening::reopened_at_random_moments,
+    reopening::a_refused_commit_leaves_nothing_to_find,
 }
 
-/// Runs every test, each on a fresh storage.
-pub fn run(make: impl Fn() -> Arc<dyn PageStorage>) {
-    for (name, test) in TESTS {
-        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(test(make()))));
-        assert!(ran.is_ok(), "conformance test {name} failed; its message stands above");
+/// How many tests run side by side: more than there are cores, for some wait for a server.
+const THREADS: usize = 4;
+
+/// How a storage fared.
+#[derive(Debug)]
+pub struct Summary {
+    /// The storage.
+    pub name: &'static str,
+    /// How many tests passed.
+    pub passed: usize,
+    /// The tests that failed; what they said stands above.
+    pub failed: Vec<&'static str>,
+}
+
+impl Summary {
+    /// Returns how many tests ran.
+    pub fn ran(&self) -> usize {
+        self.passed + self.failed.len()
     }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, passed, failed } = self;
+        let skipped = TESTS.len() - self.ran();
+        write!(
+            f,
+            "conformance: {name}: {passed} passed, {} failed, {skipped} skipped",
+            failed.len()
+        )
+    }
+}
+
+/// Runs every test, each in a place of its own.
+pub fn run(backend: &dyn Backend) -> Summary {
+    run_some(backend, "")
+}
+
+/// Runs the tests whose names hold a text.
+pub fn run_some(backend: &dyn Backend, named: &str) -> Summary {
+    let tests: Vec<_> = TESTS.iter().filter(|(name, _)| name.contains(named)).collect();
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((name, test)) = tests.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let ran = catch_unwind(AssertUnwindSafe(|| block_on(test(backend.home().into()))));
+            if ran.is_err() {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).push(*name);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(work);
+        }
+    });
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.sort_unstable();
+    Summary { name: backend.name(), passed: tests.len() - failed.len(), failed }
 }
 
 /// Everything that can be read of a session.

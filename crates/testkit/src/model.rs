@@ -353,7 +353,10 @@ impl Doing<'_> {
             Edit::FocusPage(page) => self.focus(page),
             Edit::FoldPages(plan) => self.fold(plan),
             Edit::SetCustom { key, value } => self.set_custom(key, value.as_deref()),
-            Edit::ExpectCustom { .. } => unreachable!("random edits expect nothing"),
+            Edit::ExpectCustom { key, value } => {
+                let holds = self.model.custom.get(key) == value.as_ref();
+                if holds { Ok(()) } else { Err(ErrorKind::Conflict) }
+            }
             Edit::MovePage { page, to } => self.move_page(page, to),
             Edit::ArchivePage(page) => self.archive(page),
             Edit::RemovePage(page) => self.remove(page),

@@ -1,15 +1,21 @@
 //! The storage's figures, as ratios within one run. See docs/benchmarks.md.
 //!
 //! ```text
-//! cargo bench -p contexture-storage --bench storage -- [flat|open|writers|read|all] [--pages N] [--dir DIR]
+//! cargo bench -p contexture-storage --bench storage -- [flat|open|memory|writers|read|all]
+//!     [--store NAME] [--pages N] [--dir DIR]
 //! ```
+//!
+//! `open` and `memory` run on every durable storage, or on the one that `--store` names.
 //!
 //! Disks drift, so the two sides of a comparison alternate within the run and medians are reported.
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "../../tests/backends.rs"]
+mod backends;
 mod flat;
 mod hand;
+mod memory;
 mod open;
 mod read;
 mod session;
@@ -19,20 +25,27 @@ use std::path::PathBuf;
 
 struct Options {
     what: String,
+    store: Option<String>,
     pages: usize,
     dir: PathBuf,
 }
 
 fn main() {
-    let mut options =
-        Options { what: "all".to_owned(), pages: 1_000_000, dir: std::env::temp_dir() };
+    let mut options = Options {
+        what: "all".to_owned(),
+        store: None,
+        pages: 1_000_000,
+        dir: std::env::temp_dir(),
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--pages" => options.pages = arguments.next().unwrap().parse().unwrap(),
             "--dir" => options.dir = arguments.next().unwrap().into(),
+            "--store" => options.store = arguments.next(),
             "--bench" => {}
             open::CHILD => return open::child(&arguments.next().unwrap()),
+            memory::CHILD => return memory::child(&arguments.next().unwrap()),
             what => options.what = what.to_owned(),
         }
     }
@@ -44,17 +57,40 @@ fn main() {
     if wanted("writers") {
         writers::run(dir.path());
     }
-    if wanted("flat") || wanted("open") {
+    if wanted("flat") {
         let million = session::Session::new(&dir.path().join("million.db"), "million");
         flat::grow(&million, options.pages);
-        if wanted("flat") {
-            flat::run(dir.path(), &million);
+        flat::run(dir.path(), &million);
+    }
+    let store = options.store.as_deref();
+    for backend in backends::durable() {
+        if store.is_some_and(|store| store != backend.name()) {
+            continue;
         }
-        drop(million);
+        if wanted("memory") {
+            memory::run(&*backend);
+        }
         if wanted("open") {
-            open::run(&dir.path().join("million.db"));
+            open::run(&*backend, options.pages);
         }
     }
+}
+
+/// Returns the most memory this process ever had, in megabytes.
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: 0 kB");
+    let kilobytes = line.split_whitespace().nth(1).and_then(|figure| figure.parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) / 1e3
+}
+
+/// Runs this program again as a child that prints figures, and returns them.
+fn figures(child: &str, locator: &str) -> Vec<f64> {
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(program).arg(child).arg(locator).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace().map(|figure| figure.parse().unwrap()).collect()
 }
 
 /// Returns the middle of some figures.

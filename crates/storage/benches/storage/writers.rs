@@ -14,57 +14,51 @@ use crate::{
 };
 
 const ROUNDS: usize = 9;
-const WRITERS: usize = 32;
-/// Commits of the one writer in a round, and of each of many.
+/// How many write at once.
+const CURVE: [usize; 4] = [1, 8, 32, 128];
+/// Commits of the one writer in a round, and of many together.
 const ALONE: usize = 200;
-const EACH: usize = 40;
+const TOGETHER: usize = 1_280;
 
 pub(crate) fn run(dir: &Path) {
+    let most = CURVE[CURVE.len() - 1];
     let storage: Arc<dyn PageStorage> =
         Arc::new(SqliteStorage::open(&dir.join("ours.db"), Default::default()).unwrap());
     let sessions: Vec<Session> =
-        (0..WRITERS).map(|at| Session::on(storage.clone(), &format!("s{at}"))).collect();
-    let mut hand = Hand::new(&dir.join("hand.db"), WRITERS);
+        (0..most).map(|at| Session::on(storage.clone(), &format!("s{at}"))).collect();
+    let mut hand = Hand::new(&dir.join("hand.db"), most);
     let mut seed = 0;
     let mut next = |count: usize| {
         seed += count;
         seed
     };
-
-    let mut figures = Vec::new();
-    for _ in 0..ROUNDS {
-        let first = next(ALONE);
-        let hand = by_hand(&mut hand, first, ALONE, 1, 1);
-        let first = next(ALONE);
-        let pages = pages(first, ALONE);
-        let ours =
-            seconds(|| pages.into_iter().for_each(|page| block_on(append(&sessions[0], page))));
-        figures.push((hand, ours));
-    }
-    let micros = |seconds: f64| seconds / ALONE as f64 * 1e6;
-    report("one writer, µs a commit", &figures, micros, |hand, ours| ours / hand);
-
-    let total = WRITERS * EACH;
-    for (how, spread, run) in [
-        ("32 tasks on 32 sessions", true, tasks as fn(Work<'_>)),
-        ("32 tasks on one session", false, tasks),
-        ("32 threads on 32 sessions", true, threads),
-        ("32 threads on one session", false, threads),
-    ] {
-        let writers: Vec<&Session> =
-            (0..WRITERS).map(|at| &sessions[if spread { at } else { 0 }]).collect();
-        let mut figures = Vec::new();
-        for _ in 0..ROUNDS {
-            let first = next(total);
-            let hand = by_hand(&mut hand, first, total, if spread { WRITERS } else { 1 }, WRITERS);
-            let first = next(total);
-            let work =
-                (0..WRITERS).map(|at| (writers[at], pages(first + at * EACH, EACH))).collect();
-            let ours = seconds(|| run(work));
-            figures.push((hand, ours));
+    for writers in CURVE {
+        let each = if writers == 1 { ALONE } else { TOGETHER / writers };
+        let total = writers * each;
+        let ways = [("tasks", tasks as fn(Work<'_>)), ("threads", threads)];
+        // One writer has one session, and is a task or a thread alike.
+        let ways = if writers == 1 { &ways[..1] } else { &ways[..] };
+        let spreads = if writers == 1 { &[1][..] } else { &[writers, 1][..] };
+        for (how, run) in ways {
+            for &spread in spreads {
+                let own: Vec<&Session> = (0..writers).map(|at| &sessions[at % spread]).collect();
+                let mut figures = Vec::new();
+                for _ in 0..ROUNDS {
+                    let hand = by_hand(&mut hand, next(total), total, spread, writers);
+                    let first = next(total);
+                    let work =
+                        (0..writers).map(|at| (own[at], pages(first + at * each, each))).collect();
+                    figures.push((hand, seconds(|| run(work))));
+                }
+                let what = match (writers, spread) {
+                    (1, _) => "one writer".to_owned(),
+                    (_, 1) => format!("{writers} {how} on one session"),
+                    _ => format!("{writers} {how} on {spread} sessions"),
+                };
+                let rate = |seconds: f64| total as f64 / seconds;
+                report(&format!("{what}, commits/s"), &figures, rate, |hand, ours| hand / ours);
+            }
         }
-        let rate = |seconds: f64| total as f64 / seconds;
-        report(&format!("{how}, commits/s"), &figures, rate, |hand, ours| hand / ours);
     }
 }
 

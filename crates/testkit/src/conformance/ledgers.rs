@@ -16,7 +16,7 @@ pub(super) fn key(view: &str, format: &str) -> LedgerKey {
 }
 
 /// A record with one piece of each kind and a frame, all of which say `secret`.
-pub(super) fn sent(number: u64) -> SentWindow {
+pub fn sent(number: u64) -> SentWindow {
     let content = ContentHash::of(b"content");
     let note = SentSource::Note {
         head: "secret head".to_owned(),

@@ -1,0 +1,66 @@
+//! Faults: writes that fail, and files that are damaged, full or out of reach.
+//!
+//! ```text
+//! faults: sqlite: 1000 faults, 0 lost, 0 between
+//! disk: sqlite: disk full after 98 pages ok, read-only folder ok, …
+//! damage: sqlite: 90000 damaged, 80000 refused, 9000 named by verify, 1000 sound, 0 wrong
+//! ```
+//!
+//! This program starts itself as child processes; without arguments it is the test. `-- STORAGE [PART]`
+//! tests one storage, or one part of it: `writes`, `disk` or `damage`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::print_stdout, reason = "children tell how it went; the test what it counted")]
+
+#[path = "../backends.rs"]
+mod backends;
+mod damage;
+mod disk;
+
+use std::{process::ExitCode, time::Instant};
+
+use contexture_testkit::faults;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [child, what, name] = &arguments[..]
+        && child == "disk-child"
+    {
+        disk::child(what, name);
+        return ExitCode::SUCCESS;
+    }
+    let (only, part) = (arguments.first(), arguments.get(1));
+    let wanted = |what: &str| part.is_none_or(|part| part == what);
+    let mut told = Vec::new();
+    let mut clean = true;
+    for backend in backends::all() {
+        if only.is_some_and(|only| only != backend.name()) {
+            continue;
+        }
+        let began = Instant::now();
+        let lap = |what: &str| {
+            println!("{}: {what}: {:.1} s", backend.name(), began.elapsed().as_secs_f64());
+        };
+        if wanted("writes") {
+            let summary = faults::run(&*backend);
+            summary.notes.iter().for_each(|note| println!("{note}"));
+            clean &= summary.is_clean();
+            told.push(summary.to_string());
+            lap("writes");
+        }
+        let keeps_files = backend.home().folder().is_some();
+        if keeps_files && wanted("disk") {
+            told.push(disk::run(&*backend));
+            lap("disk");
+        }
+        if keeps_files && wanted("damage") {
+            let summary = damage::run(&*backend);
+            clean &= summary.is_clean();
+            told.push(summary.to_string());
+            lap("damage");
+        }
+    }
+    println!();
+    told.iter().for_each(|line| println!("{line}"));
+    if clean && !told.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

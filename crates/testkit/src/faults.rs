@@ -1,0 +1,290 @@
+//! Faults at every write of a scripted run: whatever strikes, what the context system answers is
+//! what the storage holds, and that is the state before or after the edit, never between.
+//!
+//! One pass for each kind of fault covers every write. At each step the fault strikes the step's one
+//! write; then the storage is compared with the states the model had before and after the step. If
+//! the edit was not made it is made again, else the script goes on. Either way the state is the one
+//! that the script has without faults, so the next write meets the fault in the state in which it
+//! would have met it in a run of its own. Only the context system's memory has a longer past, which
+//! makes the test harder, not easier: it lives through all faults and is never opened anew.
+
+mod answers;
+mod script;
+
+use std::{
+    cell::Cell,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use contexture_core::{
+    Clock, ContextSystem, ErrorKind, Mark, MemoryStorage, PageStorage, Timestamp,
+    check::check_session,
+    storage::{Commit, NewSession},
+};
+use futures::{executor::block_on, join};
+
+use crate::{
+    backend::Backend,
+    fault::{Fault, FaultyStorage, step_aside},
+    fixture::{BEGIN, session_id},
+    image::{Image, difference},
+};
+use answers::answers;
+use script::Step;
+
+pub use script::EDITS;
+
+/// How often the storage verifies itself.
+const VERIFY: usize = 25;
+
+/// What came of all faults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The storage.
+    pub name: &'static str,
+    /// How many faults struck.
+    pub faults: u64,
+    /// After how many something acknowledged was gone.
+    pub lost: u64,
+    /// After how many the state was neither that before nor that after, or memory and storage
+    /// differed.
+    pub between: u64,
+    /// What was seen, the first few.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// Tells whether nothing was lost and nothing half done.
+    pub fn is_clean(&self) -> bool {
+        self.lost == 0 && self.between == 0
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, faults, lost, between, .. } = self;
+        write!(f, "faults: {name}: {faults} faults, {lost} lost, {between} between")
+    }
+}
+
+/// Lets every kind of fault strike every write of the script.
+pub fn run(backend: &dyn Backend) -> Summary {
+    let mut summary =
+        Summary { name: backend.name(), faults: 0, lost: 0, between: 0, notes: vec![] };
+    let script = Script::new();
+    for fault in Fault::ALL {
+        let home = backend.home();
+        block_on(Pass::begin(&script, fault, home.open())).run(&mut summary);
+    }
+    summary
+}
+
+/// A clock that stands still within a step, so that an edit made again is the same edit.
+#[derive(Debug)]
+struct StepClock(AtomicI64);
+
+impl StepClock {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(BEGIN)))
+    }
+
+    fn at(&self, step: usize) {
+        self.0.store(BEGIN + step as i64 + 1, Ordering::Relaxed);
+    }
+}
+
+impl Clock for StepClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The steps, and what the model held and answered before the first and after each.
+struct Script {
+    steps: Vec<Step>,
+    images: Vec<Image>,
+    answers: Vec<String>,
+}
+
+impl Script {
+    fn new() -> Self {
+        let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+        let clock = StepClock::new();
+        let system = block_on(open(storage.clone(), clock.clone()));
+        let steps = script::steps();
+        let (mut images, mut told) = (Vec::new(), Vec::new());
+        for step in 0..=steps.len() {
+            images.push(block_on(read(&*storage)));
+            told.push(block_on(answers(&system)));
+            if let Some(next) = steps.get(step) {
+                clock.at(step);
+                block_on(next.make(&system)).unwrap_or_else(|error| panic!("{next:?}: {error}"));
+            }
+        }
+        Self { steps, images, answers: told }
+    }
+}
+
+/// Makes the session, with a mark that all storages share, and opens it.
+async fn open(storage: Arc<dyn PageStorage>, clock: Arc<StepClock>) -> ContextSystem {
+    let mark = Some(Mark::from_seed(b"faults"));
+    let new = NewSession { app: "testkit".to_owned(), at: clock.now(), mark };
+    let commit = Commit { create: Some(new), change: None };
+    storage.commit(&session_id(), commit).await.expect("a new session");
+    ContextSystem::open(storage, session_id(), clock).await.expect("it was just made")
+}
+
+/// The script with one kind of fault at every write.
+struct Pass<'a> {
+    script: &'a Script,
+    fault: Fault,
+    storage: Arc<dyn PageStorage>,
+    faulty: Arc<FaultyStorage>,
+    clock: Arc<StepClock>,
+    system: ContextSystem,
+}
+
+impl<'a> Pass<'a> {
+    async fn begin(script: &'a Script, fault: Fault, storage: Arc<dyn PageStorage>) -> Self {
+        let faulty = FaultyStorage::new(storage.clone());
+        let clock = StepClock::new();
+        let system = open(faulty.clone(), clock.clone()).await;
+        Self { script, fault, storage, faulty, clock, system }
+    }
+
+    fn run(&self, summary: &mut Summary) {
+        for step in 0..self.script.steps.len() {
+            summary.faults += 1;
+            if let Err(problem) = block_on(self.step(step)) {
+                match problem {
+                    Problem::Lost(_) => summary.lost += 1,
+                    Problem::Between(_) => summary.between += 1,
+                }
+                let (Problem::Lost(note) | Problem::Between(note)) = problem;
+                let told = &self.script.steps[step];
+                summary.notes.push(format!("{:?} at step {step}, {told:?}: {note}", self.fault));
+                // What follows would only repeat it.
+                return;
+            }
+        }
+        assert!(!self.faulty.is_armed());
+        assert_eq!(self.faulty.writes(), self.expected_writes(), "a step is one write");
+    }
+
+    /// The one that made the session, one for each step, and one more where it was made again.
+    fn expected_writes(&self) -> u64 {
+        let steps = self.script.steps.len() as u64;
+        match self.fault {
+            Fault::Before | Fault::CutBefore => 1 + 2 * steps,
+            Fault::After | Fault::CutAfter | Fault::Delay => 1 + steps,
+        }
+    }
+
+    async fn step(&self, step: usize) -> Result<(), Problem> {
+        let (made, next) = (&self.script.steps[step], step + 1);
+        self.clock.at(step);
+        self.faulty.arm(self.fault, 1);
+        let answer = if self.fault == Fault::Delay {
+            let done = Cell::new(false);
+            let edit = async {
+                let answer = made.make(&self.system).await;
+                done.set(true);
+                answer
+            };
+            let (answer, watched) = join!(edit, self.watch(step, &done));
+            watched?;
+            answer
+        } else {
+            made.make(&self.system).await
+        };
+        let is_made = match self.fault {
+            Fault::Delay => {
+                answer.map_err(|error| Problem::Between(format!("late, and refused: {error}")))?;
+                true
+            }
+            fault => {
+                let kind = answer.err().map(|error| error.kind());
+                if kind != Some(ErrorKind::Unavailable) {
+                    return Err(Problem::Between(format!("the caller was told {kind:?}")));
+                }
+                matches!(fault, Fault::After | Fault::CutAfter)
+            }
+        };
+        if matches!(self.fault, Fault::CutBefore | Fault::CutAfter) {
+            // Nothing is written while it is cut, and whoever asks hears so.
+            let refused = made.make(&self.system).await.err().map(|error| error.kind());
+            assert_eq!(refused, Some(ErrorKind::Unavailable), "while the connection is cut");
+            self.faulty.mend();
+        }
+        self.compare(if is_made { next } else { step }).await?;
+        if !is_made {
+            let again = made.make(&self.system).await;
+            again.map_err(|error| Problem::Between(format!("made again: {error}")))?;
+            self.compare(next).await?;
+        }
+        if step % VERIFY == 0 || next == self.script.steps.len() {
+            self.verify().await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the storage for as long as a late write takes.
+    async fn watch(&self, step: usize, done: &Cell<bool>) -> Result<(), Problem> {
+        loop {
+            let is_done = done.get();
+            let snapshot = self.storage.snapshot().await.expect("it can be taken");
+            let image = read(&*snapshot).await;
+            let images = &self.script.images;
+            if image != images[step] && image != images[step + 1] {
+                return Err(Problem::Between(image.difference(&images[step])));
+            }
+            if is_done {
+                return Ok(());
+            }
+            step_aside().await;
+        }
+    }
+
+    /// Compares the storage, the context system's memory and a fresh one with the model.
+    async fn compare(&self, state: usize) -> Result<(), Problem> {
+        let images = &self.script.images;
+        let image = read(&*self.storage).await;
+        if image != images[state] {
+            let note = image.difference(&images[state]);
+            let earlier = images[..state].contains(&image);
+            return Err(if earlier { Problem::Lost(note) } else { Problem::Between(note) });
+        }
+        let expected = &self.script.answers[state];
+        let warm = answers(&self.system).await;
+        if warm != *expected {
+            return Err(Problem::Between(format!("memory: {}", difference(&warm, expected))));
+        }
+        let fresh =
+            ContextSystem::open(self.storage.clone(), session_id(), self.clock.clone()).await;
+        let fresh = answers(&fresh.expect("the session is there")).await;
+        if fresh != *expected {
+            return Err(Problem::Between(format!("storage: {}", difference(&fresh, expected))));
+        }
+        Ok(())
+    }
+
+    async fn verify(&self) -> Result<(), Problem> {
+        let mut problems = self.storage.verify().await.expect("it can be verified");
+        let session = check_session(&*self.storage, &session_id()).await;
+        problems.extend(session.expect("it can be read"));
+        if problems.is_empty() { Ok(()) } else { Err(Problem::Between(problems.join("; "))) }
+    }
+}
+
+async fn read(storage: &dyn PageStorage) -> Image {
+    Image::read(storage, &session_id()).await.expect("everything can be read")
+}
+
+enum Problem {
+    Lost(String),
+    Between(String),
+}
