@@ -20,8 +20,7 @@ pub(crate) const CHILD: &str = "memory-child";
 
 const PAGES: usize = 200_000;
 const BATCH: usize = 1_000;
-/// Pages, with what is said of them, and contents: 64 MB together.
-const LIMITS: ResidentLimits = ResidentLimits { page_bytes: 24 << 20, content_bytes: 34 << 20 };
+const LIMITS: ResidentLimits = ResidentLimits { bytes: 64 << 20 };
 const MOST: f64 = 160.0;
 
 pub(crate) fn run(backend: &dyn Backend) {
