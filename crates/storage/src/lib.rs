@@ -31,10 +31,14 @@ mod runtime;
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
 mod seed;
 
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 pub use clock::SystemClock;
 pub use options::{CreateMode, Durability};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStorage};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStorage};

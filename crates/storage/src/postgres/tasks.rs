@@ -1,0 +1,155 @@
+//! What writers ask for, and how each is decided: commits, run records, windows sent and reports.
+
+use contexture_core::{
+    ContentHash, LedgerKey, Mark, RunPut, SentWindow, SessionId, Usage,
+    storage::{
+        Commit, Committed, StorageError, StorageResult,
+        settle::{self, Wanted},
+    },
+};
+use futures::channel::oneshot;
+
+use super::{
+    batch::{Batch, StoredContent},
+    known::{Known, Needs},
+    rows::SessionRow,
+};
+
+/// Who waits for an answer.
+pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
+
+/// Something to be written, and who waits for it.
+pub(crate) enum Task {
+    Commit(Box<Request>, Reply<Committed>),
+    Run(RunPut, Reply<()>),
+    Record(LedgerKey, Box<SentWindow>, Reply<()>),
+    Report(LedgerKey, u64, Box<Usage>, Reply<bool>),
+}
+
+/// A commit on its way.
+pub(crate) struct Request {
+    pub(crate) commit: Commit,
+    /// The change's contents, compressed where that pays.
+    pub(crate) contents: Vec<(ContentHash, StoredContent)>,
+}
+
+/// What a task is answered, once all that was decided with it is written.
+pub(crate) enum Answer {
+    Committed(Box<Committed>),
+    Done,
+    Reported(bool),
+}
+
+/// What a session to be made gets that nobody can guess.
+#[derive(Clone)]
+pub(crate) struct Fresh {
+    pub(crate) id: i64,
+    pub(crate) mark: Mark,
+}
+
+impl Task {
+    /// Tells what must be read before it can be decided.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Task::Commit(request, _) => {
+                Needs::of(request.commit.change.as_ref().map(Wanted::by).unwrap_or_default())
+            }
+            Task::Run(put, _) => {
+                Needs::of(Wanted { runs: [put.key.clone()].into(), ..Wanted::default() })
+            }
+            Task::Record(key, ..) => Needs { ledgers: [key.clone()].into(), ..Needs::default() },
+            Task::Report(key, number, ..) => {
+                Needs { windows: [(key.clone(), *number)].into(), ..Needs::default() }
+            }
+        }
+    }
+
+    /// Tells what more must be read, beyond what was `asked` for, now that that is known.
+    pub(crate) fn more(&self, known: &Known, asked: &Needs) -> Needs {
+        let Task::Commit(request, _) = self else { return Needs::default() };
+        let Some(change) = &request.commit.change else { return Needs::default() };
+        Needs::of(known.present(&asked.wanted).unread(change, &asked.wanted))
+    }
+
+    /// Tells whether it shares a transaction with nobody: it rewrites what others only add to.
+    pub(crate) fn stands_alone(&self) -> bool {
+        match self {
+            Task::Commit(request, _) => {
+                request.commit.change.as_ref().is_some_and(|change| change.purge)
+            }
+            Task::Run(..) | Task::Record(..) | Task::Report(..) => false,
+        }
+    }
+
+    /// Decides it on what is known, and adds what it writes. On an error it writes nothing.
+    pub(crate) fn decide(
+        &self,
+        session: &SessionId,
+        known: &mut Known,
+        asked: &Needs,
+        batch: &mut Batch,
+        fresh: &Fresh,
+    ) -> StorageResult<Answer> {
+        let missing = || StorageError::SessionMissing { session: session.clone() };
+        match self {
+            Task::Commit(request, _) => {
+                let present = known.present(&asked.wanted);
+                let mark = || fresh.mark.clone();
+                let writes = settle::settle(present, session, request.commit.clone(), mark)?;
+                if writes.creates {
+                    let (id, info) = (fresh.id, writes.info.clone());
+                    known.session = Some(SessionRow { id, info, recent: Vec::new() });
+                }
+                known.overlay(&writes);
+                let committed = writes.committed.clone();
+                batch.add(writes);
+                batch.contents.extend(request.contents.iter().cloned());
+                Ok(Answer::Committed(Box::new(committed)))
+            }
+            Task::Run(put, _) => {
+                known.session.as_ref().ok_or_else(missing)?;
+                settle::check_run(known.runs.get(&put.key), put)?;
+                known.overlay_run(&put.key, put.record());
+                batch.runs.insert(put.key.clone(), put.record());
+                Ok(Answer::Done)
+            }
+            Task::Record(key, sent, _) => {
+                known.session.as_ref().ok_or_else(missing)?;
+                if known.next_window(key) != Some(sent.number) {
+                    let subject = format!("the {} ledger of view {}", key.format, key.view);
+                    return Err(StorageError::Conflict { subject });
+                }
+                known.overlay_window(key, (**sent).clone());
+                batch.windows.insert((key.clone(), sent.number), (**sent).clone());
+                Ok(Answer::Done)
+            }
+            Task::Report(key, number, usage, _) => {
+                let at = (key.clone(), *number);
+                let Some(mut sent) = known.window(&at).cloned() else {
+                    return Ok(Answer::Reported(false));
+                };
+                sent.usage = Some((**usage).clone());
+                known.overlay_window(key, sent.clone());
+                batch.windows.insert(at, sent);
+                Ok(Answer::Reported(true))
+            }
+        }
+    }
+
+    /// Answers who waits. Nobody may be listening any more; what was written stays.
+    pub(crate) fn answer(self, answer: StorageResult<Answer>) {
+        match self {
+            Task::Commit(_, reply) => drop(reply.send(answer.map(|answer| match answer {
+                Answer::Committed(committed) => *committed,
+                Answer::Done | Answer::Reported(_) => unreachable!("a commit is answered as one"),
+            }))),
+            Task::Run(_, reply) | Task::Record(_, _, reply) => {
+                drop(reply.send(answer.map(|_| ())));
+            }
+            Task::Report(.., reply) => {
+                let found = |answer| matches!(answer, Answer::Reported(true));
+                drop(reply.send(answer.map(found)));
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! stub
+use contexture_core::storage::StorageResult;
