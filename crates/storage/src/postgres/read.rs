@@ -13,7 +13,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     error::{Outcome, limit, natural},
-    rows::{self, CHUNK, CONTENT, CUSTOM, HistoryRow, RUN, SEGMENT, SentRow, SessionRow, VIEW},
+    rows::{self, CONTENT, CUSTOM, HistoryRow, RUN, SEGMENT, SentRow, SessionRow, VIEW},
 };
 
 /// The key of the session whose name is the first parameter.
