@@ -33,6 +33,7 @@ mod outcome;
 mod pool;
 mod read;
 mod remove;
+mod repair;
 mod rows;
 mod schema;
 mod tables;
@@ -388,10 +389,26 @@ impl PageStorage for PostgresStorage {
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
-        Ok(Vec::new())
+        // As it stands at one moment, and for as long as it takes.
+        let still = match &*self.inner {
+            Inner::Still(still) => Ok(still.clone()),
+            Inner::Live { connections, .. } => Err(connections.clone()),
+        };
+        runtime::run(&self.name, async move {
+            let still = match still {
+                Ok(still) => still,
+                Err(connections) => {
+                    let still = Still::new(&connections).await;
+                    still.map_err(|fault| fault.at(&connections.what))?
+                }
+            };
+            still.read(|db| Box::pin(verify::problems(db))).await
+        })
+        .await
     }
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
-        Ok(Vec::new())
+        let (connections, _) = self.live()?;
+        runtime::run(&self.name, async move { repair::run(&connections).await }).await
     }
 }

@@ -98,11 +98,8 @@ fn take_own_options(url: &str) -> StorageResult<(String, Own)> {
             ));
         }
     };
-    let bare = if rest.is_empty() {
-        address.to_owned()
-    } else {
-        format!("{address}?{}", rest.join("&"))
-    };
+    let bare =
+        if rest.is_empty() { address.to_owned() } else { format!("{address}?{}", rest.join("&")) };
     Ok((bare, own))
 }
 
@@ -169,7 +166,8 @@ mod tests {
         );
         assert_eq!(mode("?sslmode=verify-ca"), (SslMode::Require, Trust::Authority));
         assert_eq!(mode("?sslmode=verify-full"), (SslMode::Require, Trust::Name));
-        let roots = parse("postgres://h/x?sslmode=verify-full&sslrootcert=/a%20b.pem").unwrap().roots;
+        let roots =
+            parse("postgres://h/x?sslmode=verify-full&sslrootcert=/a%20b.pem").unwrap().roots;
         assert_eq!(roots, Some(PathBuf::from("/a b.pem")));
     }
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use contexture_core::{
     ChunkKey, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, PageIndex,
-    Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, ViewId,
-    storage::settle::Writes,
+    Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, ViewId, storage::settle::Writes,
 };
 use tokio_postgres::types::ToSql;
 
@@ -427,12 +426,7 @@ impl Batch {
         Ok(())
     }
 
-    fn write_history(
-        &self,
-        session: i64,
-        transaction: i64,
-        all: &mut Vec<Bound>,
-    ) -> Outcome<()> {
+    fn write_history(&self, session: i64, transaction: i64, all: &mut Vec<Bound>) -> Outcome<()> {
         for (entries, sql) in [
             (
                 &self.entries,

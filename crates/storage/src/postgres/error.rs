@@ -54,7 +54,10 @@ impl Fault {
             Fault::Postgres(error) => match error.code() {
                 // Shutdowns, and connections that the server or one between ends.
                 Some(code) => code.code().starts_with("57P") || code.code().starts_with("08"),
-                None => error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()),
+                None => {
+                    error.is_closed()
+                        || error.source().is_some_and(|cause| cause.is::<std::io::Error>())
+                }
             },
         }
     }

@@ -14,9 +14,8 @@ use super::{
 
 /// Splits indices into segments and numbers. A number that PostgreSQL cannot hold is no page's.
 fn split<'a>(indices: impl Iterator<Item = &'a PageIndex>) -> (Vec<&'a str>, Vec<i64>) {
-    let known = indices.filter_map(|index| {
-        Some((index.segment().as_str(), i64::try_from(index.number()).ok()?))
-    });
+    let known = indices
+        .filter_map(|index| Some((index.segment().as_str(), i64::try_from(index.number()).ok()?)));
     known.unzip()
 }
 
@@ -60,8 +59,7 @@ pub(crate) async fn last_places<'a>(
         let Some(place) = row.try_get::<_, Option<i64>>(2)? else { continue };
         let (segment, number): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
         let what = format!("the last place in {segment}-{number}");
-        let segment: SegmentId =
-            segment.parse().map_err(|error| Fault::corrupt(&what, error))?;
+        let segment: SegmentId = segment.parse().map_err(|error| Fault::corrupt(&what, error))?;
         let index = PageIndex::new(segment, natural(number, &what)?);
         places.push((index, Place(natural(place, what)?)));
     }

@@ -125,8 +125,7 @@ async fn begin(
     let name = session.as_str();
     let lock = async {
         let values: &[&(dyn ToSql + Sync)] = &[&name];
-        let (begun, locked) =
-            join(db.batch_execute(BEGIN), db.query_opt(&statement, values)).await;
+        let (begun, locked) = join(db.batch_execute(BEGIN), db.query_opt(&statement, values)).await;
         begun?;
         Ok::<_, Fault>(locked?)
     };

@@ -90,7 +90,9 @@ async fn write(
         row = Some(SessionRow::read(found)?);
     }
     let statements = match (part, row) {
-        (ImportPart::Begin, None) => vec![group::head(&begun(session, transaction), &hidden, true)?],
+        (ImportPart::Begin, None) => {
+            vec![group::head(&begun(session, transaction), &hidden, true)?]
+        }
         // Somebody else began at the same time.
         (ImportPart::Begin, Some(_)) => {
             let subject = format!("the import of session '{session}'");

@@ -8,8 +8,7 @@ use std::fmt::Display;
 use contexture_core::{
     ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Mark, Page,
     PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Standing, Timestamp, Version, ViewHead, ViewId,
-    storage::SessionInfo,
+    Standing, Timestamp, Version, ViewHead, ViewId, storage::SessionInfo,
 };
 use tokio_postgres::Row;
 
@@ -247,8 +246,7 @@ pub(crate) fn read_chunk(row: &Row, of: &SessionId) -> Outcome<(ChunkKey, LevelC
 
 /// A view with its focus, if it has one: a row of `contexture_views AS t` joined with one of
 /// `contexture_focus AS f`.
-pub(crate) const VIEW: &str =
-    "t.session, t.view_id, t.touched, t.checksum, f.page, f.checksum";
+pub(crate) const VIEW: &str = "t.session, t.view_id, t.touched, t.checksum, f.page, f.checksum";
 
 pub(crate) fn view_checksum(session: i64, view: &str, touched: i64) -> [u8; 16] {
     checksum(&[&session.to_le_bytes(), view.as_bytes(), &touched.to_le_bytes()])
@@ -267,11 +265,7 @@ pub(crate) fn read_view(row: &Row, of: &SessionId) -> Outcome<ViewHead> {
         }
         None => None,
     };
-    Ok(ViewHead {
-        view: parse(view, what())?,
-        focus,
-        touched: Revision(natural(touched, what())?),
-    })
+    Ok(ViewHead { view: parse(view, what())?, focus, touched: Revision(natural(touched, what())?) })
 }
 
 pub(crate) const FOCUS: &str = "t.session, t.view_id, t.page, t.checksum";
@@ -297,8 +291,7 @@ pub(crate) fn read_custom(row: &Row, of: &SessionId) -> Outcome<(CustomKey, Stri
     Ok((parse(name, what())?, text(content, what())?))
 }
 
-pub(crate) const RUN: &str =
-    "t.session, t.name, t.version, t.content, t.updated_at, t.checksum";
+pub(crate) const RUN: &str = "t.session, t.name, t.version, t.content, t.updated_at, t.checksum";
 
 pub(crate) fn run_checksum(session: i64, record: &RunRecord) -> [u8; 16] {
     checksum(&[

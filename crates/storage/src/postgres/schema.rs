@@ -58,7 +58,9 @@ impl Identity {
             Err(error) => return Err(error.into()),
         };
         let row = rows.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?)),
+            SimpleQueryMessage::Row(row) => {
+                Some((row.get(0)?.to_owned(), row.get(1)?.parse().ok()?))
+            }
             _ => None,
         });
         Ok(match row {
@@ -71,7 +73,11 @@ impl Identity {
 }
 
 /// Sees to it that the tables are there, making or updating them where `create` says so.
-pub(crate) async fn ensure(db: &ClientWrapper, what: &str, create: CreateMode) -> StorageResult<()> {
+pub(crate) async fn ensure(
+    db: &ClientWrapper,
+    what: &str,
+    create: CreateMode,
+) -> StorageResult<()> {
     for attempt in 0..ATTEMPTS {
         let identity = Identity::read(db).await.map_err(|fault| fault.at(what))?;
         let from = match identity {
@@ -104,7 +110,11 @@ fn is_race(fault: &Fault) -> bool {
     fault.is_passing()
         || matches!(
             fault.code(),
-            Some(&SqlState::DUPLICATE_TABLE | &SqlState::DUPLICATE_OBJECT | &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN)
+            Some(
+                &SqlState::DUPLICATE_TABLE
+                    | &SqlState::DUPLICATE_OBJECT
+                    | &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+            )
         )
 }
 

@@ -51,8 +51,8 @@ fn roots(address: &Address) -> StorageResult<RootCertStore> {
     let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
         fault(address, &format!("certificates cannot be read from {}: {error}", path.display()))
     };
-    let certificates = CertificateDer::pem_file_iter(path)
-        .map_err(|error| unreadable(path, &error))?;
+    let certificates =
+        CertificateDer::pem_file_iter(path).map_err(|error| unreadable(path, &error))?;
     for certificate in certificates {
         let certificate = certificate.map_err(|error| unreadable(path, &error))?;
         store.add(certificate).map_err(|error| unreadable(path, &error))?;
