@@ -50,6 +50,8 @@ pub(crate) struct Trace {
     pub(crate) transaction: i64,
     /// Whether it made the session.
     pub(crate) creates: bool,
+    /// The transaction that wrote to the session before it.
+    pub(crate) previous: Option<i64>,
     /// One of the history entries it wrote.
     pub(crate) revision: Option<Revision>,
 }
@@ -92,11 +94,12 @@ pub(crate) async fn transact(
     if batch.scrubs_ledgers {
         scrub_ledgers(db, session, row.id).await?;
     }
+    let previous = row.last();
     row.note(transaction);
     let mut statements = batch.statements(row.id, transaction)?;
     statements.push(head(&row, session.as_str(), !created_before)?);
     let revision = batch.entries.keys().next_back().copied();
-    let trace = Trace { transaction, creates: !created_before, revision };
+    let trace = Trace { transaction, creates: !created_before, previous, revision };
     match connections.within(finish(db, statements)).await {
         Ok(Ended::Made) => Ok(done),
         Ok(Ended::NotMade(fault)) => Err(Failure::NotMade(fault)),

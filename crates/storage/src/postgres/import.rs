@@ -46,7 +46,8 @@ pub(crate) async fn part(
         Ok(Ended::Unknown(fault)) => {
             retire(db);
             // Of the others nothing shows: whoever was cut off begins again.
-            let trace = group::Trace { transaction, creates: false, revision: None };
+            let trace =
+                group::Trace { transaction, creates: false, previous: None, revision: None };
             match is_last {
                 true => match outcome::fate(connections, session, &trace).await {
                     Fate::Made => Ok(()),

@@ -72,7 +72,8 @@ async fn find(db: &ClientWrapper, session: &SessionId, trace: &Trace) -> Outcome
     if row.remembers(trace.transaction) {
         return Ok(Fate::Made);
     }
-    if row.remembers_all() {
+    // It would stand right before the one it followed.
+    if row.remembers_all() || trace.previous.is_some_and(|previous| row.remembers(previous)) {
         return Ok(Fate::NotMade);
     }
     let Some(revision) = trace.revision else { return Ok(Fate::Unknown) };

@@ -46,7 +46,8 @@ impl SessionRow {
     pub(crate) const COLUMNS: &str = "t.id, t.name, t.app, t.revision, t.next_place, t.mark, \
                                       t.created_at, t.updated_at, t.recent, t.checksum";
 
-    /// How many transactions are remembered.
+    /// How many transactions are remembered. Others may make that many before one that was cut off
+    /// asks, and it still finds out.
     const REMEMBERED: usize = 32;
 
     pub(crate) fn checksum(&self, name: &str) -> [u8; 16] {
@@ -70,6 +71,12 @@ impl SessionRow {
         recent.extend_from_slice(&self.recent);
         recent.truncate(Self::REMEMBERED * 8);
         self.recent = recent;
+    }
+
+    /// Returns the transaction that wrote last.
+    pub(crate) fn last(&self) -> Option<i64> {
+        let bytes = self.recent.first_chunk::<8>();
+        bytes.map(|bytes| i64::from_le_bytes(*bytes))
     }
 
     /// Tells whether a transaction is among those remembered.
