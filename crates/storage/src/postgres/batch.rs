@@ -54,6 +54,11 @@ pub(crate) struct StoredContent {
 }
 
 impl StoredContent {
+    /// Returns how many bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.data.len()
+    }
+
     pub(crate) fn of(content: &contexture_core::Content) -> (ContentHash, Self) {
         let packed = PackedContent::new(content);
         let data = packed.packed.stored(content.bytes()).to_vec();

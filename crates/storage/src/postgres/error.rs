@@ -119,6 +119,8 @@ fn named(what: &str, error: &Error) -> StorageError {
         }
         SqlState::DATA_CORRUPTED
         | SqlState::INDEX_CORRUPTED
+        // A row that, going by all others, cannot be there.
+        | SqlState::UNIQUE_VIOLATION
         // The SQL is ours and fixed, so this is a table or column that is not there.
         | SqlState::UNDEFINED_TABLE
         | SqlState::UNDEFINED_COLUMN

@@ -9,12 +9,17 @@
 //! The lock on the session's row is what keeps writers of one session apart, in whatever process they
 //! are: they wait for each other and nobody is turned away. A conflict concerns only its own task.
 
+use std::task::Poll;
+
 use contexture_core::{
     LedgerKey, Revision, SentWindow, SessionId,
     storage::{StorageError, StorageResult},
 };
 use deadpool_postgres::ClientWrapper;
-use futures::future::{join, join_all, try_join_all};
+use futures::{
+    future::{join, join_all, try_join_all},
+    poll,
+};
 use tokio_postgres::types::ToSql;
 
 use super::{
@@ -203,10 +208,21 @@ pub(crate) async fn finish(db: &ClientWrapper, statements: Vec<Bound>) -> Outcom
         .iter()
         .map(|(_, values)| values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect())
         .collect();
-    // Fewer than join_all polls in order, and so are sent in order.
-    debug_assert!(prepared.len() < 30);
-    let writes = prepared.iter().zip(&bound).map(|(sql, values)| db.execute(sql, values));
-    let (written, committed) = join(join_all(writes), db.batch_execute("COMMIT")).await;
+    // Each is sent when it is first polled, or not at all, if its values cannot be: then COMMIT is not
+    // to be sent either.
+    let (mut written, mut waiting) = (Vec::new(), Vec::new());
+    for (statement, values) in prepared.iter().zip(&bound) {
+        let mut write = Box::pin(db.execute(statement, values));
+        match poll!(write.as_mut()) {
+            Poll::Pending => waiting.push(write),
+            Poll::Ready(Err(error)) if error.code().is_none() => {
+                return Ok(Ended::NotMade(error.into()));
+            }
+            Poll::Ready(done) => written.push(done),
+        }
+    }
+    let (rest, committed) = join(join_all(waiting), db.batch_execute("COMMIT")).await;
+    written.extend(rest);
     let mut faults = written.into_iter().filter_map(Result::err).map(Fault::from);
     Ok(match (faults.next(), committed.map_err(Fault::from)) {
         (None, Ok(())) => Ended::Made,

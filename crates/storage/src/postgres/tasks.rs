@@ -81,6 +81,15 @@ impl Task {
         }
     }
 
+    /// Tells about how many bytes it sends.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Task::Commit(request, _) => request.contents.iter().map(|(_, it)| it.size()).sum(),
+            Task::Run(put, _) => put.value.as_ref().map_or(0, String::len),
+            Task::Record(..) | Task::Report(..) => 0,
+        }
+    }
+
     /// Decides it on what is known, and adds what it writes. On an error it writes nothing.
     pub(crate) fn decide(
         &self,

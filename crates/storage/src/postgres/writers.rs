@@ -42,6 +42,9 @@ pub(crate) struct Writers {
 /// How many tasks share a transaction at most.
 const MOST: usize = 256;
 
+/// How many bytes of contents a transaction takes before the next one waits for another.
+const MOST_BYTES: usize = 32 << 20;
+
 /// How often a transaction is tried that others make fail.
 const ATTEMPTS: u32 = 12;
 
@@ -129,7 +132,14 @@ impl Writing {
             Some(first) => first,
             None => queue.len(),
         };
-        queue.drain(..count.min(MOST)).collect()
+        let mut size = 0;
+        let small = queue.iter().take(count.min(MOST)).take_while(|task| {
+            let fits = size < MOST_BYTES;
+            size += task.size();
+            fits
+        });
+        let count = small.count();
+        queue.drain(..count).collect()
     }
 
     /// Does tasks and answers them.

@@ -21,7 +21,7 @@ fn filled(url: &str) {
     block_on(storage.keep_run(&session_id(), &put)).unwrap();
 }
 
-// C25, B-12: a flipped byte in any column that holds data is noticed and named; repairing takes the row
+// A flipped byte in any column that holds data is noticed and named; repairing takes the row
 // into the quarantine, keeps all others, and leaves nothing to find but what is then missing.
 #[test]
 fn a_flipped_byte_is_noticed_named_and_taken_away() {

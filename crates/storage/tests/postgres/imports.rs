@@ -114,7 +114,7 @@ fn what_was_begun_goes_when_the_session_is_removed() {
     }
 }
 
-// B-11: removing takes everything of a session and nothing of others.
+// Removing takes everything of a session and nothing of others.
 #[test]
 fn removing_leaves_no_row() {
     let url = database();

@@ -12,6 +12,7 @@ mod support;
 
 mod cut;
 mod damage;
+mod encryption;
 mod imports;
 mod opening;
 mod outage;

@@ -97,7 +97,7 @@ fn disliking_server() -> u16 {
     port
 }
 
-// B-60: what is wrong is said clearly, and no secret with it.
+// C19: what is wrong is said clearly, and no secret with it.
 #[test]
 fn errors_are_clear_and_keep_secrets() {
     let port = disliking_server();

@@ -47,7 +47,7 @@ fn unusual_text_comes_back_as_it_went() {
     assert_sound(&*storage);
 }
 
-// B-12: a page of 16 MiB, once compressible and once not.
+// A page of 16 MiB, once compressible and once not.
 #[test]
 fn large_contents_are_kept() {
     let url = database();
