@@ -33,6 +33,8 @@ mod seed;
 
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "s3")]
+pub mod s3;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
@@ -40,5 +42,7 @@ pub use clock::SystemClock;
 pub use options::{CreateMode, Durability};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStorage};
+#[cfg(feature = "s3")]
+pub use s3::{S3Options, S3Storage, S3Tuning};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStorage};

@@ -1,0 +1,223 @@
+//! What is known of sessions: their roots as they were last seen, and how a root is replaced.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use contexture_core::{
+    CountKey, SessionId, Tokens,
+    storage::{StorageError, StorageResult},
+};
+use object_store::UpdateVersion;
+
+use super::{
+    fault::{Fault, Outcome},
+    import::Importing,
+    objects::{Home, Looked, Objects, Wrote},
+    root::{Id, Root},
+    snapshot::Frozen,
+    view::View,
+    writer::Queue,
+};
+use crate::seed;
+
+/// All that a storage of this process shares.
+pub(crate) struct Inner {
+    pub(crate) objects: Arc<Objects>,
+    sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    pub(crate) snapshots: Mutex<Vec<Weak<Frozen>>>,
+    pub(crate) imports: tokio::sync::Mutex<HashMap<SessionId, Importing>>,
+    pub(crate) counts: Mutex<HashMap<CountKey, Tokens>>,
+}
+
+/// A session that was used lately.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    known: Mutex<Option<Known>>,
+    pub(crate) queue: Queue,
+}
+
+/// A root as it was last seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) version: UpdateVersion,
+    pub(crate) root: Arc<Root>,
+}
+
+/// How a root's replacement ended.
+pub(crate) enum Published {
+    Done(Known),
+    /// Somebody else's came before.
+    Lost,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while holding one of these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    /// How many sessions are remembered.
+    const MOST: usize = 256;
+
+    pub(crate) fn new(objects: Arc<Objects>) -> Self {
+        Self {
+            objects,
+            sessions: Mutex::default(),
+            snapshots: Mutex::default(),
+            imports: tokio::sync::Mutex::default(),
+            counts: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn session(&self, id: &SessionId) -> Arc<Session> {
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() > Self::MOST {
+            sessions.retain(|_, session| Arc::strong_count(session) > 1);
+        }
+        let new = || {
+            let (known, queue) = (Mutex::default(), Queue::default());
+            Arc::new(Session { id: id.clone(), known, queue })
+        };
+        sessions.entry(id.clone()).or_insert_with(new).clone()
+    }
+
+    /// Returns a session's root as it is now.
+    pub(crate) async fn fresh(&self, session: &Session) -> Outcome<Option<Known>> {
+        let known = session.known();
+        let path = self.objects.root_path(&session.id);
+        let unless = known.as_ref().map(|known| &known.version);
+        match self.objects.look(&path, unless).await? {
+            Looked::Same => Ok(known),
+            Looked::Missing => {
+                *lock(&session.known) = None;
+                Ok(None)
+            }
+            Looked::Found(found) => {
+                let root = Arc::new(Root::decode(&session.id, &found.bytes)?);
+                let known = Known { version: found.version, root };
+                session.remember(known.clone());
+                Ok(Some(known))
+            }
+        }
+    }
+
+    /// Returns a session as it is now; none when there is none.
+    pub(crate) async fn view(&self, session: &SessionId) -> Outcome<Option<View>> {
+        let known = self.fresh(&self.session(session)).await?;
+        Ok(known.and_then(|known| self.view_of(session, &known)))
+    }
+
+    pub(crate) fn view_of(&self, session: &SessionId, known: &Known) -> Option<View> {
+        let root = known.root.clone();
+        let home = Home::new(&self.objects, session, &root);
+        (!root.is_importing()).then(|| View::new(home, root))
+    }
+
+    /// Replaces a root if it still is the version given, or makes it where none is given.
+    ///
+    /// Where an answer was lost, what stands there afterwards tells how it went: a root remembers
+    /// its last writers.
+    pub(crate) async fn publish(
+        &self,
+        session: &Session,
+        base: Option<UpdateVersion>,
+        mut root: Root,
+    ) -> Outcome<Published> {
+        /// How often a write whose answer was lost is made again.
+        const TRIES: u32 = 4;
+        let write = Id::random(&self.objects.name)?;
+        root.sign(write);
+        let bytes = root.encode();
+        let path = self.objects.root_path(&session.id);
+        let mut tries = 0;
+        loop {
+            match self.objects.swap(&path, bytes.clone(), base.clone()).await? {
+                Wrote::Done(version) => {
+                    let known = Known { version, root: Arc::new(root) };
+                    session.remember(known.clone());
+                    return Ok(Published::Done(known));
+                }
+                Wrote::Lost => {
+                    // It may have been lost to itself: made once, its answer lost, made again.
+                    let now = self.fresh(session).await?;
+                    return match now.filter(|known| known.root.is_signed(write)) {
+                        Some(known) => Ok(Published::Done(known)),
+                        None => Ok(Published::Lost),
+                    };
+                }
+                Wrote::Unknown(error) if tries == TRIES => {
+                    let reason = format!(
+                        "an answer was lost, so it is not known whether the last change was made: {error}"
+                    );
+                    let what = self.objects.name.clone();
+                    return Err(StorageError::Unavailable { what, reason }.into());
+                }
+                Wrote::Unknown(_) => {
+                    tries += 1;
+                    self.wait(tries).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits a while, longer each time, and not as long as others do.
+    pub(crate) async fn wait(&self, tries: u32) -> StorageResult<()> {
+        let most = (4_000_u64 << tries.min(7)).min(400_000);
+        let random = u64::from_le_bytes(seed::random(&self.objects.name)?);
+        tokio::time::sleep(Duration::from_micros(random % most)).await;
+        Ok(())
+    }
+
+    /// Lists the names of all sessions, those being taken over included, in order.
+    pub(crate) async fn names(&self) -> Outcome<Vec<SessionId>> {
+        let listed = self.objects.list(&["sessions"]).await?;
+        let name = |path: &object_store::path::Path| path.filename()?.parse().ok();
+        let mut names: Vec<SessionId> =
+            listed.iter().filter_map(|meta| name(&meta.location)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads from a session as it is now, once more where what its root names was just replaced.
+    pub(crate) async fn read<T, F, Fut>(&self, session: &SessionId, read: F) -> Outcome<Option<T>>
+    where
+        F: Fn(Arc<View>) -> Fut,
+        Fut: Future<Output = Outcome<T>>,
+    {
+        let mut tried: Option<(Id, u64)> = None;
+        loop {
+            let Some(view) = self.view(session).await? else { return Ok(None) };
+            let root = (view.root.meta.incarnation, view.root.meta.sequence);
+            match read(Arc::new(view)).await {
+                Err(Fault::Gone(_)) if tried.replace(root) != Some(root) => {}
+                outcome => return outcome.map(Some),
+            }
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn known(&self) -> Option<Known> {
+        lock(&self.known).clone()
+    }
+
+    pub(crate) fn forget(&self) {
+        *lock(&self.known) = None;
+    }
+
+    /// Remembers a root, unless a later one is known.
+    fn remember(&self, new: Known) {
+        let mut known = lock(&self.known);
+        let meta = &new.root.meta;
+        let is_later = known.as_ref().is_some_and(|known| {
+            let known = &known.root.meta;
+            known.incarnation == meta.incarnation && known.sequence > meta.sequence
+        });
+        if !is_later {
+            *known = Some(new);
+        }
+    }
+}

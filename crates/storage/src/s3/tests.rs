@@ -1,0 +1,45 @@
+//! Tests on a store in memory: fast, and every request can be made to fail.
+
+mod suite;
+
+use std::sync::Arc;
+
+use contexture_core::storage::StorageResult;
+use futures::executor::block_on;
+use object_store::{ObjectStore, memory::InMemory};
+
+use super::{S3Options, S3Storage, S3Tuning};
+use crate::runtime;
+
+/// Opens a store as another process would.
+fn try_open(store: &Arc<dyn ObjectStore>, tuning: S3Tuning) -> StorageResult<S3Storage> {
+    let (store, name) = (store.clone(), "s3://bucket/prefix".to_owned());
+    let options = S3Options { tuning, ..S3Options::default() };
+    block_on(runtime::run("s3", async move {
+        S3Storage::with_store(store, "prefix", name, options).await
+    }))
+}
+
+fn open(store: &Arc<dyn ObjectStore>, tuning: S3Tuning) -> Arc<S3Storage> {
+    Arc::new(try_open(store, tuning).unwrap())
+}
+
+fn in_memory() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
+/// Everything moves on after a few changes, so that short tests see all of it.
+fn small() -> S3Tuning {
+    S3Tuning {
+        inline_bytes: 3_000,
+        deltas: 2,
+        delta_bytes: 60_000,
+        chunk_bytes: 2_000,
+        level_bytes: 8_000,
+        pack_bytes: 4_000,
+        large_content: 3_000,
+        cache_bytes: 100_000,
+        collect_every: 3,
+        ..S3Tuning::default()
+    }
+}
