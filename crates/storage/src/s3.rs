@@ -432,20 +432,13 @@ impl PageStorage for S3Storage {
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
-        let counts = lock(&self.inner.counts);
-        Ok(keys.iter().map(|key| counts.get(key).copied()).collect())
+        let time = self.frozen.as_ref().map(|frozen| frozen.counts);
+        Ok(lock(&self.inner.counts).read(keys, time))
     }
 
-    /// Keeps token counts in memory only: asking the server takes longer than counting again.
-    async fn keep_counts(&self, new: &[(CountKey, Tokens)]) -> StorageResult<()> {
-        /// About ten megabytes of them.
-        const MOST: usize = 200_000;
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
         self.writable()?;
-        let mut counts = lock(&self.inner.counts);
-        if counts.len() + new.len() > MOST {
-            counts.clear();
-        }
-        counts.extend(new.iter().take(MOST).copied());
+        lock(&self.inner.counts).keep(counts);
         Ok(())
     }
 

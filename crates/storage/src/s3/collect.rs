@@ -1,7 +1,8 @@
 //! Collecting: objects that nothing refers to are deleted once nobody can need them any more.
 //!
-//! Who may: a snapshot or a reader of an older root, and a writer that has not named them yet. Both
-//! are given a time of grace, measured by the server's own clock.
+//! Who may: a snapshot or a reader of an older root, and a writer that has not named them yet. They
+//! are given a time of grace, measured by the server's own clock; snapshots of this process as long
+//! as they are held.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +13,7 @@ use contexture_core::{SessionId, storage::StorageError};
 use object_store::{ObjectMeta, ObjectStoreExt, path::Path};
 
 use super::{
-    fault::{Doing, Outcome},
+    fault::{Doing, Fault, Outcome},
     manifest::Manifest,
     objects::{CHUNK, DELTA, Home, MANIFEST, PACK, object_name},
     root::Root,
@@ -28,6 +29,13 @@ pub(crate) fn names(root: &Root, manifest: &Manifest) -> BTreeSet<String> {
     let packs = meta.packs.iter().chain(&manifest.packs).map(|pack| object_name(PACK, *pack));
     let manifest = meta.manifest.iter().map(|manifest| object_name(MANIFEST, manifest.id));
     deltas.chain(chunks).chain(packs).chain(manifest).collect()
+}
+
+/// Adds where all objects lie that a root and its manifest name.
+async fn keep(home: &Home, root: &Root, kept: &mut BTreeSet<Path>) -> Outcome<()> {
+    let manifest = home.manifest(root.meta.manifest.as_ref()).await?;
+    kept.extend(names(root, &manifest).iter().map(|name| home.path(name)));
+    Ok(())
 }
 
 impl Inner {
@@ -49,10 +57,15 @@ impl Inner {
         if known.root.is_importing() {
             return Ok(0);
         }
+        let mut kept = BTreeSet::new();
         let home = Home::new(&self.objects, &session.id, &known.root);
-        let manifest = home.manifest(known.root.meta.manifest.as_ref()).await?;
-        let kept: BTreeSet<Path> =
-            names(&known.root, &manifest).iter().map(|name| home.path(name)).collect();
+        keep(&home, &known.root, &mut kept).await?;
+        for view in self.held(&session.id) {
+            // What a purge took from a snapshot is gone; the rest of it is of no use.
+            if let Err(fault @ Fault::Storage(_)) = keep(&view.home, &view.root, &mut kept).await {
+                return Err(fault);
+            }
+        }
         self.collect_but(&session.id, &kept).await
     }
 

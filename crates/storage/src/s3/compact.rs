@@ -88,7 +88,8 @@ impl Merger {
         }
         let lower = std::mem::take(&mut self.manifest.levels[level]);
         // What says that something is gone is of use only while that something is below.
-        let keeps_gone = self.manifest.levels.iter().skip(level + 1).any(|chunks| !chunks.is_empty());
+        let keeps_gone =
+            self.manifest.levels.iter().skip(level + 1).any(|chunks| !chunks.is_empty());
         let mut output = Output::new(self.home.clone(), keeps_gone);
         let mut next = upper.next_record().await?;
         for (at, chunk) in lower.iter().enumerate() {
@@ -155,11 +156,7 @@ impl Merger {
         Ok(Table::of(&over))
     }
 
-    pub(crate) async fn write_pack(
-        &mut self,
-        pack: PackBuilder,
-        over: &mut Over,
-    ) -> Outcome<Id> {
+    pub(crate) async fn write_pack(&mut self, pack: PackBuilder, over: &mut Over) -> Outcome<Id> {
         let (id, records) = pack.write(&self.home).await?;
         self.manifest.packs.push(id);
         over.extend(records.into_iter().map(|(key, value)| (key, Some(value))));

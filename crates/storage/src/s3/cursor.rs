@@ -122,10 +122,8 @@ impl Cursor {
         direction: Direction,
         ahead: usize,
     ) -> Self {
-        let loaded = |table| Source {
-            waiting: VecDeque::from([Waiting::Loaded(table)]),
-            current: None,
-        };
+        let loaded =
+            |table| Source { waiting: VecDeque::from([Waiting::Loaded(table)]), current: None };
         let chunked = |chunks: &Vec<ChunkRef>| {
             let first = chunk_of(chunks, &range.from).unwrap_or(0);
             let end = chunks.partition_point(|chunk| *chunk.first < *range.to);

@@ -60,8 +60,7 @@ pub(crate) fn unseal(kind: Kind, bytes: &[u8], what: &str) -> Outcome<(Vec<u8>, 
         return Err(corrupt("it is another kind of object"));
     }
     let raw = i64::from_le_bytes(raw.try_into().expect("eight bytes were cut out"));
-    let payload =
-        unpack((raw >= 0).then_some(raw), stored).map_err(|reason| corrupt(&reason))?;
+    let payload = unpack((raw >= 0).then_some(raw), stored).map_err(|reason| corrupt(&reason))?;
     Ok((payload, sum.try_into().expect("sixteen bytes were cut out")))
 }
 

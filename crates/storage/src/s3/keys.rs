@@ -183,7 +183,10 @@ pub(crate) fn derived(page: &Page) -> Vec<(Key, Vec<u8>)> {
     let number = page.index.number();
     if let Some(parent) = &page.parent {
         let family = if listed { family::CHILD } else { family::UNLISTED };
-        keys.push((under(family, parent).number(page.place.0).number(number).key(), vec![standing]));
+        keys.push((
+            under(family, parent).number(page.place.0).number(number).key(),
+            vec![standing],
+        ));
     }
     if listed && page.turn.is_some() {
         let key = Builder::new(family::TURN).text(page.index.segment().as_str());

@@ -123,8 +123,8 @@ pub(crate) async fn prepare(objects: &Objects, create: CreateMode) -> Outcome<()
 fn check_marker(objects: &Objects, bytes: &[u8]) -> StorageResult<()> {
     let what = format!("{}/contexture.json", objects.name);
     let foreign = |reason: String| StorageError::Foreign { what: what.clone(), reason };
-    let marker: Marker =
-        serde_json::from_slice(bytes).map_err(|error| foreign(format!("it says otherwise: {error}")))?;
+    let marker: Marker = serde_json::from_slice(bytes)
+        .map_err(|error| foreign(format!("it says otherwise: {error}")))?;
     if marker.contexture != "s3" {
         return Err(foreign(format!("it is a '{}'", marker.contexture)));
     }

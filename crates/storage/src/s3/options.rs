@@ -158,7 +158,8 @@ impl Address {
             what: url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned(),
             reason: format!("an address is s3://bucket/prefix: {reason}"),
         };
-        let rest = url.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://"))?;
+        let rest =
+            url.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://"))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if bucket.is_empty() || !bucket.bytes().all(allowed) {

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
     PageIndex, Place, RunRecord, Segment, SegmentId, SentWindow,
-    storage::{
-        ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter, ViewHead,
-    },
+    storage::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter, ViewHead},
 };
 use futures::FutureExt;
 
@@ -44,7 +42,9 @@ impl View {
         let keys: Vec<Key> = indices.iter().map(keys::page).collect();
         let values = self.get_many(&keys).await?;
         let pages = keys.iter().zip(values);
-        pages.map(|(key, value)| value.map(|value| records::page(key, &value)).transpose()).collect()
+        pages
+            .map(|(key, value)| value.map(|value| records::page(key, &value)).transpose())
+            .collect()
     }
 
     /// Reads pages that a list names.

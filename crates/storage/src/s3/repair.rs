@@ -49,7 +49,9 @@ impl Inner {
         let path = self.objects.root_path(session);
         if let Looked::Found(found) = self.objects.look(&path, None).await? {
             let name = format!("{session}@{}", Id::random(&self.objects.name)?);
-            self.objects.put(&self.objects.path(&["quarantine", "sessions", &name]), found.bytes).await?;
+            self.objects
+                .put(&self.objects.path(&["quarantine", "sessions", &name]), found.bytes)
+                .await?;
             self.objects.delete(vec![path]).await?;
         }
         Ok(format!(

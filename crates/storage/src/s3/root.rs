@@ -190,8 +190,8 @@ impl Root {
         let (payload, _) = frame::unseal(Kind::Root, bytes, &what)?;
         let mut parts = Parts(&payload);
         let meta = parts.bytes().ok_or_else(|| Fault::corrupt(&what, "it is cut off"))?;
-        let meta: Meta =
-            serde_json::from_slice(meta).map_err(|error| Fault::corrupt(&what, error.to_string()))?;
+        let meta: Meta = serde_json::from_slice(meta)
+            .map_err(|error| Fault::corrupt(&what, error.to_string()))?;
         if meta.session != session.as_str() {
             let reason = format!("it is that of session '{}'", meta.session);
             return Err(Fault::corrupt(what, reason));

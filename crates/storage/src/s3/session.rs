@@ -7,8 +7,8 @@ use std::{
 };
 
 use contexture_core::{
-    CountKey, SessionId, Tokens,
-    storage::{StorageError, StorageResult},
+    SessionId, Tokens,
+    storage::{CountKey, StorageError, StorageResult},
 };
 use object_store::UpdateVersion;
 
@@ -29,7 +29,39 @@ pub(crate) struct Inner {
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     pub(crate) snapshots: Mutex<Vec<Weak<Frozen>>>,
     pub(crate) imports: tokio::sync::Mutex<HashMap<SessionId, Importing>>,
-    pub(crate) counts: Mutex<HashMap<CountKey, Tokens>>,
+    pub(crate) counts: Mutex<Counts>,
+}
+
+/// Token counts, in memory only: asking the server takes longer than counting again.
+#[derive(Default)]
+pub(crate) struct Counts {
+    kept: HashMap<CountKey, (Tokens, u64)>,
+    /// Counts how often some were kept, by which a snapshot knows its own.
+    pub(crate) times: u64,
+}
+
+impl Counts {
+    /// About ten megabytes of them.
+    const MOST: usize = 200_000;
+
+    /// Reads counts that were kept by the time given.
+    pub(crate) fn read(&self, keys: &[CountKey], time: Option<u64>) -> Vec<Option<Tokens>> {
+        let read = |key| {
+            let (tokens, kept) = self.kept.get(key)?;
+            time.is_none_or(|time| *kept <= time).then_some(*tokens)
+        };
+        keys.iter().map(read).collect()
+    }
+
+    pub(crate) fn keep(&mut self, counts: &[(CountKey, Tokens)]) {
+        if self.kept.len() + counts.len() > Self::MOST {
+            self.kept.clear();
+        }
+        self.times += 1;
+        for (key, tokens) in counts.iter().take(Self::MOST) {
+            self.kept.entry(*key).or_insert((*tokens, self.times));
+        }
+    }
 }
 
 /// A session that was used lately.

@@ -15,28 +15,33 @@ use super::{
 };
 
 /// Sessions as a snapshot has them; none where there was none.
-#[derive(Debug, Default)]
-pub(crate) struct Frozen(Mutex<HashMap<SessionId, Option<Arc<View>>>>);
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    sessions: Mutex<HashMap<SessionId, Option<Arc<View>>>>,
+    /// Which token counts it shows.
+    pub(crate) counts: u64,
+}
 
 impl Frozen {
     fn get(&self, session: &SessionId) -> Option<Option<Arc<View>>> {
-        lock(&self.0).get(session).cloned()
+        lock(&self.sessions).get(session).cloned()
     }
 
     /// Holds on to a session, unless it is held already.
     fn keep(&self, session: &SessionId, view: Option<Arc<View>>) -> Option<Arc<View>> {
-        lock(&self.0).entry(session.clone()).or_insert(view).clone()
+        lock(&self.sessions).entry(session.clone()).or_insert(view).clone()
     }
 
     fn names(&self) -> Vec<SessionId> {
-        lock(&self.0).keys().cloned().collect()
+        lock(&self.sessions).keys().cloned().collect()
     }
 }
 
 impl Inner {
     /// Takes a snapshot.
     pub(crate) fn freeze(&self) -> Arc<Frozen> {
-        let frozen = Arc::new(Frozen::default());
+        let counts = lock(&self.counts).times;
+        let frozen = Arc::new(Frozen { sessions: Mutex::default(), counts });
         let mut snapshots = lock(&self.snapshots);
         snapshots.retain(|frozen| frozen.strong_count() > 0);
         snapshots.push(Arc::downgrade(&frozen));
@@ -55,6 +60,13 @@ impl Inner {
         for frozen in snapshots {
             frozen.keep(&session.id, before.clone());
         }
+    }
+
+    /// Returns a session as the snapshots of this process have it.
+    pub(crate) fn held(&self, session: &SessionId) -> Vec<Arc<View>> {
+        let snapshots = lock(&self.snapshots);
+        let held = snapshots.iter().filter_map(std::sync::Weak::upgrade);
+        held.filter_map(|frozen| frozen.get(session).flatten()).collect()
     }
 
     /// Returns a session as a snapshot has it.

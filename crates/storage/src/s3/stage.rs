@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Change, ContentHash, LedgerKey, Page, PageIndex, RunPut, SentWindow, SessionId,
-    Usage,
+    Change, ContentHash, LedgerKey, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
     storage::{
         Commit, Committed, LedgerQuery, SessionInfo, StorageError,
         settle::{self, PageWrite, Present, Wanted, Writes},
@@ -69,7 +68,8 @@ impl Stage {
     /// Refuses what lists could not hold.
     fn check(&self, writes: &Writes) -> Outcome<()> {
         for page in writes.pages.iter().filter_map(|page| page.after.as_ref()) {
-            let stray = page.parent.as_ref().filter(|parent| parent.segment() != page.index.segment());
+            let stray =
+                page.parent.as_ref().filter(|parent| parent.segment() != page.index.segment());
             if let Some(parent) = stray {
                 let reason = format!("{parent} lies in another segment");
                 return Err(Fault::corrupt(page.index.to_string(), reason));

@@ -108,9 +108,8 @@ pub(crate) async fn damaged(view: &View) -> Outcome<Damage> {
         }
     }
     let reads = tables.into_iter().map(|(kind, object)| {
-        let read = async move {
-            Ok((kind, object.id, home.read_table(kind, &object).await.map(|_| ())))
-        };
+        let read =
+            async move { Ok((kind, object.id, home.read_table(kind, &object).await.map(|_| ()))) };
         read.boxed()
     });
     for (kind, id, read) in at_once(reads.collect()).await? {
@@ -240,7 +239,9 @@ impl Survey {
             (family::ACTOR, "lists of entries"),
             (family::REFERENCE, "references to contents"),
         ];
-        lists.into_iter().map(|(list, what)| (what, self.expected.get(&list) == self.found.get(&list)))
+        lists
+            .into_iter()
+            .map(|(list, what)| (what, self.expected.get(&list) == self.found.get(&list)))
     }
 
     /// Names contents that are missing or that nothing refers to, and those that are damaged.
@@ -273,7 +274,8 @@ impl Survey {
             if let Some(hash) = hash.filter(|_| hash != last)
                 && !copied.remove(&hash)
             {
-                problems.push(format!("{} {of} is missing; history refers to it", keys::named(&key)));
+                problems
+                    .push(format!("{} {of} is missing; history refers to it", keys::named(&key)));
             }
             last = hash;
         }

@@ -21,7 +21,7 @@ use super::{
     fault::{Fault, Outcome},
     objects::{DELTA, Home},
     packs::PackBuilder,
-    root::{Id, Root},
+    root::{Id, Meta, Root},
     session::{Inner, Known, Published, Session, lock},
     stage::Stage,
     table::Table,
@@ -129,7 +129,10 @@ impl Inner {
                 Err(oneshot::error::TryRecvError::Empty) => {}
                 Err(oneshot::error::TryRecvError::Closed) => {
                     let reason = "its work was broken off".to_owned();
-                    return Err(StorageError::Unavailable { what: self.objects.name.clone(), reason });
+                    return Err(StorageError::Unavailable {
+                        what: self.objects.name.clone(),
+                        reason,
+                    });
                 }
             }
             // Whoever has the turn writes for all who wait.
@@ -255,9 +258,7 @@ impl Inner {
                 Ok(Answer::Committed(committed))
             }
             Request::KeepRun(put) => stage.keep_run(id, put).await.map(|()| Answer::Kept),
-            Request::Record(key, sent) => {
-                stage.record(id, key, sent).await.map(|()| Answer::Kept)
-            }
+            Request::Record(key, sent) => stage.record(id, key, sent).await.map(|()| Answer::Kept),
             Request::Report(key, number, usage) => {
                 stage.report(key, *number, usage).await.map(Answer::Found)
             }
@@ -297,10 +298,12 @@ impl Inner {
 
     /// Merges deltas into chunks when they are many, and collects what nothing refers to.
     async fn tend(&self, session: &Session, turn: &mut Turn, known: Known) {
+        /// How many packs a root names itself.
+        const PACKS: usize = 64;
         let tuning = &self.objects.tuning;
-        let deltas = &known.root.meta.deltas;
+        let Meta { deltas, packs, .. } = &known.root.meta;
         let bytes: u64 = deltas.iter().map(|delta| delta.size).sum();
-        if deltas.len() < tuning.deltas && bytes < tuning.delta_bytes {
+        if deltas.len() < tuning.deltas && bytes < tuning.delta_bytes && packs.len() < PACKS {
             return;
         }
         turn.merges += 1;

@@ -6,7 +6,7 @@ use contexture_core::PageStorage;
 use contexture_testkit::{concurrency, conformance, fixture, property, undoing};
 use futures::executor::block_on;
 
-use super::{in_memory, open, small};
+use super::{in_memory, medium, open, small};
 use crate::s3::S3Tuning;
 
 // B-08, B-09, B-10, B-11, B-12, C22: S3 passes the suite every storage must pass.
@@ -26,7 +26,7 @@ fn s3_conforms_while_records_move_on() {
 fn random_edits_with_reopening_do_what_the_model_says() {
     for seed in 1..4 {
         let store = in_memory();
-        let summary = property::run(|| open(&store, small()), seed, 3_400, 20);
+        let summary = property::run(|| open(&store, medium()), seed, 3_400, 20);
         assert!(summary.made > 1_000 && summary.reopened > 10, "{summary:?}");
         assert!(summary.folded > 50, "{summary:?}");
         assert_eq!(block_on(open(&store, small()).verify()).unwrap(), [""; 0]);
@@ -37,14 +37,14 @@ fn random_edits_with_reopening_do_what_the_model_says() {
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let store = in_memory();
-    undoing::run(|| open(&store, small()), 11, 1_000);
+    undoing::run(|| open(&store, medium()), 11, 1_000);
     assert_eq!(block_on(open(&store, small()).verify()).unwrap(), [""; 0]);
 }
 
 // C13: 64 threads on one session.
 #[test]
 fn sixty_four_threads_lose_nothing() {
-    let storage: Arc<dyn PageStorage> = open(&in_memory(), small());
+    let storage: Arc<dyn PageStorage> = open(&in_memory(), medium());
     let system = block_on(fixture::session(storage.clone()));
     concurrency::run(|_| system.clone(), 64, 6);
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);

@@ -1,0 +1,148 @@
+//! Damage is noticed, named and put aside.
+
+use contexture_core::{ContextSystem, Edit, PageStorage, SessionId, storage::StorageError};
+use contexture_testkit::fixture::{
+    self, TickingClock, apply, leaf, segment, session_id, user, valid,
+};
+use contexture_testkit::state::scan;
+use futures::executor::block_on;
+use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use std::sync::Arc;
+
+use super::{in_memory, names, open, small};
+use crate::{runtime, s3::S3Tuning};
+
+/// Fills a session so that it has objects of all kinds, and another one beside it.
+fn filled(store: &Arc<dyn ObjectStore>) {
+    // Deltas are left, because three are needed before they are merged.
+    let tuning = S3Tuning { deltas: 3, inline_bytes: 2_500, ..small() };
+    let storage = open(store, tuning);
+    let system = block_on(fixture::session(storage.clone()));
+    for number in 0..40 {
+        block_on(leaf(&system, "usr-0", &format!("note {number}")));
+        let text = format!("turn {number} {}", "and so on ".repeat(50));
+        let turn = Edit::AddTurn { segment: segment("usr"), messages: vec![user(&text)] };
+        block_on(apply(&system, turn));
+    }
+    let other: SessionId = valid("other");
+    block_on(ContextSystem::create(storage, other, "app", TickingClock::new())).unwrap();
+}
+
+fn change(store: &Arc<dyn ObjectStore>, name: &str, change: impl FnOnce(&mut Vec<u8>) + Send) {
+    let (store, path) = (store.clone(), Path::from(name));
+    let read = {
+        let (store, path) = (store.clone(), path.clone());
+        async move { Ok(store.get(&path).await.unwrap().bytes().await.unwrap().to_vec()) }
+    };
+    let mut bytes = block_on(runtime::run("test", read)).unwrap();
+    change(&mut bytes);
+    let write = async move { Ok(drop(store.put(&path, bytes.into()).await.unwrap())) };
+    block_on(runtime::run("test", write)).unwrap();
+}
+
+fn of_kind(store: &Arc<dyn ObjectStore>, kind: &str) -> Option<String> {
+    // The newest root names only some; the others are garbage. So all of a kind are damaged.
+    names(store).into_iter().find(|name| name.contains(kind))
+}
+
+fn kinds(store: &Arc<dyn ObjectStore>, kind: &str) -> Vec<String> {
+    names(store).into_iter().filter(|name| name.contains(kind)).collect()
+}
+
+// B-41: a flipped byte in any kind of object is noticed and named, by reading and by verifying, and a
+// repair puts it aside and deletes nothing.
+#[test]
+fn damaged_objects_are_noticed_and_put_aside() {
+    for kind in ["/d-", "/c-", "/m-", "/p-"] {
+        let store = in_memory();
+        filled(&store);
+        assert!(of_kind(&store, kind).is_some(), "there is no object {kind}");
+        let damaged = kinds(&store, kind);
+        for name in &damaged {
+            change(&store, name, |bytes| {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+            });
+        }
+        let storage = open(&store, small());
+        let problems = block_on(storage.verify()).unwrap();
+        assert!(!problems.is_empty(), "{kind}");
+        assert!(problems.iter().all(|problem| problem.contains("corrupt")), "{problems:?}");
+        let told = block_on(storage.repair()).unwrap();
+        assert!(told.iter().any(|line| line.contains("quarantine")), "{told:?}");
+        let aside = kinds(&store, "prefix/quarantine/data/");
+        assert!(!aside.is_empty() && aside.iter().all(|name| name.contains(kind)), "{aside:?}");
+        // Nothing is corrupt any more; what is lost is said to be missing.
+        for problem in block_on(storage.verify()).unwrap() {
+            assert!(problem.contains("is missing; history refers to it"), "{kind}: {problem}");
+        }
+        block_on(async {
+            scan(&*storage, &session_id(), &segment("usr")).await;
+            storage.session(&session_id()).await.unwrap().unwrap();
+            storage.session(&valid("other")).await.unwrap().unwrap();
+        });
+        assert!(block_on(storage.repair()).unwrap().is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn a_missing_object_is_named() {
+    for kind in ["/d-", "/c-", "/m-", "/p-"] {
+        let store = in_memory();
+        filled(&store);
+        for name in kinds(&store, kind) {
+            let (store, path) = (store.clone(), Path::from(name.as_str()));
+            let delete = async move { Ok(store.delete(&path).await.unwrap()) };
+            block_on(runtime::run("test", delete)).unwrap();
+        }
+        let storage = open(&store, small());
+        let problems = block_on(storage.verify()).unwrap();
+        assert!(problems.iter().any(|problem| problem.contains("is missing")), "{problems:?}");
+        block_on(storage.repair()).unwrap();
+        block_on(async { scan(&*storage, &session_id(), &segment("usr")).await });
+    }
+}
+
+// A root that cannot be read keeps nobody from other sessions; a repair puts it aside.
+#[test]
+fn a_damaged_root_is_noticed_and_put_aside() {
+    let store = in_memory();
+    filled(&store);
+    let root = format!("prefix/sessions/{}", session_id());
+    change(&store, &root, |bytes| bytes.truncate(bytes.len() - 1));
+    let storage = open(&store, small());
+    let error = block_on(storage.session(&session_id())).unwrap_err();
+    assert!(matches!(error, StorageError::Corrupt { .. }), "{error}");
+    assert!(block_on(storage.session(&valid("other"))).unwrap().is_some());
+    let problems = block_on(storage.verify()).unwrap();
+    assert!(problems.len() == 1 && problems[0].contains("the root of session"), "{problems:?}");
+    let data = kinds(&store, "/data/").len();
+    let told = block_on(storage.repair()).unwrap();
+    assert!(told.len() == 1 && told[0].contains("quarantine"), "{told:?}");
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    assert_eq!(block_on(storage.sessions(None, 9)).unwrap().len(), 1);
+    assert_eq!(kinds(&store, "/quarantine/sessions/").len(), 1);
+    // What it named is not collected while it lies there.
+    let hasty = open(&store, S3Tuning { grace: std::time::Duration::ZERO, ..small() });
+    block_on(hasty.repair()).unwrap();
+    assert_eq!(kinds(&store, "/data/").len(), data);
+}
+
+// A root of another session, put in a session's place, is not taken for its own.
+#[test]
+fn a_swapped_root_is_noticed() {
+    let store = in_memory();
+    filled(&store);
+    let (from, to) =
+        (Path::from("prefix/sessions/other"), format!("prefix/sessions/{}", session_id()));
+    let copied = {
+        let store = store.clone();
+        async move {
+            store.copy(&from, &Path::from(to)).await.unwrap();
+            Ok(())
+        }
+    };
+    block_on(runtime::run("test", copied)).unwrap();
+    let error = block_on(open(&store, small()).session(&session_id())).unwrap_err();
+    assert!(error.to_string().contains("session 'other'"), "{error}");
+}
