@@ -63,7 +63,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Self {
         Self {
-            inline_bytes: 40 * 1024,
+            inline_bytes: 24 * 1024,
             deltas: 16,
             delta_bytes: 2 * 1024 * 1024,
             chunk_bytes: 512 * 1024,

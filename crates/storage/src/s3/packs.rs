@@ -152,5 +152,5 @@ pub(crate) async fn read_some(
 /// Tells whether a server said that what was asked for lies beyond an object's end.
 fn is_beyond(error: &object_store::Error) -> bool {
     let text = error.to_string();
-    text.contains("InvalidRange") || text.contains("416") || text.contains("range")
+    ["InvalidRange", "Wanted range", "416"].iter().any(|said| text.contains(said))
 }

@@ -59,7 +59,10 @@ impl Counts {
         }
         self.times += 1;
         for (key, tokens) in counts.iter().take(Self::MOST) {
-            self.kept.entry(*key).or_insert((*tokens, self.times));
+            let kept = self.kept.entry(*key).or_insert((*tokens, self.times));
+            if kept.0 != *tokens {
+                *kept = (*tokens, self.times);
+            }
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use contexture_core::{ContextSystem, Edit, ErrorKind, PageStorage, storage::StorageError};
+use contexture_core::{
+    ContextSystem, Edit, ErrorKind, PageStorage,
+    storage::{ChildQuery, Order, StandingFilter, StorageError},
+};
 use contexture_testkit::{
     conformance::dump,
     fixture::{self, new_leaf, page, session_id, user},
@@ -10,7 +13,7 @@ use contexture_testkit::{
 use futures::executor::block_on;
 use object_store::ObjectStore;
 
-use super::{faulty::Faulty, in_memory, open, small, try_open};
+use super::{faulty::Faulty, in_memory, medium, open, small, try_open};
 use crate::s3::S3Tuning;
 
 /// An edit of each kind, in turn; every seventh is large, every ninth a purge.
@@ -150,4 +153,47 @@ fn requests_are_few() {
     assert_eq!(store.requests(), (0, 0), "a snapshot asks for nothing");
     block_on(storage.pages(&session_id(), &[page("usr-1")])).unwrap();
     assert_eq!(store.requests(), (1, 0), "a read looks at the root");
+}
+
+// A cold window reads what is visible, not the session.
+#[test]
+fn a_cold_window_reads_little() {
+    let memory = in_memory();
+    let store = Faulty::new(memory.clone());
+    let shared: Arc<dyn ObjectStore> = store.clone();
+    let system = block_on(fixture::session(open(&memory, medium())));
+    let mut before = None;
+    for round in 1..=2 {
+        for number in 0..400 {
+            block_on(fixture::leaf(&system, "usr-0", &format!("note {round} {number}")));
+        }
+        let cold = open(&shared, medium());
+        store.requests();
+        block_on(async {
+            let (id, parent) = (session_id(), page("usr-0"));
+            cold.session(&id).await.unwrap().unwrap();
+            cold.segments(&id).await.unwrap();
+            cold.views(&id).await.unwrap();
+            let query = ChildQuery {
+                parent,
+                standing: StandingFilter::Listed,
+                order: Order::Backward,
+                after: None,
+                limit: 50,
+            };
+            let pages = cold.children(&id, &query).await.unwrap();
+            assert_eq!(pages.len(), 50);
+            let hashes: Vec<_> = pages.iter().map(|page| page.detail().unwrap().content).collect();
+            let contents = cold.contents(&id, &hashes).await.unwrap();
+            assert!(contents.iter().all(Option::is_some));
+        });
+        let (reads, _) = store.requests();
+        assert!(reads < 60, "{reads} reads");
+        if let Some(before) = before.replace(reads) {
+            assert!(
+                reads < before + 20,
+                "{before} reads before, {reads} in a session twice as long"
+            );
+        }
+    }
 }

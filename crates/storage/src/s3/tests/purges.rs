@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::{in_memory, names, open, small};
 use crate::{
-    packing::unpack,
     runtime,
     s3::{
         S3Tuning,
@@ -64,11 +63,4 @@ fn a_purge_leaves_no_trace() {
             block_on(read.reader().page(&page("usr-1"))).unwrap();
         }
     }
-}
-
-#[test]
-fn what_is_searched_is_unpacked() {
-    let text = "again and again ".repeat(300);
-    let packed = crate::packing::Packed::new(text.as_bytes(), 1);
-    assert_eq!(unpack(packed.raw, packed.stored(text.as_bytes())).unwrap(), text.as_bytes());
 }
