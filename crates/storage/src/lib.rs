@@ -31,6 +31,8 @@ mod runtime;
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
 mod seed;
 
+#[cfg(feature = "files")]
+pub mod files;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "s3")]
@@ -39,6 +41,8 @@ pub mod s3;
 pub mod sqlite;
 
 pub use clock::SystemClock;
+#[cfg(feature = "files")]
+pub use files::{FilesOptions, FilesStorage};
 pub use options::{CreateMode, Durability};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStorage};

@@ -63,7 +63,8 @@ impl Readers {
         self.run(read).map_err(|fault: Fault| fault.at(&self.path))
     }
 
-    fn run<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+    /// Runs a read, and leaves its fault without the file's name.
+    pub(crate) fn run<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         if let Some(pinned) = &self.pinned {
             return read(&pinned.lock().unwrap_or_else(PoisonError::into_inner));
         }

@@ -1,0 +1,557 @@
+//! The files storage: a folder of JSON files, for people who read and version their context with git.
+//!
+//! ```text
+//! DIR/contexture.json                  whose folder it is
+//! DIR/sessions/NAME/session.json       the head; segments, pages, history … beside it
+//! DIR/.local/                          lock, journal, index, quarantine: derived, not for git
+//!
+//! commit ──► writer's thread ──► journal (the commit point) ──► index ──► files in place
+//! reads  ──► the index, and a look at each file it relies on
+//! ```
+//!
+//! The files are the truth. A page's file holds its words, so that a diff shows what was said. The
+//! index is a SQLite file made from them; when it is missing or damaged it is made again, and when git
+//! has checked out another state, what changed is read again. Several processes may use one folder at
+//! once. Every file carries a checksum, and no symlink is followed.
+
+mod batch;
+mod commit;
+mod folder;
+mod identity;
+mod import;
+mod index;
+mod journal;
+mod layout;
+mod names;
+mod reading;
+mod record;
+mod repair;
+mod store;
+mod sync;
+mod verify;
+mod writer;
+
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use contexture_core::{
+    Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
+    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, Usage, ViewHead,
+    storage::{
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        ScanQuery, SessionInfo, StorageError, StorageResult,
+    },
+};
+use rusqlite::Connection;
+
+use crate::{
+    options::{CreateMode, Durability},
+    sqlite::{counts, error::Outcome, history, ledger, read, readers::Readers, runs},
+};
+use folder::Folder;
+use index::{Attempt, Trouble};
+use names::Spot;
+use reading::{Found, Reading, Seen};
+use store::Shared;
+use writer::Writer;
+
+/// Keeps sessions in a folder of files.
+#[derive(Debug)]
+pub struct FilesStorage {
+    /// For a snapshot: a connection whose transaction never ends.
+    pinned: Option<Readers>,
+    reading: Arc<Reading>,
+    /// None for a snapshot, which is only read.
+    writer: Option<Writer>,
+}
+
+/// How a folder is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilesOptions {
+    /// Whether a missing folder is made.
+    pub create: CreateMode,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// How long to wait for another process that is writing.
+    pub busy_timeout: Duration,
+}
+
+impl Default for FilesOptions {
+    fn default() -> Self {
+        Self {
+            create: CreateMode::default(),
+            durability: Durability::default(),
+            busy_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How often a read is tried again when what it relies on moves.
+const TRIES: usize = 20;
+
+impl FilesStorage {
+    /// Opens a folder, making it where `options` say so.
+    ///
+    /// A folder that holds something else is left as it is; so is one that a later program wrote.
+    pub fn open(path: &Path, options: FilesOptions) -> StorageResult<Self> {
+        let path = identity::look(path, options.create)?;
+        let folder = Folder::open(&path)?;
+        let shared = Arc::new(Shared { folder, options, gate: Default::default() });
+        let writer = Some(Writer::start(shared.clone())?);
+        Ok(Self { pinned: None, reading: Arc::new(Reading::new(shared)), writer })
+    }
+
+    /// Returns the folder's path.
+    pub fn path(&self) -> &Path {
+        self.reading.shared.folder.path()
+    }
+
+    fn writer(&self) -> StorageResult<&Writer> {
+        let refused = || StorageError::snapshot(&self.path().display().to_string());
+        self.writer.as_ref().ok_or_else(refused)
+    }
+
+    fn at_index(&self, trouble: Trouble) -> StorageError {
+        trouble.at(&self.reading.shared.index_path())
+    }
+
+    /// Reads something of a session; `relies` names what of it stands in which file.
+    async fn read<T>(
+        &self,
+        session: &SessionId,
+        read: impl Fn(&Connection) -> Outcome<T>,
+        relies: impl Fn(&T) -> Vec<Spot>,
+    ) -> StorageResult<T> {
+        if let Some(pinned) = &self.pinned {
+            return pinned.read(read);
+        }
+        self.until_fresh(session, || self.reading.see(session, &read, &relies)).await
+    }
+
+    /// Tries until what was read is what the files say.
+    async fn until_fresh<T>(
+        &self,
+        session: &SessionId,
+        mut see: impl FnMut() -> Attempt<Seen<T>>,
+    ) -> StorageResult<T> {
+        let mut mended = false;
+        for _ in 0..TRIES {
+            match see() {
+                Ok(Seen::Fresh(answer)) => return Ok(answer),
+                Ok(Seen::Stale(paths)) => {
+                    let session = session.clone();
+                    self.writer()?.alone(move |store| store.heal(&session, &paths)).await?;
+                }
+                Err(trouble) if trouble.is_damage() && !mended => {
+                    mended = true;
+                    self.mend().await?;
+                }
+                Err(trouble) => return Err(self.at_index(trouble)),
+            }
+        }
+        let what = self.path().display().to_string();
+        let reason = "its files change faster than they can be read".to_owned();
+        Err(StorageError::Unavailable { what, reason })
+    }
+
+    /// Makes the index anew, unless somebody has already.
+    async fn mend(&self) -> StorageResult<()> {
+        let damaged = self.reading.readers().ok().map(|(inode, _)| inode);
+        let mend = move |store: &mut store::Store| {
+            if damaged.is_none() || damaged == Some(store.index.inode) {
+                tracing::info!("the index is damaged and is made anew");
+                store.remake_index()?;
+            }
+            Ok(())
+        };
+        self.writer()?.alone(mend).await
+    }
+
+    /// Lists sessions: those in the index, and those only the files know.
+    fn list_sessions(&self) -> Attempt<(Vec<SessionInfo>, bool)> {
+        let shared = &self.reading.shared;
+        let _gate = shared.gate.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (_, readers) = self.reading.readers()?;
+        let known = readers.run(|db| {
+            let infos = read::sessions(db, None, usize::MAX >> 1)?;
+            let mut known = Vec::with_capacity(infos.len());
+            for info in infos {
+                let key = index::key(db, &info.id)?;
+                let stamp = key.map(|key| index::stamp(db, key, names::HEAD)).transpose()?;
+                known.push((info, stamp.flatten()));
+            }
+            Ok(known)
+        })?;
+        let mut look = shared.folder.look();
+        let mut folders: BTreeSet<String> =
+            sync::session_folders(&shared.folder)?.into_iter().collect();
+        let (mut infos, mut fresh) = (Vec::new(), true);
+        for (info, stamp) in known {
+            let path = names::session(&info.id);
+            let lies = look.stamp(&format!("{path}/{}", names::HEAD))?;
+            if lies == stamp {
+                folders.remove(path.rsplit('/').next().unwrap_or_default());
+                infos.push(info);
+            } else {
+                fresh = false;
+            }
+        }
+        for name in folders {
+            if let Some(head) = sync::read_head(&shared.folder, &name)? {
+                fresh = false;
+                infos.push(head.info);
+            }
+        }
+        infos.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok((infos, fresh))
+    }
+}
+
+fn page_spots(pages: &[Page]) -> Vec<Spot> {
+    pages.iter().map(|page| Spot::Page(page.index.clone())).collect()
+}
+
+fn page_spot(page: &Option<Page>) -> Vec<Spot> {
+    page.iter().map(|page| Spot::Page(page.index.clone())).collect()
+}
+
+fn nothing<T>(_: &T) -> Vec<Spot> {
+    Vec::new()
+}
+
+#[async_trait]
+impl PageStorage for FilesStorage {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { name: "files", durable: true, shared: true }
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> StorageResult<Vec<SessionInfo>> {
+        if let Some(pinned) = &self.pinned {
+            return pinned.read(|db| read::sessions(db, after, limit));
+        }
+        let mut mended = false;
+        let mut synced = false;
+        loop {
+            match self.list_sessions() {
+                Ok((infos, fresh)) if fresh || synced => {
+                    let later = |info: &SessionInfo| after.is_none_or(|after| info.id > *after);
+                    return Ok(infos.into_iter().filter(later).take(limit).collect());
+                }
+                Ok(_) => {
+                    synced = true;
+                    self.writer()?.alone(|store| store.sync_changed()).await?;
+                }
+                Err(trouble) if trouble.is_damage() && !mended => {
+                    mended = true;
+                    self.mend().await?;
+                }
+                Err(trouble) => return Err(self.at_index(trouble)),
+            }
+        }
+    }
+
+    async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
+        self.read(session, |db| read::session(db, session), nothing).await
+    }
+
+    async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
+        let session = session.clone();
+        self.writer()?.alone(move |store| store.remove_session(&session)).await
+    }
+
+    async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
+        let spots = |segments: &Vec<Segment>| {
+            segments.iter().map(|segment| Spot::Segment(segment.id.clone())).collect()
+        };
+        self.read(session, |db| read::segments(db, session), spots).await
+    }
+
+    async fn pages(
+        &self,
+        session: &SessionId,
+        indices: &[PageIndex],
+    ) -> StorageResult<Vec<Option<Page>>> {
+        let spots = |pages: &Vec<Option<Page>>| pages.iter().flat_map(page_spot).collect();
+        self.read(session, |db| read::pages(db, session, indices), spots).await
+    }
+
+    async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
+        self.read(session, |db| read::children(db, session, query), |pages| page_spots(pages)).await
+    }
+
+    async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
+        self.read(session, |db| read::child_count(db, session, parent), nothing).await
+    }
+
+    async fn last_place(
+        &self,
+        session: &SessionId,
+        parent: &PageIndex,
+    ) -> StorageResult<Option<Place>> {
+        self.read(session, |db| read::last_place(db, session, parent), nothing).await
+    }
+
+    async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
+        self.read(session, |db| read::scan(db, session, query), |pages| page_spots(pages)).await
+    }
+
+    async fn last_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+    ) -> StorageResult<Option<Page>> {
+        let read = |db: &Connection| read::last_turn_page(db, session, segment, author);
+        self.read(session, read, page_spot).await
+    }
+
+    async fn next_turn_page(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        author: &Actor,
+        after: Place,
+    ) -> StorageResult<Option<Page>> {
+        let read = |db: &Connection| read::next_turn_page(db, session, segment, author, after);
+        self.read(session, read, page_spot).await
+    }
+
+    async fn contents(
+        &self,
+        session: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>> {
+        let Some(pinned) = &self.pinned else {
+            return self.live_contents(session, hashes).await;
+        };
+        let found = pinned.read(|db| match self.reading.contents(db, session, hashes) {
+            Ok(found) => Ok(found),
+            Err(Trouble::Index(fault)) => Err(fault),
+            Err(Trouble::Storage(error)) => Err(error.into()),
+        })?;
+        let live = || self.reading.readers().map(|(_, readers)| readers);
+        let mut contents = Vec::with_capacity(hashes.len());
+        for (found, &hash) in found.into_iter().zip(hashes) {
+            contents.push(match found {
+                Found::Here(content) => Some(content),
+                Found::Nowhere => None,
+                // Another file carries it by now, unless it was purged.
+                Found::Lost(_, error) => {
+                    let readers = live().map_err(|trouble| self.at_index(trouble))?;
+                    let now = readers.read(|db| match self.reading.contents(db, session, &[hash]) {
+                        Ok(found) => Ok(found),
+                        Err(Trouble::Index(fault)) => Err(fault),
+                        Err(Trouble::Storage(error)) => Err(error.into()),
+                    })?;
+                    match now.into_iter().next() {
+                        Some(Found::Here(content)) => Some(content),
+                        Some(Found::Nowhere) | None => None,
+                        Some(Found::Lost(..)) => return Err(error),
+                    }
+                }
+            });
+        }
+        Ok(contents)
+    }
+
+    async fn levels(
+        &self,
+        session: &SessionId,
+        keys: &[ChunkKey],
+    ) -> StorageResult<Vec<LevelChunk>> {
+        let spots = |chunks: &Vec<LevelChunk>| {
+            let stored = keys.iter().zip(chunks).filter(|(_, chunk)| !chunk.is_empty());
+            stored.map(|(key, _)| Spot::Chunk(key.clone())).collect()
+        };
+        self.read(session, |db| read::levels(db, session, keys), spots).await
+    }
+
+    async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
+        self.read(session, |db| read::level_keys(db, session), nothing).await
+    }
+
+    async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
+        let spots = |heads: &Vec<ViewHead>| {
+            heads.iter().map(|head| Spot::View(head.view.clone())).collect()
+        };
+        self.read(session, |db| read::views(db, session), spots).await
+    }
+
+    async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
+        let spots = |custom: &Vec<_>| custom.first().map(|_| Spot::Custom).into_iter().collect();
+        self.read(session, |db| read::custom(db, session), spots).await
+    }
+
+    async fn history(
+        &self,
+        session: &SessionId,
+        query: &HistoryQuery,
+    ) -> StorageResult<Vec<HistoryEntry>> {
+        let spots = |entries: &Vec<HistoryEntry>| {
+            entries.iter().map(|entry| Spot::Entry(entry.revision)).collect()
+        };
+        self.read(session, |db| history::read(db, session, query), spots).await
+    }
+
+    async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
+        let spots = |records: &Vec<RunRecord>| {
+            records.iter().map(|record| Spot::Run(record.key.clone())).collect()
+        };
+        self.read(session, |db| runs::read(db, session, prefix), spots).await
+    }
+
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+        let (id, put) = (session.clone(), put.clone());
+        self.writer()?.write(session, move |batch| commit::keep_run(batch, &id, &put)).await
+    }
+
+    async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
+        let id = session.clone();
+        self.writer()?.write(session, move |batch| commit::commit(batch, &id, &commit)).await
+    }
+
+    async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
+        let session = session.clone();
+        self.writer()?.alone(move |store| store.import(&session, &part)).await
+    }
+
+    async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
+        self.read(session, |db| ledger::keys(db, session), nothing).await
+    }
+
+    async fn ledger(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        query: &LedgerQuery,
+    ) -> StorageResult<Vec<SentWindow>> {
+        let spots = |records: &Vec<SentWindow>| {
+            records.iter().map(|sent| Spot::Sent(key.clone(), sent.number)).collect()
+        };
+        self.read(session, |db| ledger::read(db, session, key, query), spots).await
+    }
+
+    async fn record(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        sent: &SentWindow,
+    ) -> StorageResult<()> {
+        let (id, key, sent) = (session.clone(), key.clone(), sent.clone());
+        self.writer()?.write(session, move |batch| commit::record(batch, &id, &key, &sent)).await
+    }
+
+    async fn report(
+        &self,
+        session: &SessionId,
+        key: &LedgerKey,
+        number: u64,
+        usage: &Usage,
+    ) -> StorageResult<bool> {
+        let (id, key, usage) = (session.clone(), key.clone(), usage.clone());
+        let report = move |batch: &mut batch::Batch<'_>| {
+            commit::report(batch, &id, &key, number, &usage)
+        };
+        self.writer()?.write(session, report).await
+    }
+
+    async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
+        if let Some(pinned) = &self.pinned {
+            return pinned.read(|db| counts::read(db, keys));
+        }
+        let counts = || -> Attempt<_> { Ok(self.reading.readers()?.1.run(|db| counts::read(db, keys))?) };
+        // Counts are derived: where they cannot be read there are none.
+        Ok(counts().unwrap_or_else(|_| vec![None; keys.len()]))
+    }
+
+    async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
+        let rows = counts::rows(counts).map_err(|fault| self.at_index(fault.into()))?;
+        let keep = move |store: &mut store::Store| {
+            let transaction = store.index.db.unchecked_transaction()?;
+            counts::keep(&transaction, &rows)?;
+            Ok(transaction.commit()?)
+        };
+        self.writer()?.alone(keep).await
+    }
+
+    async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        if let Some(pinned) = &self.pinned {
+            let reading = self.reading.clone();
+            return Ok(Arc::new(Self { pinned: Some(pinned.snapshot()?), reading, writer: None }));
+        }
+        self.sessions(None, 0).await?;
+        let (_, readers) = self.reading.readers().map_err(|trouble| self.at_index(trouble))?;
+        let pinned = Some(readers.snapshot()?);
+        Ok(Arc::new(Self { pinned, reading: self.reading.clone(), writer: None }))
+    }
+
+    async fn verify(&self) -> StorageResult<Vec<String>> {
+        if let Some(pinned) = &self.pinned {
+            let problems = pinned.read(|db| match verify::index_problems(db) {
+                Err(Trouble::Index(fault)) => Err(fault),
+                Err(Trouble::Storage(error)) => Err(error.into()),
+                Ok(problems) => Ok(problems),
+            });
+            return problems;
+        }
+        // First beside those who write; only if something seems wrong, with the folder locked.
+        let look = || -> Attempt<Vec<String>> {
+            let (_, readers) = self.reading.readers()?;
+            readers.run(|db| Ok(verify::problems(&self.reading.shared.folder, db)))?
+        };
+        if look().is_ok_and(|problems| problems.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let verify = |store: &mut store::Store| {
+            store.sync_changed()?;
+            verify::problems(&store.shared.folder, &store.index.db)
+        };
+        self.writer()?.alone(verify).await
+    }
+
+    async fn repair(&self) -> StorageResult<Vec<String>> {
+        self.writer()?.alone(|store| store.repair()).await
+    }
+}
+
+impl FilesStorage {
+    async fn live_contents(
+        &self,
+        session: &SessionId,
+        hashes: &[ContentHash],
+    ) -> StorageResult<Vec<Option<Content>>> {
+        let mut healed = false;
+        loop {
+            let found = self
+                .until_fresh(session, || self.reading.see_contents(session, hashes))
+                .await?;
+            let lost = |found: &Found| match found {
+                Found::Lost(path, error) => Some((path.clone(), error.clone())),
+                Found::Here(_) | Found::Nowhere => None,
+            };
+            match found.iter().find_map(lost) {
+                Some((_, error)) if healed => return Err(error),
+                Some((path, _)) => {
+                    healed = true;
+                    let session = session.clone();
+                    let heal = move |store: &mut store::Store| {
+                        store.heal(&session, std::slice::from_ref(&path))
+                    };
+                    self.writer()?.alone(heal).await?;
+                }
+                None => {
+                    let content = |found| match found {
+                        Found::Here(content) => Some(content),
+                        Found::Nowhere | Found::Lost(..) => None,
+                    };
+                    return Ok(found.into_iter().map(content).collect());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What a commit writes, file by file; and what is written beside commits: runs and windows sent.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use contexture_core::{
+    Content, ContentHash, LedgerKey, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
+    storage::{
+        Commit, Committed, LedgerQuery, StorageError, ViewHead,
+        settle::{Present, Wanted, Writes, check_run, settle},
+    },
+};
+
+use super::{
+    batch::{AsOf, Batch},
+    index::{self, Attempt},
+    names::Spot,
+    record::{Head, Record},
+};
+use crate::sqlite::{ledger, lookup, read, runs};
+
+/// Decides a commit on what stands, and writes it.
+pub(crate) fn commit(
+    batch: &mut Batch<'_>,
+    session: &SessionId,
+    commit: &Commit,
+) -> Attempt<Committed> {
+    let mut present = Present { info: read::session(batch.db, session)?, ..Present::default() };
+    if let Some(change) = &commit.change {
+        let mut asked = Wanted::by(change);
+        load(batch, session, &asked, &mut present)?;
+        loop {
+            let more = present.unread(change, &asked);
+            if more.is_empty() {
+                break;
+            }
+            load(batch, session, &more, &mut present)?;
+            asked.extend(more);
+        }
+    }
+    let mark = crate::seed::mark("a session's mark")?;
+    let writes = settle(present, session, commit.clone(), move || mark)?;
+    write(batch, session, writes)
+}
+
+/// Reads what is wanted.
+fn load(
+    batch: &Batch<'_>,
+    session: &SessionId,
+    wanted: &Wanted,
+    present: &mut Present,
+) -> Attempt<()> {
+    let db = batch.db;
+    let Some(key) = index::key(db, session)? else { return Ok(()) };
+    let indices: Vec<PageIndex> = wanted.pages.iter().cloned().collect();
+    let pages = read::pages(db, session, &indices)?;
+    present.pages.extend(indices.into_iter().zip(pages).filter_map(|(at, page)| Some((at, page?))));
+    for parent in &wanted.lists {
+        if let Some(place) = read::last_place(db, session, parent)? {
+            present.last_places.insert(parent.clone(), place);
+        }
+    }
+    for id in &wanted.segments {
+        let row = lookup::segment(db, key, session, id)?;
+        present.segments.extend(row.and_then(|row| row.segment).map(|found| (id.clone(), found)));
+    }
+    for chunk in &wanted.chunks {
+        if let Some(segment) = lookup::segment_key(db, key, &chunk.segment)? {
+            present.chunks.insert(chunk.clone(), lookup::chunk(db, key, segment, chunk)?);
+        }
+    }
+    if !wanted.focus.is_empty() {
+        let views = read::views(db, session)?.into_iter();
+        let wanted = views.filter(|head| wanted.focus.contains(&head.view));
+        present.focus.extend(wanted.filter_map(|head| Some((head.view, head.focus?))));
+    }
+    if !wanted.custom.is_empty() {
+        present.custom.extend(read::custom(db, session)?);
+    }
+    for &revision in &wanted.entries {
+        let entry = lookup::entry(db, key, session, revision)?;
+        present.entries.extend(entry.map(|entry| (revision, entry)));
+    }
+    for run in &wanted.runs {
+        let record = runs::read(db, session, run.as_str())?.into_iter().find(|had| had.key == *run);
+        present.runs.extend(record.map(|record| (run.clone(), record)));
+    }
+    Ok(())
+}
+
+fn write(batch: &mut Batch<'_>, session: &SessionId, writes: Writes) -> Attempt<Committed> {
+    let before = index::key(batch.db, session)?;
+    let beside = before.map_or(Ok(0), |key| index::beside(batch.db, key))?;
+    let key = batch.put_head(Head { info: writes.info.clone(), beside })?;
+    for segment in &writes.segments {
+        batch.put(key, session, &Record::Segment(segment.clone()))?;
+    }
+    let touched = write_pages(batch, key, session, &writes)?;
+    write_views(batch, key, session, &writes)?;
+    for (chunk, levels) in &writes.levels {
+        if levels.is_empty() {
+            batch.delete(key, session, &Spot::Chunk(chunk.clone()))?;
+        } else {
+            batch.put(key, session, &Record::Chunk(chunk.clone(), levels.clone()))?;
+        }
+    }
+    if !writes.custom.is_empty() {
+        let mut custom: BTreeMap<_, _> = read::custom(batch.db, session)?.into_iter().collect();
+        for (name, value) in &writes.custom {
+            match value {
+                Some(value) => custom.insert(name.clone(), value.clone()),
+                None => custom.remove(name),
+            };
+        }
+        if custom.is_empty() {
+            batch.delete(key, session, &Spot::Custom)?;
+        } else {
+            batch.put(key, session, &Record::Custom(custom))?;
+        }
+    }
+    for put in &writes.runs {
+        write_run(batch, key, session, put)?;
+    }
+    for entry in writes.amended.iter().chain(&writes.entry) {
+        batch.put(key, session, &Record::Entry(entry.clone()))?;
+    }
+    if writes.scrubs_ledgers {
+        batch.purge();
+        scrub(batch, key, session)?;
+    }
+    place_contents(batch, key, session, &writes, &touched)?;
+    Ok(writes.committed)
+}
+
+fn hash_of(page: Option<&Page>) -> Option<ContentHash> {
+    Some(page?.detail()?.content)
+}
+
+/// Writes pages with their words; returns the contents whose carriers may have changed.
+fn write_pages(
+    batch: &mut Batch<'_>,
+    key: i64,
+    session: &SessionId,
+    writes: &Writes,
+) -> Attempt<BTreeSet<ContentHash>> {
+    let new = writes.committed.change.iter().flat_map(|change| &change.contents);
+    let mut known: HashMap<ContentHash, Option<Content>> =
+        new.map(|content| (content.hash(), Some(content.clone()))).collect();
+    let mut touched: BTreeSet<ContentHash> = writes.freed.iter().copied().collect();
+    // All words are read before a page is written: it may be the one that carries them.
+    for page in &writes.pages {
+        touched.extend(hash_of(page.before.as_ref()));
+        let Some(hash) = hash_of(page.after.as_ref()) else { continue };
+        touched.insert(hash);
+        if !known.contains_key(&hash) {
+            known.insert(hash, batch.content(key, session, hash)?);
+        }
+    }
+    for page in &writes.pages {
+        match &page.after {
+            Some(after) => {
+                let content = hash_of(Some(after)).and_then(|hash| known.get(&hash)?.clone());
+                batch.put(key, session, &Record::Page(after.clone(), content))?;
+            }
+            None => batch.delete(key, session, &Spot::Page(page.index.clone()))?,
+        }
+    }
+    Ok(touched)
+}
+
+/// Gives words that history refers to and no page carries any more a file of their own, and takes it
+/// away when a page carries them again or nothing refers to them.
+fn place_contents(
+    batch: &mut Batch<'_>,
+    key: i64,
+    session: &SessionId,
+    writes: &Writes,
+    touched: &BTreeSet<ContentHash>,
+) -> Attempt<()> {
+    for &hash in touched {
+        let (by_pages, by_itself) = index::is_carried(batch.db, key, hash)?;
+        let wanted = !by_pages && index::refs(batch.db, key, hash)? > 0;
+        if by_itself && !wanted {
+            batch.delete(key, session, &Spot::Content(hash))?;
+        }
+        if wanted && !by_itself {
+            let carried = |page: &&contexture_core::storage::settle::PageWrite| {
+                hash_of(page.before.as_ref()) == Some(hash)
+            };
+            let mut content = None;
+            if let Some(page) = writes.pages.iter().find(carried) {
+                let spot = Spot::Page(page.index.clone());
+                content = batch.carried(session, &spot, hash, AsOf::Before)?;
+            }
+            if let Some(content) = content {
+                batch.put(key, session, &Record::Content(content))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_views(
+    batch: &mut Batch<'_>,
+    key: i64,
+    session: &SessionId,
+    writes: &Writes,
+) -> Attempt<()> {
+    if writes.views.is_empty() {
+        return Ok(());
+    }
+    let stored = read::views(batch.db, session)?;
+    for view in &writes.views {
+        let moved = writes.focus.iter().rev().find(|(of, _)| of == view);
+        let focus = match moved {
+            Some((_, focus)) => focus.clone(),
+            None => stored.iter().find(|head| head.view == *view).and_then(|head| head.focus.clone()),
+        };
+        let head = ViewHead { view: view.clone(), focus, touched: writes.info.revision };
+        batch.put(key, session, &Record::View(head))?;
+    }
+    Ok(())
+}
+
+fn write_run(batch: &mut Batch<'_>, key: i64, session: &SessionId, put: &RunPut) -> Attempt<()> {
+    match put.record() {
+        Some(record) => batch.put(key, session, &Record::Run(record)),
+        None => batch.delete(key, session, &Spot::Run(put.key.clone())),
+    }
+}
+
+fn scrub(batch: &mut Batch<'_>, key: i64, session: &SessionId) -> Attempt<()> {
+    for ledger in ledger::keys(batch.db, session)? {
+        let all = LedgerQuery { upto: None, limit: usize::MAX };
+        for mut sent in ledger::read(batch.db, session, &ledger, &all)? {
+            sent.scrub();
+            batch.put(key, session, &Record::Sent(ledger.clone(), sent))?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts something written beside edits; returns the session's key.
+fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> Attempt<i64> {
+    let missing = || StorageError::SessionMissing { session: session.clone() };
+    let info = read::session(batch.db, session)?.ok_or_else(missing)?;
+    let key = index::key(batch.db, session)?.ok_or_else(missing)?;
+    let beside = index::beside(batch.db, key)?.saturating_add(1);
+    batch.put_head(Head { info, beside })
+}
+
+/// Keeps or removes a run record between commits.
+pub(crate) fn keep_run(batch: &mut Batch<'_>, session: &SessionId, put: &RunPut) -> Attempt<()> {
+    let stored = runs::read(batch.db, session, put.key.as_str())?;
+    let stored = stored.into_iter().find(|record| record.key == put.key);
+    let key = count_beside(batch, session)?;
+    check_run(stored.as_ref(), put)?;
+    write_run(batch, key, session, put)
+}
+
+/// Appends a window sent.
+pub(crate) fn record(
+    batch: &mut Batch<'_>,
+    session: &SessionId,
+    ledger: &LedgerKey,
+    sent: &SentWindow,
+) -> Attempt<()> {
+    let key = count_beside(batch, session)?;
+    let newest = LedgerQuery { upto: None, limit: 1 };
+    let last = ledger::read(batch.db, session, ledger, &newest)?.first().map_or(0, |sent| sent.number);
+    if last.checked_add(1) != Some(sent.number) {
+        let subject = format!("the {} ledger of view {}", ledger.format, ledger.view);
+        return Err(StorageError::Conflict { subject }.into());
+    }
+    batch.put(key, session, &Record::Sent(ledger.clone(), sent.clone()))
+}
+
+/// Notes what a provider reported; tells whether there is such a record.
+pub(crate) fn report(
+    batch: &mut Batch<'_>,
+    session: &SessionId,
+    ledger: &LedgerKey,
+    number: u64,
+    usage: &Usage,
+) -> Attempt<bool> {
+    let query = LedgerQuery { upto: Some(number), limit: 1 };
+    let found = ledger::read(batch.db, session, ledger, &query)?.into_iter().next();
+    let Some(mut sent) = found.filter(|sent| sent.number == number) else { return Ok(false) };
+    sent.usage = Some(usage.clone());
+    let key = count_beside(batch, session)?;
+    batch.put(key, session, &Record::Sent(ledger.clone(), sent))?;
+    Ok(true)
+}

@@ -1,0 +1,188 @@
+//! Taking over a session: its files are written aside, in the very form they will have, and the folder
+//! is put in place at the end.
+
+use std::collections::HashSet;
+
+use contexture_core::{
+    ContentHash, SessionId,
+    storage::{ImportPart, StorageError, StorageResult},
+};
+
+use super::{
+    index::{self, Attempt},
+    names::{self, HEAD, IMPORTS, Kind, SESSIONS, Spot},
+    record::{Head, Record, corrupt},
+    store::Store,
+    sync::{decode, walk},
+};
+use crate::options::Durability;
+
+/// Marks an import that was begun.
+const BEGUN: &str = "begun";
+
+/// Returns the folder in which a session is taken over.
+pub(crate) fn staging(session: &SessionId) -> String {
+    let path = names::session(session);
+    format!("{IMPORTS}/{}", path.rsplit('/').next().unwrap_or_default())
+}
+
+impl Store {
+    /// Takes over a part of a session.
+    pub(crate) fn import(&mut self, session: &SessionId, part: &ImportPart) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let (folder, aside) = (&shared.folder, staging(session));
+        let head = format!("{}/{HEAD}", names::session(session));
+        if folder.look().stamp(&head)?.is_some() {
+            return Err(StorageError::SessionExists { session: session.clone() }.into());
+        }
+        let begun = format!("{aside}/{BEGUN}");
+        if let ImportPart::Begin = part {
+            folder.remove_all(&aside)?;
+            let time = self.tick();
+            return Ok(folder.write(&begun, b"", time)?);
+        }
+        if folder.look().stamp(&begun)?.is_none() {
+            return Err(StorageError::SessionMissing { session: session.clone() }.into());
+        }
+        let put = |store: &mut Self, record: Record| store.put_aside(session, &aside, &record);
+        match part.clone() {
+            ImportPart::Begin => {}
+            ImportPart::Segments(segments) => {
+                for segment in segments {
+                    put(self, Record::Segment(segment))?;
+                }
+            }
+            // Their words come later, and go into them at the end.
+            ImportPart::Pages(pages) => {
+                for page in pages {
+                    put(self, Record::Page(page, None))?;
+                }
+            }
+            ImportPart::Contents(contents) => {
+                for content in contents {
+                    put(self, Record::Content(content))?;
+                }
+            }
+            ImportPart::History(entries) => {
+                for entry in entries {
+                    put(self, Record::Entry(entry))?;
+                }
+            }
+            ImportPart::Levels(chunks) => {
+                for (key, chunk) in chunks {
+                    put(self, Record::Chunk(key, chunk))?;
+                }
+            }
+            ImportPart::Views(heads) => {
+                for head in heads {
+                    put(self, Record::View(head))?;
+                }
+            }
+            ImportPart::Custom(custom) => {
+                let mut all = match read_aside(folder, session, &aside, "custom.json")? {
+                    Some(Record::Custom(all)) => all,
+                    _ => Default::default(),
+                };
+                all.extend(custom);
+                if !all.is_empty() {
+                    put(self, Record::Custom(all))?;
+                }
+            }
+            ImportPart::Runs(records) => {
+                for record in records {
+                    put(self, Record::Run(record))?;
+                }
+            }
+            ImportPart::Ledger(key, records) => {
+                for sent in records {
+                    put(self, Record::Sent(key.clone(), sent))?;
+                }
+            }
+            ImportPart::Finish(info) => {
+                if info.id != *session {
+                    return Err(corrupt(&aside, "its head is that of another session").into());
+                }
+                self.finish(session, &aside, Head { info, beside: 0 })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_aside(&mut self, session: &SessionId, aside: &str, record: &Record) -> StorageResult<()> {
+        let inner = record.spot().path();
+        let bytes = record.encode(&format!("{}/{inner}", names::session(session)))?;
+        let (path, new, time) = (format!("{aside}/{inner}"), format!("{aside}/new"), self.tick());
+        let folder = &self.shared.folder;
+        folder.remove(&new)?;
+        folder.write(&new, &bytes, time)?;
+        folder.rename(&new, &path)
+    }
+
+    /// Puts words into pages, and the session in its place.
+    fn finish(&mut self, session: &SessionId, aside: &str, head: Head) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let folder = &shared.folder;
+        let mut pages = Vec::new();
+        walk(folder, aside, "pages", &mut |inner| {
+            pages.push(inner.to_owned());
+            Ok(())
+        })?;
+        let mut carried: HashSet<ContentHash> = HashSet::new();
+        for inner in pages {
+            let Some(Record::Page(page, _)) = read_aside(folder, session, aside, &inner)? else {
+                continue;
+            };
+            let Some(hash) = page.detail().map(|detail| detail.content) else { continue };
+            let words = read_aside(folder, session, aside, &Spot::Content(hash).path())?;
+            if let Some(Record::Content(content)) = words {
+                carried.insert(hash);
+                self.put_aside(session, aside, &Record::Page(page, Some(content)))?;
+            }
+        }
+        for hash in carried {
+            folder.remove(&format!("{aside}/{}", Spot::Content(hash).path()))?;
+        }
+        self.put_aside(session, aside, &Record::Head(head))?;
+        folder.remove(&format!("{aside}/{BEGUN}"))?;
+        if shared.options.durability == Durability::PowerCut {
+            folder.sync()?;
+        }
+        let place = names::session(session);
+        // What a session of that name left empty is in the way.
+        folder.remove_all(&place)?;
+        folder.make(SESSIONS)?;
+        folder.rename(aside, &place)?;
+        if shared.options.durability == Durability::PowerCut {
+            folder.sync()?;
+        }
+        self.heal(session, &[])?;
+        self.drop_unreferred(session)
+    }
+
+    /// Removes contents that nothing refers to.
+    fn drop_unreferred(&mut self, session: &SessionId) -> Attempt<()> {
+        let db = &self.index.db;
+        let Some(key) = index::key(db, session)? else { return Ok(()) };
+        for hash in index::unreferred(db, key)? {
+            let spot = Spot::Content(hash);
+            index::remove(db, key, session, &spot)?;
+            let path = format!("{}/{}", names::session(session), spot.path());
+            self.shared.folder.remove(&path)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_aside(
+    folder: &super::folder::Folder,
+    session: &SessionId,
+    aside: &str,
+    inner: &str,
+) -> StorageResult<Option<Record>> {
+    if Kind::of(inner).is_none() {
+        return Ok(None);
+    }
+    let read = folder.look().read(&format!("{aside}/{inner}"))?;
+    let path = format!("{}/{inner}", names::session(session));
+    read.map(|(bytes, _)| decode(&path, inner, &bytes)).transpose()
+}

@@ -1,0 +1,330 @@
+//! The index: a SQLite file that knows where everything is, derived from the files.
+//!
+//! Its tables are those of the SQLite storage, but for contents, so that reading is the same; beside
+//! them stand the stamp of every file, which pages carry a content, and how often history refers to
+//! it. When it is missing, damaged or of another version it is made anew.
+
+mod put;
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use contexture_core::{
+    ContentHash, PageIndex, SegmentId, SessionId,
+    storage::{StorageError, StorageResult},
+};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+
+use super::{folder::Stamp, names::Spot};
+use crate::sqlite::{
+    error::{Fault, Outcome},
+    lookup,
+    read::collect,
+    schema,
+};
+
+pub(crate) use put::{put, put_head, remove, remove_session};
+
+/// Marks the index as ours, and as no storage of its own: "Ctxf".
+const APPLICATION_ID: i64 = 0x4374_7866;
+
+/// The version of the tables below; the SQLite storage's own comes on top.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE files (
+        session INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        name TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        PRIMARY KEY (session, path)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Which pages carry a content. Segment 0: a file of its own does.
+    CREATE TABLE carriers (
+        session INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        segment INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (session, hash, segment, number)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE refs (
+        session INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        refs INTEGER NOT NULL,
+        PRIMARY KEY (session, hash)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE beside (
+        session INTEGER PRIMARY KEY,
+        writes INTEGER NOT NULL
+    ) STRICT;
+";
+
+/// What goes wrong below the trait: in the index, which can be made anew, or elsewhere.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    Index(Fault),
+    Storage(StorageError),
+}
+
+pub(crate) type Attempt<T> = Result<T, Trouble>;
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Trouble::Index(fault)
+    }
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Trouble::Index(Fault::Sqlite(error))
+    }
+}
+
+impl From<StorageError> for Trouble {
+    fn from(error: StorageError) -> Self {
+        Trouble::Storage(error)
+    }
+}
+
+impl Trouble {
+    /// Tells whether the index is not what was written, so that making it anew helps.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Trouble::Storage(_) => false,
+            Trouble::Index(Fault::Storage(error)) => matches!(error, StorageError::Corrupt { .. }),
+            Trouble::Index(Fault::Sqlite(error)) => !matches!(
+                error.sqlite_error_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::DiskFull
+                        | ErrorCode::OutOfMemory
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::PermissionDenied
+                        | ErrorCode::OperationInterrupted
+                )
+            ),
+        }
+    }
+
+    /// Names the index where it happened there.
+    pub(crate) fn at(self, path: &Path) -> StorageError {
+        match self {
+            Trouble::Index(fault) => fault.at(path),
+            Trouble::Storage(error) => error,
+        }
+    }
+}
+
+/// The index of a folder.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) db: Connection,
+    pub(crate) path: PathBuf,
+    /// Which file it is: another may have taken its place.
+    pub(crate) inode: u64,
+}
+
+/// What opening found.
+pub(crate) enum Opened {
+    /// It was there.
+    Kept(Index),
+    /// It is empty and must be filled.
+    Made(Index),
+}
+
+impl Index {
+    /// Opens it, making it anew where it cannot be used. The folder must be locked.
+    pub(crate) fn open(path: &Path, patience: Duration) -> StorageResult<Opened> {
+        match Self::kept(path, patience) {
+            Ok(Some(index)) => return Ok(Opened::Kept(index)),
+            Ok(None) => {}
+            Err(trouble) if trouble.is_damage() => {
+                tracing::info!(index = %path.display(), "the index is damaged and is made anew");
+            }
+            Err(trouble) => return Err(trouble.at(path)),
+        }
+        Self::make(path, patience).map(Opened::Made)
+    }
+
+    /// Opens the one that is there; none where it is missing or of another version.
+    fn kept(path: &Path, patience: Duration) -> Attempt<Option<Self>> {
+        let Some(inode) = inode(path)? else { return Ok(None) };
+        let db = connect(path, patience)?;
+        let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        if number("application_id")? != APPLICATION_ID || number("user_version")? != version() {
+            return Ok(None);
+        }
+        // A look at a row of each table notices most damage at once.
+        for table in ["sessions", "segments", "pages", "history", "files", "carriers", "refs"] {
+            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 1)");
+            db.query_row(&sql, [], |_| Ok(()))?;
+        }
+        Ok(Some(Self { db, path: path.to_owned(), inode }))
+    }
+
+    /// Makes an empty one in the place of whatever is there.
+    pub(crate) fn make(path: &Path, patience: Duration) -> StorageResult<Self> {
+        let make = || -> Attempt<Self> {
+            for ending in ["", "-wal", "-shm", "-journal"] {
+                let mut name = path.as_os_str().to_owned();
+                name.push(ending);
+                let gone = fs::remove_file(&name);
+                if let Err(error) = gone
+                    && error.kind() != io::ErrorKind::NotFound
+                {
+                    return Err(super::folder::refused(Path::new(&name), &error).into());
+                }
+            }
+            // Readable for its owner alone from the beginning.
+            let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
+            made.and_then(|file| file.set_permissions(owner_only()))
+                .map_err(|error| super::folder::refused(path, &error))?;
+            let mut db = connect(path, patience)?;
+            schema::migrate(&mut db, &path.display().to_string())?;
+            db.execute_batch(TABLES)?;
+            db.pragma_update(None, "application_id", APPLICATION_ID)?;
+            db.pragma_update(None, "user_version", version())?;
+            let inode = inode(path)?.ok_or(rusqlite::Error::InvalidQuery)?;
+            Ok(Self { db, path: path.to_owned(), inode })
+        };
+        make().map_err(|trouble| trouble.at(path))
+    }
+}
+
+fn owner_only() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o600)
+}
+
+fn version() -> i64 {
+    schema::VERSION * 1_000 + VERSION
+}
+
+/// Tells which file lies there.
+pub(crate) fn inode(path: &Path) -> Attempt<Option<u64>> {
+    match fs::symlink_metadata(path) {
+        Ok(file) if file.is_file() => Ok(Some(file.ino())),
+        Ok(_) => Err(super::record::corrupt(
+            &path.display().to_string(),
+            "it is not a regular file",
+        )
+        .into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(super::folder::refused(path, &error).into()),
+    }
+}
+
+fn connect(path: &Path, patience: Duration) -> Outcome<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(patience)?;
+    db.set_prepared_statement_cache_capacity(100);
+    db.pragma_update(None, "secure_delete", true)?;
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // It is derived: after a power cut it may be behind, and the journal brings it on.
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.pragma_update(None, "cache_size", -8_192)?;
+    db.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    Ok(db)
+}
+
+/// Returns the stamp a file of a session had when it was taken in.
+pub(crate) fn stamp(db: &Connection, session: i64, path: &str) -> Outcome<Option<Stamp>> {
+    let mut query =
+        db.prepare_cached("SELECT time, size FROM files WHERE session = ?1 AND path = ?2")?;
+    let stamp = |row: &rusqlite::Row<'_>| Ok(Stamp { time: row.get(0)?, size: row.get(1)? });
+    Ok(query.query_row(params![session, path], stamp).optional()?)
+}
+
+/// Visits every file of a session that the index knows, by path.
+pub(crate) fn files(db: &Connection, session: i64) -> Outcome<Vec<(String, Stamp)>> {
+    let sql = "SELECT path, time, size FROM files WHERE session = ?1 ORDER BY path";
+    collect(db, sql, [session], |row| {
+        Ok((row.get(0)?, Stamp { time: row.get(1)?, size: row.get(2)? }))
+    })
+}
+
+/// Returns what a file of a session is about.
+pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> Outcome<Option<Spot>> {
+    let mut query =
+        db.prepare_cached("SELECT name FROM files WHERE session = ?1 AND path = ?2")?;
+    let name: Option<String> =
+        query.query_row(params![session, path], |row| row.get(0)).optional()?;
+    let spot = name.map(|name| {
+        let kind = super::names::Kind::of(path);
+        let spot = kind.and_then(|kind| Spot::named(kind, &name));
+        spot.ok_or_else(|| Fault::corrupt(path, "the index has another name for it"))
+    });
+    spot.transpose()
+}
+
+/// Returns how often history refers to a content.
+pub(crate) fn refs(db: &Connection, session: i64, hash: ContentHash) -> Outcome<i64> {
+    let mut query = db.prepare_cached("SELECT refs FROM refs WHERE session = ?1 AND hash = ?2")?;
+    let refs = query.query_row(params![session, hash.as_bytes()], |row| row.get(0)).optional()?;
+    Ok(refs.unwrap_or(0))
+}
+
+/// Returns a few of the files that carry a content, those of its own last.
+pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> Outcome<Vec<Spot>> {
+    let sql = "SELECT segments.name, carriers.number FROM carriers
+               LEFT JOIN segments ON segments.id = carriers.segment
+               WHERE carriers.session = ?1 AND hash = ?2
+               ORDER BY carriers.segment DESC, number LIMIT 4";
+    collect(db, sql, params![session, hash.as_bytes()], |row| {
+        let Some(segment) = row.get::<_, Option<String>>(0)? else {
+            return Ok(Spot::Content(hash));
+        };
+        let segment: SegmentId =
+            segment.parse().map_err(|error| Fault::corrupt("a segment's name", error))?;
+        let number = crate::sqlite::error::natural(row.get(1)?, "a page's number")?;
+        Ok(Spot::Page(PageIndex::new(segment, number)))
+    })
+}
+
+/// Tells whether pages carry a content, and whether a file of its own does.
+pub(crate) fn is_carried(db: &Connection, session: i64, hash: ContentHash) -> Outcome<(bool, bool)> {
+    let mut query = db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment > 0),
+                EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment = 0)",
+    )?;
+    Ok(query.query_row(params![session, hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// Returns how often something was written beside edits.
+pub(crate) fn beside(db: &Connection, session: i64) -> Outcome<u64> {
+    let mut query = db.prepare_cached("SELECT writes FROM beside WHERE session = ?1")?;
+    let writes = query.query_row([session], |row| row.get(0)).optional()?;
+    crate::sqlite::error::natural(writes.unwrap_or(0), "the count of other writes")
+}
+
+/// Returns the sessions it knows.
+pub(crate) fn sessions(db: &Connection) -> Outcome<Vec<SessionId>> {
+    collect(db, "SELECT name FROM sessions ORDER BY name", [], |row| {
+        let name: String = row.get(0)?;
+        name.parse().map_err(|error| Fault::corrupt(format!("session '{name}'"), error))
+    })
+}
+
+/// Returns a session's key.
+pub(crate) fn key(db: &Connection, session: &SessionId) -> Outcome<Option<i64>> {
+    lookup::session_key(db, session)
+}
+
+/// Returns contents with a file of their own that history does not refer to.
+pub(crate) fn unreferred(db: &Connection, session: i64) -> Outcome<Vec<ContentHash>> {
+    let sql = "SELECT hash FROM carriers WHERE session = ?1 AND segment = 0
+               AND NOT EXISTS (SELECT 1 FROM refs
+                   WHERE refs.session = carriers.session AND refs.hash = carriers.hash)";
+    collect(db, sql, [session], |row| Ok(ContentHash::from_bytes(row.get(0)?)))
+}

@@ -1,0 +1,112 @@
+//! Mending: what cannot be read is moved into a quarantine, and the index is made anew.
+
+use contexture_core::{
+    Place, Revision, SessionId, Timestamp,
+    storage::{SessionInfo, StorageResult},
+};
+
+use super::{
+    index::Attempt,
+    names::{self, HEAD, Kind, QUARANTINE, SESSIONS},
+    record::{Head, Record},
+    store::Store,
+    sync::{decode, read_head, session_folders, walk},
+};
+
+impl Store {
+    /// Mends what can be mended, and tells what was done. Nothing is deleted.
+    pub(crate) fn repair(&mut self) -> Attempt<Vec<String>> {
+        let mut told = Vec::new();
+        for name in session_folders(&self.shared.folder)? {
+            self.repair_session(&name, &mut told)?;
+        }
+        self.remake_index()?;
+        told.push("the index was made anew from the files".to_owned());
+        Ok(told)
+    }
+
+    fn repair_session(&mut self, name: &str, told: &mut Vec<String>) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let root = format!("{SESSIONS}/{name}");
+        let mut bad: Vec<(String, String)> = Vec::new();
+        let mut history = Vec::new();
+        let mut next_place = 1;
+        let mut look = shared.folder.look();
+        walk(&shared.folder, &root, "", &mut |inner| {
+            if Kind::of(inner).is_none() {
+                return Ok(());
+            }
+            let path = format!("{root}/{inner}");
+            let read = look.read(&path).and_then(|read| match read {
+                Some((bytes, _)) => decode(&path, inner, &bytes).map(Some),
+                None => Ok(None),
+            });
+            match read {
+                Ok(Some(Record::Entry(entry))) => history.push((entry.revision, entry.at)),
+                Ok(Some(Record::Page(page, _))) => next_place = next_place.max(page.place.0 + 1),
+                Ok(_) => {}
+                Err(error) => bad.push((inner.to_owned(), error.to_string())),
+            }
+            Ok(())
+        })?;
+        for (inner, reason) in &bad {
+            told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
+        }
+        let holds_something = !history.is_empty() || next_place > 1;
+        if read_head(&shared.folder, name).is_ok_and(|head| head.is_none()) && holds_something {
+            self.make_head(name, &history, next_place, told)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a file that cannot be read out of the way.
+    fn quarantine(&mut self, path: &str, reason: &str) -> StorageResult<String> {
+        let folder = &self.shared.folder;
+        let flat = path.replace('/', "__");
+        let taken = folder.list(QUARANTINE)?;
+        let is_taken = |name: &str| taken.iter().any(|entry| entry.name == name);
+        let mut name = flat.clone();
+        let mut count = 1;
+        while is_taken(&name) || is_taken(&format!("{name}.note")) {
+            count += 1;
+            name = format!("{count}__{flat}");
+        }
+        let away = format!("{QUARANTINE}/{name}");
+        folder.make(QUARANTINE)?;
+        folder.rename(path, &away)?;
+        let time = self.tick();
+        let note = format!("{path} was moved here, because it could not be read: {reason}\n");
+        self.shared.folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
+        Ok(format!("{path} was moved to {away}: {reason}"))
+    }
+
+    /// Makes a head for a session that has lost it, from what its other files say.
+    fn make_head(
+        &mut self,
+        name: &str,
+        history: &[(Revision, Timestamp)],
+        next_place: u64,
+        told: &mut Vec<String>,
+    ) -> Attempt<()> {
+        let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
+            told.push(format!("{SESSIONS}/{name} has no {HEAD}, and its name does not tell which session it is"));
+            return Ok(());
+        };
+        let epoch = Timestamp::from_millis(0);
+        let info = SessionInfo {
+            id: id.clone(),
+            app: String::new(),
+            revision: history.iter().map(|(revision, _)| *revision).max().unwrap_or_default(),
+            next_place: Place(next_place),
+            mark: crate::seed::mark("a session's mark")?,
+            created_at: history.iter().map(|(_, at)| *at).min().unwrap_or(epoch),
+            updated_at: history.iter().map(|(_, at)| *at).max().unwrap_or(epoch),
+        };
+        let path = format!("{}/{HEAD}", names::session(&id));
+        let bytes = Record::Head(Head { info, beside: 0 }).encode(&path)?;
+        let time = self.tick();
+        self.shared.folder.write(&path, &bytes, time)?;
+        told.push(format!("{path} was made anew from the history; the session's app is not known any more"));
+        Ok(())
+    }
+}

@@ -1,0 +1,481 @@
+//! What the writer's thread owns: the lock, the journal, the index, and how a group of commits gets
+//! from one to the other.
+//!
+//! ```text
+//! lock ─► recover ─► stage in the index's transaction ─► new files in tmp ─► journal, synced
+//!                                    (the commit point) ─► index committed ─► files put in place
+//! ```
+//!
+//! What fails before the commit point leaves nothing behind; what fails after it is done again by
+//! whoever takes the lock next.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use contexture_core::{
+    SessionId,
+    storage::{StorageError, StorageResult},
+};
+use rustix::fs::{FlockOperation, flock};
+
+use super::{
+    FilesOptions,
+    batch::Batch,
+    folder::{Folder, Stamp, refused},
+    index::{self, Attempt, Index, Opened, Trouble},
+    journal::{Journal, Mark, Op, Ops},
+    names::{self, Kind},
+    record::{Record, corrupt},
+    writer::Task,
+};
+use crate::options::Durability;
+
+const LOCK: &str = ".local/lock";
+const INDEX: &str = ".local/index.db";
+
+/// What the writer and the readers of one storage share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) folder: Folder,
+    pub(crate) options: FilesOptions,
+    /// Held for writing while files and index are not of one state.
+    pub(crate) gate: RwLock<()>,
+}
+
+impl Shared {
+    pub(crate) fn index_path(&self) -> PathBuf {
+        self.folder.path().join(INDEX)
+    }
+}
+
+/// The writer's side of a folder.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) shared: Arc<Shared>,
+    lock: File,
+    journal: Journal,
+    pub(crate) index: Index,
+    /// Up to where the journal is in place, while the lock is held.
+    mark: Mark,
+    /// The time last given to a file: no two get the same.
+    clock: i64,
+    /// Names files in the making, unlike those of other processes.
+    prefix: String,
+    made: u64,
+}
+
+impl Store {
+    /// Opens the folder, making what is missing, and brings it to one state.
+    pub(crate) fn open(shared: Arc<Shared>) -> StorageResult<Self> {
+        let folder = &shared.folder;
+        folder.make(names::TMP)?;
+        let lock = folder.open_file(LOCK)?;
+        acquire(&lock, &folder.path().join(LOCK), shared.options.busy_timeout)?;
+        let journal = Journal::open(folder, shared.options.durability)?;
+        let opened = Index::open(&shared.index_path(), shared.options.busy_timeout)?;
+        let (index, made) = match opened {
+            Opened::Kept(index) => (index, false),
+            Opened::Made(index) => (index, true),
+        };
+        let random: [u8; 8] = crate::seed::random("a name for new files")?;
+        let prefix = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mark = Mark::default();
+        let mut store = Self { shared, lock, journal, index, mark, clock: 0, prefix, made: 0 };
+        super::identity::claim(&store.shared.folder)?;
+        store.clear_tmp()?;
+        store.recover()?;
+        if made {
+            store.sync_all();
+        }
+        if store.mark.length() > 0 {
+            store.checkpoint()?;
+        }
+        store.release();
+        Ok(store)
+    }
+
+    /// Removes what a crash left behind.
+    fn clear_tmp(&self) -> StorageResult<()> {
+        let folder = &self.shared.folder;
+        for entry in folder.list(names::TMP)? {
+            let path = format!("{}/{}", names::TMP, entry.name);
+            match entry.form {
+                super::folder::Form::Folder => folder.remove_all(&path)?,
+                _ => folder.remove(&path)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the lock and brings everything to one state.
+    pub(crate) fn acquire(&mut self) -> StorageResult<()> {
+        let path = self.shared.folder.path().join(LOCK);
+        acquire(&self.lock, &path, self.shared.options.busy_timeout)?;
+        let result = self.refresh(&path).and_then(|()| self.recover());
+        if result.is_err() {
+            self.release();
+        }
+        result
+    }
+
+    /// Opens again what somebody has put something else in the place of.
+    fn refresh(&mut self, lock: &Path) -> StorageResult<()> {
+        let ours = self.lock.metadata().map_err(|error| refused(lock, &error))?.ino();
+        let lies = |path: &Path| index::inode(path).map_err(|trouble| trouble.at(path));
+        if lies(lock)? != Some(ours) {
+            let folder = &self.shared.folder;
+            folder.make(names::TMP)?;
+            self.lock = folder.open_file(LOCK)?;
+            acquire(&self.lock, lock, self.shared.options.busy_timeout)?;
+            self.journal = Journal::open(folder, self.shared.options.durability)?;
+        }
+        if lies(&self.index.path)? != Some(self.index.inode) {
+            let opened = Index::open(&self.index.path, self.shared.options.busy_timeout)?;
+            match opened {
+                Opened::Kept(index) => self.index = index,
+                Opened::Made(index) => {
+                    self.index = index;
+                    self.recover()?;
+                    self.sync_all();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn release(&self) {
+        // Closing the file would release it too; there is nobody to tell.
+        let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
+
+    /// Puts in place what the journal holds and a crash kept from it.
+    fn recover(&mut self) -> StorageResult<()> {
+        if let Some(mark) = self.journal.is_done()? {
+            self.mark = mark;
+            return Ok(());
+        }
+        let (pending, mark) = self.journal.pending()?;
+        for ops in &pending {
+            let redone = self.redo(ops);
+            match redone {
+                Err(trouble) if trouble.is_damage() => {
+                    self.remake_index()?;
+                    self.redo(ops).map_err(|trouble| trouble.at(&self.index.path))?;
+                }
+                redone => redone.map_err(|trouble| trouble.at(&self.index.path))?,
+            }
+        }
+        if self.journal.len()? > mark.length() {
+            self.journal.take_back(mark)?;
+        }
+        self.journal.set_applied(mark)?;
+        self.mark = mark;
+        Ok(())
+    }
+
+    fn redo(&mut self, ops: &Ops) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let transaction = self.index.db.unchecked_transaction()?;
+        take_in(&transaction, ops)?;
+        transaction.commit()?;
+        let made = self.write_new(ops)?;
+        Ok(self.place(ops, &made)?)
+    }
+
+    /// Makes a group of commits, all or none; what each of them is answered, its task knows.
+    pub(crate) fn group(&mut self, tasks: &mut [Box<dyn Task>]) -> StorageResult<()> {
+        match self.try_group(tasks) {
+            Err(trouble) if trouble.is_damage() => {
+                tracing::info!(index = %self.index.path.display(), "the index is damaged and is made anew");
+                self.remake_index()?;
+                self.try_group(tasks).map_err(|trouble| trouble.at(&self.index.path))
+            }
+            made => made.map_err(|trouble| trouble.at(&self.index.path)),
+        }
+    }
+
+    fn try_group(&mut self, tasks: &mut [Box<dyn Task>]) -> Attempt<()> {
+        let sessions: BTreeSet<SessionId> =
+            tasks.iter().map(|task| task.session().clone()).collect();
+        let mut broken: BTreeMap<SessionId, StorageError> = BTreeMap::new();
+        for session in sessions {
+            match self.heal(&session, &[]) {
+                Ok(()) => {}
+                Err(Trouble::Storage(error)) => drop(broken.insert(session, error)),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        let shared = self.shared.clone();
+        let mut clock = self.clock.max(now());
+        let transaction = self.index.db.unchecked_transaction()?;
+        let mut batch = Batch::new(&transaction, &shared.folder, &mut clock);
+        for task in tasks.iter_mut() {
+            if let Some(error) = broken.get(task.session()) {
+                task.refuse(error.clone());
+                continue;
+            }
+            transaction.execute_batch("SAVEPOINT task")?;
+            match task.stage(&mut batch) {
+                Ok(()) => batch.keep(),
+                Err(Trouble::Storage(error)) => {
+                    transaction.execute_batch("ROLLBACK TO task")?;
+                    batch.forget();
+                    task.refuse(error);
+                }
+                Err(trouble) => return Err(trouble),
+            }
+            transaction.execute_batch("RELEASE task")?;
+        }
+        let (ops, purges) = batch.finish();
+        if ops.is_empty() {
+            return Ok(());
+        }
+        let made = write_new(&shared.folder, &self.prefix, &mut self.made, &ops)?;
+        let mark = match self.journal.append(self.mark, &ops) {
+            Ok(mark) => mark,
+            Err(error) => {
+                discard(&shared.folder, &made);
+                return Err(error.into());
+            }
+        };
+        let gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = transaction.commit() {
+            drop(gate);
+            self.journal.take_back(self.mark)?;
+            discard(&shared.folder, &made);
+            return Err(error.into());
+        }
+        self.clock = clock;
+        match self.place(&ops, &made) {
+            Ok(()) => {
+                drop(gate);
+                self.mark = mark;
+                self.journal.set_applied(mark)?;
+            }
+            // It is made all the same: whoever takes the lock next puts the rest in place.
+            Err(error) => tracing::warn!(%error, "files of a commit are not in place yet"),
+        }
+        self.tidy(purges);
+        Ok(())
+    }
+
+    /// Empties the journal where that is due. What was made is made, whatever comes of it.
+    fn tidy(&mut self, purges: bool) {
+        let due = purges || self.mark.length() > Journal::FULL;
+        if due && let Err(error) = self.checkpoint() {
+            tracing::warn!(%error, "the journal could not be emptied");
+        }
+        if purges {
+            // Readers may hold on to an earlier state; then traces of it stay until the next time.
+            let db = &self.index.db;
+            let erased = db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
+            if let Err(error) = erased {
+                tracing::debug!(%error, "the index could not be rewritten after a purge");
+            }
+        }
+    }
+
+    /// Empties the journal once everything in it is on disk for good.
+    pub(crate) fn checkpoint(&mut self) -> StorageResult<()> {
+        if self.journal.is_done()? != Some(self.mark) {
+            return Ok(());
+        }
+        if self.shared.options.durability == Durability::PowerCut {
+            self.shared.folder.sync()?;
+        }
+        self.mark = self.journal.empty(self.mark)?;
+        Ok(())
+    }
+
+    /// Ends: the journal is left empty, if nobody else is at work.
+    pub(crate) fn close(&mut self) {
+        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let closed = self.recover().and_then(|()| match self.mark.length() {
+                0 => Ok(()),
+                _ => self.checkpoint(),
+            });
+            if let Err(error) = closed {
+                tracing::debug!(%error, "the journal could not be emptied");
+            }
+            self.release();
+        }
+    }
+
+    /// Removes a session. Tells whether it was there.
+    pub(crate) fn remove_session(&mut self, session: &SessionId) -> Attempt<bool> {
+        let folder = names::session(session);
+        self.shared.folder.remove_all(&super::import::staging(session))?;
+        self.heal(session, &[]).or_else(|trouble| match trouble {
+            // What cannot be read can be removed.
+            Trouble::Storage(StorageError::Corrupt { .. }) => Ok(()),
+            trouble => Err(trouble),
+        })?;
+        let head = format!("{folder}/{}", names::HEAD);
+        let known = index::key(&self.index.db, session)?.is_some();
+        if !known && self.shared.folder.look().stamp(&head)?.is_none() {
+            return Ok(false);
+        }
+        let ops = vec![(folder, Op::RemoveSession(session.clone()))];
+        let mark = self.journal.append(self.mark, &ops)?;
+        self.redo(&ops)?;
+        self.mark = mark;
+        self.journal.set_applied(mark)?;
+        self.tidy(true);
+        Ok(true)
+    }
+
+    fn write_new(&mut self, ops: &Ops) -> StorageResult<Vec<String>> {
+        write_new(&self.shared.folder, &self.prefix, &mut self.made, ops)
+    }
+
+    /// Puts new files in place and takes old ones away; the heads of sessions come last.
+    fn place(&mut self, ops: &Ops, made: &[String]) -> StorageResult<()> {
+        let folder = &self.shared.folder;
+        let is_head = |path: &str| path.ends_with("/session.json");
+        let mut made = made.iter();
+        let mut heads = Vec::new();
+        for (path, op) in ops {
+            match op {
+                Op::Put { .. } => {
+                    let new = made.next().expect("each new file was written");
+                    if is_head(path) {
+                        heads.push((new, path));
+                    } else {
+                        folder.rename(new, path)?;
+                    }
+                }
+                Op::Delete => folder.remove(path)?,
+                Op::RemoveSession(_) => {
+                    let away = format!("{}/{}-removed", names::TMP, self.prefix);
+                    folder.remove_all(&away)?;
+                    if folder.look().stamp(&format!("{path}/{}", names::HEAD)).is_ok_and(|stamp| stamp.is_some())
+                        || !folder.list(path)?.is_empty()
+                    {
+                        folder.rename(path, &away)?;
+                        folder.remove_all(&away)?;
+                    }
+                }
+            }
+        }
+        heads.into_iter().try_for_each(|(new, path)| folder.rename(new, path))
+    }
+
+    /// Makes the index anew from the files.
+    pub(crate) fn remake_index(&mut self) -> StorageResult<()> {
+        let (path, patience) = (self.index.path.clone(), self.shared.options.busy_timeout);
+        let shared = self.shared.clone();
+        let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        self.index = Index::make(&path, patience)?;
+        self.sync_all();
+        Ok(())
+    }
+
+    /// Returns a time for a file, later than any before.
+    pub(crate) fn tick(&mut self) -> i64 {
+        self.clock = now().max(self.clock + 1);
+        self.clock
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn acquire(lock: &File, path: &Path, patience: Duration) -> StorageResult<()> {
+    let began = Instant::now();
+    loop {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if began.elapsed() < patience => {
+                // Nobody holds it longer than a sync takes, but for those who rebuild.
+                thread::sleep(Duration::from_micros(500));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let reason = format!("another process has held this lock for {patience:?}");
+                return Err(StorageError::Unavailable { what: path.display().to_string(), reason });
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(refused(path, &error.into())),
+        }
+    }
+}
+
+/// Writes the new files of a record aside, and makes the folders they will lie in.
+fn write_new(
+    folder: &Folder,
+    prefix: &str,
+    count: &mut u64,
+    ops: &Ops,
+) -> StorageResult<Vec<String>> {
+    let mut made = Vec::new();
+    for (path, op) in ops {
+        let Op::Put { time, bytes } = op else { continue };
+        *count += 1;
+        let new = format!("{}/{prefix}-{count}", names::TMP);
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let written = folder.make(above).and_then(|_| folder.write(&new, bytes, *time));
+        if let Err(error) = written {
+            discard(folder, &made);
+            return Err(error);
+        }
+        made.push(new);
+    }
+    Ok(made)
+}
+
+fn discard(folder: &Folder, made: &[String]) {
+    for path in made {
+        // Whatever stays is cleared when the folder is next opened.
+        let _ = folder.remove(path);
+    }
+}
+
+/// Takes into the index what a record of the journal does.
+fn take_in(db: &rusqlite::Connection, ops: &Ops) -> Attempt<()> {
+    // Heads come first: they give their session a key.
+    let head = |path: &str| path.ends_with("/session.json");
+    let mut sessions: BTreeMap<&str, (i64, SessionId)> = BTreeMap::new();
+    for (path, op) in ops.iter().filter(|(path, _)| head(path)) {
+        let Op::Put { time, bytes } = op else { continue };
+        let Record::Head(head) = Record::decode(path, Kind::Head, bytes)? else { continue };
+        let stamp = Stamp { time: *time, size: bytes.len() as i64 };
+        let key = index::put_head(db, &head, stamp)?;
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        sessions.insert(folder, (key, head.info.id));
+    }
+    for (path, op) in ops.iter().filter(|(path, _)| !head(path)) {
+        if let Op::RemoveSession(session) = op {
+            index::remove_session(db, session)?;
+            continue;
+        }
+        let mut slashes = path.match_indices('/').map(|(at, _)| at);
+        let (_, end) = (slashes.next(), slashes.next());
+        let (folder, rest) = end.map_or((path.as_str(), ""), |end| (&path[..end], &path[end + 1..]));
+        let (Some((key, id)), Some(kind)) = (sessions.get(folder), Kind::of(rest)) else {
+            return Err(corrupt(path, "the journal names it without its session").into());
+        };
+        match op {
+            Op::Put { time, bytes } => {
+                let record = Record::decode(path, kind, bytes)?;
+                let stamp = Stamp { time: *time, size: bytes.len() as i64 };
+                index::put(db, *key, id, &record, stamp)?;
+            }
+            Op::Delete => {
+                if let Some(spot) = index::spot(db, *key, rest)? {
+                    index::remove(db, *key, id, &spot)?;
+                }
+            }
+            Op::RemoveSession(_) => {}
+        }
+    }
+    Ok(())
+}

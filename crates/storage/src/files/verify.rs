@@ -1,0 +1,242 @@
+//! Verifying everything: every file, the index against the files, and what refers to what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contexture_core::{ContentHash, PageIndex, SessionId, Version};
+use rusqlite::Connection;
+
+use super::{
+    folder::Folder,
+    index::{self, Attempt, Trouble},
+    names::{self, HEAD, Kind, SESSIONS, Spot},
+    record::Record,
+    sync::{decode, read_head, session_folders, walk},
+};
+use crate::sqlite::{lookup, read};
+
+/// Lists what is wrong, one sentence each.
+pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>> {
+    let mut problems = index_problems(db)?;
+    let mut known: BTreeSet<SessionId> = index::sessions(db)?.into_iter().collect();
+    for name in session_folders(folder)? {
+        match read_head(folder, &name) {
+            Ok(Some(head)) => {
+                let session = head.info.id;
+                known.remove(&session);
+                let mut survey = Survey::new(folder, db, &session);
+                survey.files()?;
+                survey.compare();
+                problems.append(&mut survey.problems);
+            }
+            // A folder that a crash left empty is no session.
+            Ok(None) if folder.list(&format!("{SESSIONS}/{name}/pages"))?.is_empty() => {}
+            Ok(None) => problems.push(format!("{SESSIONS}/{name} has no {HEAD}")),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    problems.extend(known.iter().map(|gone| format!("session '{gone}' has no files")));
+    Ok(problems)
+}
+
+/// Lists what is wrong with the index itself.
+pub(crate) fn index_problems(db: &Connection) -> Attempt<Vec<String>> {
+    let lines = read::collect(db, "PRAGMA integrity_check(100)", [], |row| {
+        Ok(row.get::<_, String>(0)?)
+    })?;
+    let mut problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
+    let sql = "SELECT segments.name, counted.number, sum(counted.by) FROM (
+                   SELECT segment, parent AS number, 1 AS by FROM pages
+                   WHERE standing = 0 AND parent IS NOT NULL
+                   UNION ALL SELECT segment, number, -listed FROM directories) AS counted
+               LEFT JOIN segments ON segments.id = counted.segment
+               GROUP BY counted.segment, counted.number HAVING sum(counted.by) <> 0";
+    problems.extend(read::collect(db, sql, [], |row| {
+        let segment: Option<String> = row.get(0)?;
+        let (number, by): (i64, i64) = (row.get(1)?, row.get(2)?);
+        let segment = segment.unwrap_or_default();
+        Ok(format!("page {segment}-{number} lists {by} more pages than the index counts"))
+    })?);
+    Ok(problems)
+}
+
+/// Looks through one session.
+struct Survey<'a> {
+    folder: &'a Folder,
+    db: &'a Connection,
+    session: &'a SessionId,
+    key: Option<i64>,
+    problems: Vec<String>,
+    seen: BTreeSet<String>,
+    pages: BTreeMap<PageIndex, Version>,
+    /// Contents carried by pages.
+    carried: BTreeSet<ContentHash>,
+    /// Contents with a file of their own.
+    apart: BTreeSet<ContentHash>,
+    /// How often history says each content was assigned.
+    references: BTreeMap<ContentHash, u64>,
+    /// What each edit left of each page, by revision.
+    left: BTreeMap<PageIndex, (u64, Option<Version>)>,
+    entries: u64,
+    revision: u64,
+}
+
+impl<'a> Survey<'a> {
+    fn new(folder: &'a Folder, db: &'a Connection, session: &'a SessionId) -> Self {
+        Self {
+            folder,
+            db,
+            session,
+            key: None,
+            problems: Vec::new(),
+            seen: BTreeSet::new(),
+            pages: BTreeMap::new(),
+            carried: BTreeSet::new(),
+            apart: BTreeSet::new(),
+            references: BTreeMap::new(),
+            left: BTreeMap::new(),
+            entries: 0,
+            revision: 0,
+        }
+    }
+
+    fn files(&mut self) -> Attempt<()> {
+        self.key = index::key(self.db, self.session)?;
+        if self.key.is_none() {
+            let line = format!("session '{}' is not in the index", self.session);
+            self.problems.push(line);
+        }
+        let root = names::session(self.session);
+        let mut look = self.folder.look();
+        let (folder, db) = (self.folder, self.db);
+        walk(folder, &root, "", &mut |inner| {
+            let path = format!("{root}/{inner}");
+            if Kind::of(inner).is_none() {
+                // People may keep notes beside ours, but nothing that leads elsewhere.
+                if let Err(error) = look.stamp(&path) {
+                    self.problems.push(error.to_string());
+                }
+                return Ok(());
+            }
+            self.seen.insert(inner.to_owned());
+            let read = look.read(&path).and_then(|read| match read {
+                Some((bytes, stamp)) => decode(&path, inner, &bytes).map(|it| Some((it, stamp))),
+                None => Ok(None),
+            });
+            match read {
+                Ok(Some((record, stamp))) => {
+                    let known = self.key.map(|key| index::stamp(db, key, inner)).transpose()?;
+                    if known.is_some_and(|known| known != Some(stamp)) {
+                        self.problems.push(format!("{path} is not what the index knows"));
+                    } else if let Some(key) = self.key
+                        && !self.is_indexed(key, &record)?
+                    {
+                        self.problems.push(format!("{path} says other than the index"));
+                    }
+                    self.note(record);
+                }
+                Ok(None) => {}
+                Err(error) => self.problems.push(error.to_string()),
+            }
+            Ok(())
+        })?;
+        let Some(key) = self.key else { return Ok(()) };
+        for (path, _) in index::files(self.db, key)? {
+            if !self.seen.contains(&path) {
+                self.problems.push(format!("{root}/{path} is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether the index says what a file says.
+    fn is_indexed(&self, key: i64, record: &Record) -> Result<bool, Trouble> {
+        let (db, session) = (self.db, self.session);
+        Ok(match record {
+            Record::Head(head) => {
+                read::session(db, session)?.as_ref() == Some(&head.info)
+                    && index::beside(db, key)? == head.beside
+            }
+            Record::Segment(segment) => {
+                let row = lookup::segment(db, key, session, &segment.id)?;
+                row.and_then(|row| row.segment).as_ref() == Some(segment)
+            }
+            Record::Page(page, _) => {
+                let indices = std::slice::from_ref(&page.index);
+                read::pages(db, session, indices)?.pop().flatten().as_ref() == Some(page)
+            }
+            Record::Entry(entry) => {
+                lookup::entry(db, key, session, entry.revision)?.as_ref() == Some(entry)
+            }
+            Record::Content(content) => index::is_carried(db, key, content.hash())?.1,
+            // Their rows are read whole where they are asked for, and checked then.
+            Record::View(_) | Record::Chunk(..) | Record::Custom(_) | Record::Run(_) => true,
+            Record::Sent(..) => true,
+        })
+    }
+
+    fn note(&mut self, record: Record) {
+        match record {
+            Record::Head(head) => self.revision = head.info.revision.0,
+            Record::Page(page, content) => {
+                match (page.detail(), content) {
+                    (Some(detail), Some(_)) => drop(self.carried.insert(detail.content)),
+                    (Some(_), None) => {
+                        self.problems.push(format!("page {} has no words", page.index));
+                    }
+                    (None, _) => {}
+                }
+                self.pages.insert(page.index, page.version);
+            }
+            Record::Content(content) => drop(self.apart.insert(content.hash())),
+            Record::Entry(entry) => {
+                self.entries += 1;
+                for before in entry.inverse.pages {
+                    if let Some(hash) = before.assigned {
+                        *self.references.entry(hash).or_default() += 1;
+                    }
+                    let left = self.left.entry(before.index).or_default();
+                    if entry.revision.0 >= left.0 {
+                        *left = (entry.revision.0, before.after);
+                    }
+                }
+            }
+            Record::Segment(_)
+            | Record::View(_)
+            | Record::Chunk(..)
+            | Record::Custom(_)
+            | Record::Run(_)
+            | Record::Sent(..) => {}
+        }
+    }
+
+    /// Compares what history says with what is there.
+    fn compare(&mut self) {
+        let of = format!("of session '{}'", self.session);
+        if self.entries != self.revision {
+            let line = format!(
+                "the history {of} has {} entries, its revision is {}",
+                self.entries, self.revision
+            );
+            self.problems.push(line);
+        }
+        for (index, (revision, version)) in &self.left {
+            let stands = self.pages.get(index);
+            if stands != version.as_ref() {
+                let path = Spot::Page(index.clone()).path();
+                let line = format!("{path} {of} is not what revision {revision} left");
+                self.problems.push(line);
+            }
+        }
+        for (hash, count) in &self.references {
+            if !self.carried.contains(hash) && !self.apart.contains(hash) {
+                let line = format!("content {hash} {of} is missing; history refers to it {count} times");
+                self.problems.push(line);
+            }
+        }
+        for hash in &self.apart {
+            if !self.references.contains_key(hash) {
+                self.problems.push(format!("content {hash} {of} is referred to by nothing"));
+            }
+        }
+    }
+}
