@@ -17,12 +17,14 @@
 mod batch;
 mod commit;
 mod folder;
+mod fresh;
 mod identity;
 mod import;
 mod index;
 mod journal;
 mod layout;
 mod names;
+mod place;
 mod reading;
 mod record;
 mod repair;
@@ -31,7 +33,7 @@ mod sync;
 mod verify;
 mod writer;
 
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use contexture_core::{
@@ -47,12 +49,12 @@ use rusqlite::Connection;
 
 use crate::{
     options::{CreateMode, Durability},
-    sqlite::{counts, error::Outcome, history, ledger, read, readers::Readers, runs},
+    sqlite::{counts, history, ledger, read, readers::Readers, runs},
 };
 use folder::Folder;
 use index::{Attempt, Trouble};
 use names::Spot;
-use reading::{Found, Reading, Seen};
+use reading::Reading;
 use store::Shared;
 use writer::Writer;
 
@@ -87,9 +89,6 @@ impl Default for FilesOptions {
     }
 }
 
-/// How often a read is tried again when what it relies on moves.
-const TRIES: usize = 20;
-
 impl FilesStorage {
     /// Opens a folder, making it where `options` say so.
     ///
@@ -114,97 +113,6 @@ impl FilesStorage {
 
     fn at_index(&self, trouble: Trouble) -> StorageError {
         trouble.at(&self.reading.shared.index_path())
-    }
-
-    /// Reads something of a session; `relies` names what of it stands in which file.
-    async fn read<T>(
-        &self,
-        session: &SessionId,
-        read: impl Fn(&Connection) -> Outcome<T>,
-        relies: impl Fn(&T) -> Vec<Spot>,
-    ) -> StorageResult<T> {
-        if let Some(pinned) = &self.pinned {
-            return pinned.read(read);
-        }
-        self.until_fresh(session, || self.reading.see(session, &read, &relies)).await
-    }
-
-    /// Tries until what was read is what the files say.
-    async fn until_fresh<T>(
-        &self,
-        session: &SessionId,
-        mut see: impl FnMut() -> Attempt<Seen<T>>,
-    ) -> StorageResult<T> {
-        let mut mended = false;
-        for _ in 0..TRIES {
-            match see() {
-                Ok(Seen::Fresh(answer)) => return Ok(answer),
-                Ok(Seen::Stale(paths)) => {
-                    let session = session.clone();
-                    self.writer()?.alone(move |store| store.heal(&session, &paths)).await?;
-                }
-                Err(trouble) if trouble.is_damage() && !mended => {
-                    mended = true;
-                    self.mend().await?;
-                }
-                Err(trouble) => return Err(self.at_index(trouble)),
-            }
-        }
-        let what = self.path().display().to_string();
-        let reason = "its files change faster than they can be read".to_owned();
-        Err(StorageError::Unavailable { what, reason })
-    }
-
-    /// Makes the index anew, unless somebody has already.
-    async fn mend(&self) -> StorageResult<()> {
-        let damaged = self.reading.readers().ok().map(|(inode, _)| inode);
-        let mend = move |store: &mut store::Store| {
-            if damaged.is_none() || damaged == Some(store.index.inode) {
-                tracing::info!("the index is damaged and is made anew");
-                store.remake_index()?;
-            }
-            Ok(())
-        };
-        self.writer()?.alone(mend).await
-    }
-
-    /// Lists sessions: those in the index, and those only the files know.
-    fn list_sessions(&self) -> Attempt<(Vec<SessionInfo>, bool)> {
-        let shared = &self.reading.shared;
-        let _gate = shared.gate.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (_, readers) = self.reading.readers()?;
-        let known = readers.run(|db| {
-            let infos = read::sessions(db, None, usize::MAX >> 1)?;
-            let mut known = Vec::with_capacity(infos.len());
-            for info in infos {
-                let key = index::key(db, &info.id)?;
-                let stamp = key.map(|key| index::stamp(db, key, names::HEAD)).transpose()?;
-                known.push((info, stamp.flatten()));
-            }
-            Ok(known)
-        })?;
-        let mut look = shared.folder.look();
-        let mut folders: BTreeSet<String> =
-            sync::session_folders(&shared.folder)?.into_iter().collect();
-        let (mut infos, mut fresh) = (Vec::new(), true);
-        for (info, stamp) in known {
-            let path = names::session(&info.id);
-            let lies = look.stamp(&format!("{path}/{}", names::HEAD))?;
-            if lies == stamp {
-                folders.remove(path.rsplit('/').next().unwrap_or_default());
-                infos.push(info);
-            } else {
-                fresh = false;
-            }
-        }
-        for name in folders {
-            if let Some(head) = sync::read_head(&shared.folder, &name)? {
-                fresh = false;
-                infos.push(head.info);
-            }
-        }
-        infos.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok((infos, fresh))
     }
 }
 
@@ -329,34 +237,7 @@ impl PageStorage for FilesStorage {
         let Some(pinned) = &self.pinned else {
             return self.live_contents(session, hashes).await;
         };
-        let found = pinned.read(|db| match self.reading.contents(db, session, hashes) {
-            Ok(found) => Ok(found),
-            Err(Trouble::Index(fault)) => Err(fault),
-            Err(Trouble::Storage(error)) => Err(error.into()),
-        })?;
-        let live = || self.reading.readers().map(|(_, readers)| readers);
-        let mut contents = Vec::with_capacity(hashes.len());
-        for (found, &hash) in found.into_iter().zip(hashes) {
-            contents.push(match found {
-                Found::Here(content) => Some(content),
-                Found::Nowhere => None,
-                // Another file carries it by now, unless it was purged.
-                Found::Lost(_, error) => {
-                    let readers = live().map_err(|trouble| self.at_index(trouble))?;
-                    let now = readers.read(|db| match self.reading.contents(db, session, &[hash]) {
-                        Ok(found) => Ok(found),
-                        Err(Trouble::Index(fault)) => Err(fault),
-                        Err(Trouble::Storage(error)) => Err(error.into()),
-                    })?;
-                    match now.into_iter().next() {
-                        Some(Found::Here(content)) => Some(content),
-                        Some(Found::Nowhere) | None => None,
-                        Some(Found::Lost(..)) => return Err(error),
-                    }
-                }
-            });
-        }
-        Ok(contents)
+        self.pinned_contents(pinned, session, hashes)
     }
 
     async fn levels(
@@ -454,9 +335,8 @@ impl PageStorage for FilesStorage {
         usage: &Usage,
     ) -> StorageResult<bool> {
         let (id, key, usage) = (session.clone(), key.clone(), usage.clone());
-        let report = move |batch: &mut batch::Batch<'_>| {
-            commit::report(batch, &id, &key, number, &usage)
-        };
+        let report =
+            move |batch: &mut batch::Batch<'_>| commit::report(batch, &id, &key, number, &usage);
         self.writer()?.write(session, report).await
     }
 
@@ -464,7 +344,8 @@ impl PageStorage for FilesStorage {
         if let Some(pinned) = &self.pinned {
             return pinned.read(|db| counts::read(db, keys));
         }
-        let counts = || -> Attempt<_> { Ok(self.reading.readers()?.1.run(|db| counts::read(db, keys))?) };
+        let counts =
+            || -> Attempt<_> { Ok(self.reading.readers()?.1.run(|db| counts::read(db, keys))?) };
         // Counts are derived: where they cannot be read there are none.
         Ok(counts().unwrap_or_else(|_| vec![None; keys.len()]))
     }
@@ -492,12 +373,7 @@ impl PageStorage for FilesStorage {
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
         if let Some(pinned) = &self.pinned {
-            let problems = pinned.read(|db| match verify::index_problems(db) {
-                Err(Trouble::Index(fault)) => Err(fault),
-                Err(Trouble::Storage(error)) => Err(error.into()),
-                Ok(problems) => Ok(problems),
-            });
-            return problems;
+            return pinned.read(|db| verify::index_problems(db).map_err(fresh::as_fault));
         }
         // First beside those who write; only if something seems wrong, with the folder locked.
         let look = || -> Attempt<Vec<String>> {
@@ -508,7 +384,7 @@ impl PageStorage for FilesStorage {
             return Ok(Vec::new());
         }
         let verify = |store: &mut store::Store| {
-            store.sync_changed()?;
+            store.sync_all()?;
             verify::problems(&store.shared.folder, &store.index.db)
         };
         self.writer()?.alone(verify).await
@@ -516,42 +392,5 @@ impl PageStorage for FilesStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.writer()?.alone(|store| store.repair()).await
-    }
-}
-
-impl FilesStorage {
-    async fn live_contents(
-        &self,
-        session: &SessionId,
-        hashes: &[ContentHash],
-    ) -> StorageResult<Vec<Option<Content>>> {
-        let mut healed = false;
-        loop {
-            let found = self
-                .until_fresh(session, || self.reading.see_contents(session, hashes))
-                .await?;
-            let lost = |found: &Found| match found {
-                Found::Lost(path, error) => Some((path.clone(), error.clone())),
-                Found::Here(_) | Found::Nowhere => None,
-            };
-            match found.iter().find_map(lost) {
-                Some((_, error)) if healed => return Err(error),
-                Some((path, _)) => {
-                    healed = true;
-                    let session = session.clone();
-                    let heal = move |store: &mut store::Store| {
-                        store.heal(&session, std::slice::from_ref(&path))
-                    };
-                    self.writer()?.alone(heal).await?;
-                }
-                None => {
-                    let content = |found| match found {
-                        Found::Here(content) => Some(content),
-                        Found::Nowhere | Found::Lost(..) => None,
-                    };
-                    return Ok(found.into_iter().map(content).collect());
-                }
-            }
-        }
     }
 }

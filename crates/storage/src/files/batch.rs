@@ -78,7 +78,8 @@ impl<'a> Batch<'a> {
     fn write(&mut self, path: String, record: &Record) -> Attempt<Stamp> {
         let bytes = record.encode(&path)?;
         *self.clock += 1;
-        let stamp = Stamp { time: *self.clock, size: i64::try_from(bytes.len()).unwrap_or(i64::MAX) };
+        let stamp =
+            Stamp { time: *self.clock, size: i64::try_from(bytes.len()).unwrap_or(i64::MAX) };
         self.current.insert(path, Op::Put { time: stamp.time, bytes });
         Ok(stamp)
     }

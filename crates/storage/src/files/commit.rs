@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use contexture_core::{
-    Content, ContentHash, LedgerKey, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
+    Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
     storage::{
         Commit, Committed, LedgerQuery, StorageError, ViewHead,
         settle::{Present, Wanted, Writes, check_run, settle},
@@ -37,7 +37,10 @@ pub(crate) fn commit(
             asked.extend(more);
         }
     }
-    let mark = crate::seed::mark("a session's mark")?;
+    let mark = match &commit.create {
+        Some(_) => crate::seed::mark("a session's mark")?,
+        None => Mark::from_seed(&[]),
+    };
     let writes = settle(present, session, commit.clone(), move || mark)?;
     write(batch, session, writes)
 }
@@ -213,7 +216,9 @@ fn write_views(
         let moved = writes.focus.iter().rev().find(|(of, _)| of == view);
         let focus = match moved {
             Some((_, focus)) => focus.clone(),
-            None => stored.iter().find(|head| head.view == *view).and_then(|head| head.focus.clone()),
+            None => {
+                stored.iter().find(|head| head.view == *view).and_then(|head| head.focus.clone())
+            }
         };
         let head = ViewHead { view: view.clone(), focus, touched: writes.info.revision };
         batch.put(key, session, &Record::View(head))?;
@@ -266,7 +271,8 @@ pub(crate) fn record(
 ) -> Attempt<()> {
     let key = count_beside(batch, session)?;
     let newest = LedgerQuery { upto: None, limit: 1 };
-    let last = ledger::read(batch.db, session, ledger, &newest)?.first().map_or(0, |sent| sent.number);
+    let last =
+        ledger::read(batch.db, session, ledger, &newest)?.first().map_or(0, |sent| sent.number);
     if last.checked_add(1) != Some(sent.number) {
         let subject = format!("the {} ledger of view {}", ledger.format, ledger.view);
         return Err(StorageError::Conflict { subject }.into());

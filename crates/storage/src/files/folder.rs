@@ -122,9 +122,8 @@ impl Folder {
     /// Puts a file or folder in another's place, making the folder it goes to.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StorageError> {
         let ((from_folder, from_name), (to_folder, to_name)) = (split(from), split(to));
-        let from_folder = self
-            .folder(from_folder)?
-            .ok_or_else(|| self.fault(from, Errno::NOENT))?;
+        let from_folder =
+            self.folder(from_folder)?.ok_or_else(|| self.fault(from, Errno::NOENT))?;
         let to_folder = self.make(to_folder)?;
         renameat(&from_folder, from_name, &to_folder, to_name)
             .map_err(|error| self.fault(to, error))
@@ -203,10 +202,8 @@ impl Folder {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What lies in a folder.
 #[derive(Debug)]

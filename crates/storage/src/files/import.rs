@@ -108,7 +108,12 @@ impl Store {
         Ok(())
     }
 
-    fn put_aside(&mut self, session: &SessionId, aside: &str, record: &Record) -> StorageResult<()> {
+    fn put_aside(
+        &mut self,
+        session: &SessionId,
+        aside: &str,
+        record: &Record,
+    ) -> StorageResult<()> {
         let inner = record.spot().path();
         let bytes = record.encode(&format!("{}/{inner}", names::session(session)))?;
         let (path, new, time) = (format!("{aside}/{inner}"), format!("{aside}/new"), self.tick());

@@ -212,11 +212,10 @@ fn version() -> i64 {
 pub(crate) fn inode(path: &Path) -> Attempt<Option<u64>> {
     match fs::symlink_metadata(path) {
         Ok(file) if file.is_file() => Ok(Some(file.ino())),
-        Ok(_) => Err(super::record::corrupt(
-            &path.display().to_string(),
-            "it is not a regular file",
-        )
-        .into()),
+        Ok(_) => {
+            Err(super::record::corrupt(&path.display().to_string(), "it is not a regular file")
+                .into())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(super::folder::refused(path, &error).into()),
     }
@@ -256,8 +255,7 @@ pub(crate) fn files(db: &Connection, session: i64) -> Outcome<Vec<(String, Stamp
 
 /// Returns what a file of a session is about.
 pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> Outcome<Option<Spot>> {
-    let mut query =
-        db.prepare_cached("SELECT name FROM files WHERE session = ?1 AND path = ?2")?;
+    let mut query = db.prepare_cached("SELECT name FROM files WHERE session = ?1 AND path = ?2")?;
     let name: Option<String> =
         query.query_row(params![session, path], |row| row.get(0)).optional()?;
     let spot = name.map(|name| {
@@ -293,7 +291,11 @@ pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> Outc
 }
 
 /// Tells whether pages carry a content, and whether a file of its own does.
-pub(crate) fn is_carried(db: &Connection, session: i64, hash: ContentHash) -> Outcome<(bool, bool)> {
+pub(crate) fn is_carried(
+    db: &Connection,
+    session: i64,
+    hash: ContentHash,
+) -> Outcome<(bool, bool)> {
     let mut query = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment > 0),
                 EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment = 0)",

@@ -67,7 +67,8 @@ impl Journal {
     pub(crate) fn open(folder: &Folder, durability: Durability) -> Result<Self, StorageError> {
         // Where the system does not tell, every opening counts as a new life.
         let boot = std::fs::read("/proc/sys/kernel/random/boot_id");
-        let boot = boot.map_or_else(|_| crate::seed::random("the journal"), |id| Ok(checksum(&[&id])))?;
+        let boot =
+            boot.map_or_else(|_| crate::seed::random("the journal"), |id| Ok(checksum(&[&id])))?;
         Ok(Self {
             file: folder.open_file(JOURNAL)?,
             applied: folder.open_file(APPLIED)?,
@@ -75,6 +76,11 @@ impl Journal {
             boot,
             what: folder.path().join(JOURNAL),
         })
+    }
+
+    /// Tells whether there is one.
+    pub(crate) fn is_there(folder: &Folder) -> Result<bool, StorageError> {
+        Ok(folder.look().stamp(JOURNAL)?.is_some())
     }
 
     pub(crate) fn len(&self) -> Result<u64, StorageError> {
@@ -148,7 +154,8 @@ impl Journal {
     pub(crate) fn pending(&mut self) -> Result<(Vec<Ops>, Mark), StorageError> {
         let applied = self.applied();
         let mut bytes = Vec::new();
-        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
+        let read =
+            self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
         read.map_err(|error| self.failed(&error))?;
         let mut mark = Mark { number: applied.map_or(0, |mark| mark.number), length: 0 };
         let (mut pending, mut rest) = (Vec::new(), &bytes[..]);
@@ -258,7 +265,10 @@ mod tests {
 
     fn ops(path: &str, bytes: &[u8]) -> Ops {
         let put = Op::Put { time: 7, bytes: bytes.to_vec() };
-        vec![(path.to_owned(), put), ("sessions/x".to_owned(), Op::RemoveSession("x".parse().unwrap()))]
+        vec![
+            (path.to_owned(), put),
+            ("sessions/x".to_owned(), Op::RemoveSession("x".parse().unwrap())),
+        ]
     }
 
     #[test]

@@ -237,8 +237,27 @@ mod tests {
     fn every_name_is_safe() {
         let long = "Z".repeat(128);
         let names = [
-            "usr", "Usr", "USR", "..", ".", "a/b", "a\\b", "con", "CON", "com1.x", "com0", "lpt9",
-            "nul", "a.", ".a", "%41", "ü", "a b", "x:y", "run/1/../../x", &long,
+            "usr",
+            "Usr",
+            "USR",
+            "..",
+            ".",
+            "a/b",
+            "a\\b",
+            "con",
+            "CON",
+            "com1.x",
+            "com0",
+            "lpt9",
+            "nul",
+            "a.",
+            ".a",
+            "%41",
+            "ü",
+            "a b",
+            "x:y",
+            "run/1/../../x",
+            &long,
         ];
         let mut seen = std::collections::BTreeSet::new();
         for name in names {

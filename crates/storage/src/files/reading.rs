@@ -194,11 +194,7 @@ fn carried_by(
 
 /// Tells whether a session's head is what the index knows: none if it is not, else the session's key,
 /// if there is such a session.
-fn head(
-    db: &Connection,
-    look: &mut Look<'_>,
-    session: &SessionId,
-) -> Attempt<Option<Option<i64>>> {
+fn head(db: &Connection, look: &mut Look<'_>, session: &SessionId) -> Attempt<Option<Option<i64>>> {
     let stamp = look.stamp(&format!("{}/{HEAD}", names::session(session)))?;
     let key = index::key(db, session)?;
     let known = key.map(|key| index::stamp(db, key, HEAD)).transpose()?.flatten();

@@ -111,11 +111,9 @@ impl Record {
             }),
             Record::Custom(custom) => json(&CustomFile { custom: custom.clone() }),
             Record::Run(record) => json(&RunFile::of(record)),
-            Record::Sent(LedgerKey { view, format }, window) => json(&SentFile {
-                view: view.clone(),
-                format: *format,
-                window: window.clone(),
-            }),
+            Record::Sent(LedgerKey { view, format }, window) => {
+                json(&SentFile { view: view.clone(), format: *format, window: window.clone() })
+            }
         }
     }
 

@@ -89,7 +89,9 @@ impl Store {
         told: &mut Vec<String>,
     ) -> Attempt<()> {
         let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
-            told.push(format!("{SESSIONS}/{name} has no {HEAD}, and its name does not tell which session it is"));
+            told.push(format!(
+                "{SESSIONS}/{name} has no {HEAD}, and its name does not tell which session it is"
+            ));
             return Ok(());
         };
         let epoch = Timestamp::from_millis(0);
@@ -106,7 +108,9 @@ impl Store {
         let bytes = Record::Head(Head { info, beside: 0 }).encode(&path)?;
         let time = self.tick();
         self.shared.folder.write(&path, &bytes, time)?;
-        told.push(format!("{path} was made anew from the history; the session's app is not known any more"));
+        told.push(format!(
+            "{path} was made anew from the history; the session's app is not known any more"
+        ));
         Ok(())
     }
 }

@@ -28,11 +28,11 @@ use rustix::fs::{FlockOperation, flock};
 use super::{
     FilesOptions,
     batch::Batch,
-    folder::{Folder, Stamp, refused},
+    folder::{Folder, refused},
     index::{self, Attempt, Index, Opened, Trouble},
     journal::{Journal, Mark, Op, Ops},
-    names::{self, Kind},
-    record::{Record, corrupt},
+    names,
+    place::{discard, take_in, write_new},
     writer::Task,
 };
 use crate::options::Durability;
@@ -64,6 +64,8 @@ pub(crate) struct Store {
     pub(crate) index: Index,
     /// Up to where the journal is in place, while the lock is held.
     mark: Mark,
+    /// Whether the journal may hold more than is in place, although the lock is held.
+    unplaced: bool,
     /// The time last given to a file: no two get the same.
     clock: i64,
     /// Names files in the making, unlike those of other processes.
@@ -78,7 +80,7 @@ impl Store {
         folder.make(names::TMP)?;
         let lock = folder.open_file(LOCK)?;
         acquire(&lock, &folder.path().join(LOCK), shared.options.busy_timeout)?;
-        let journal = Journal::open(folder, shared.options.durability)?;
+        let journal = open_journal(&shared)?;
         let opened = Index::open(&shared.index_path(), shared.options.busy_timeout)?;
         let (index, made) = match opened {
             Opened::Kept(index) => (index, false),
@@ -87,12 +89,14 @@ impl Store {
         let random: [u8; 8] = crate::seed::random("a name for new files")?;
         let prefix = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let mark = Mark::default();
-        let mut store = Self { shared, lock, journal, index, mark, clock: 0, prefix, made: 0 };
+        let (unplaced, clock) = (false, 0);
+        let mut store =
+            Self { shared, lock, journal, index, mark, unplaced, clock, prefix, made: 0 };
         super::identity::claim(&store.shared.folder)?;
         store.clear_tmp()?;
         store.recover()?;
         if made {
-            store.sync_all();
+            store.sync_all().map_err(|trouble| trouble.at(&store.index.path))?;
         }
         if store.mark.length() > 0 {
             store.checkpoint()?;
@@ -134,7 +138,8 @@ impl Store {
             folder.make(names::TMP)?;
             self.lock = folder.open_file(LOCK)?;
             acquire(&self.lock, lock, self.shared.options.busy_timeout)?;
-            self.journal = Journal::open(folder, self.shared.options.durability)?;
+            self.journal = open_journal(&self.shared)?;
+            super::identity::claim(folder)?;
         }
         if lies(&self.index.path)? != Some(self.index.inode) {
             let opened = Index::open(&self.index.path, self.shared.options.busy_timeout)?;
@@ -143,7 +148,7 @@ impl Store {
                 Opened::Made(index) => {
                     self.index = index;
                     self.recover()?;
-                    self.sync_all();
+                    self.sync_all().map_err(|trouble| trouble.at(&self.index.path))?;
                 }
             }
         }
@@ -157,7 +162,9 @@ impl Store {
 
     /// Puts in place what the journal holds and a crash kept from it.
     fn recover(&mut self) -> StorageResult<()> {
-        if let Some(mark) = self.journal.is_done()? {
+        if let Some(mark) = self.journal.is_done()?
+            && !self.unplaced
+        {
             self.mark = mark;
             return Ok(());
         }
@@ -177,6 +184,7 @@ impl Store {
         }
         self.journal.set_applied(mark)?;
         self.mark = mark;
+        self.unplaced = false;
         Ok(())
     }
 
@@ -203,6 +211,9 @@ impl Store {
     }
 
     fn try_group(&mut self, tasks: &mut [Box<dyn Task>]) -> Attempt<()> {
+        if self.unplaced {
+            self.recover()?;
+        }
         let sessions: BTreeSet<SessionId> =
             tasks.iter().map(|task| task.session().clone()).collect();
         let mut broken: BTreeMap<SessionId, StorageError> = BTreeMap::new();
@@ -254,15 +265,15 @@ impl Store {
             return Err(error.into());
         }
         self.clock = clock;
-        match self.place(&ops, &made) {
-            Ok(()) => {
-                drop(gate);
-                self.mark = mark;
-                self.journal.set_applied(mark)?;
-            }
-            // It is made all the same: whoever takes the lock next puts the rest in place.
-            Err(error) => tracing::warn!(%error, "files of a commit are not in place yet"),
+        let placed = self.place(&ops, &made);
+        drop(gate);
+        // It is made all the same: where this fails, the rest is put in place before the next.
+        if let Err(error) = placed.and_then(|()| self.journal.set_applied(mark)) {
+            tracing::warn!(%error, "files of a commit are not in place yet");
+            self.unplaced = true;
+            return Ok(());
         }
+        self.mark = mark;
         self.tidy(purges);
         Ok(())
     }
@@ -273,14 +284,30 @@ impl Store {
         if due && let Err(error) = self.checkpoint() {
             tracing::warn!(%error, "the journal could not be emptied");
         }
-        if purges {
-            // Readers may hold on to an earlier state; then traces of it stay until the next time.
-            let db = &self.index.db;
-            let erased = db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
-            if let Err(error) = erased {
-                tracing::debug!(%error, "the index could not be rewritten after a purge");
-            }
+        if purges && let Err(error) = self.erase() {
+            tracing::debug!(%error, "the index could not be rewritten after a purge");
         }
+    }
+
+    /// Rewrites the index, so that nothing that was taken out is left in its free space.
+    ///
+    /// Readers may hold on to an earlier state; then traces of it stay until the next time. A large
+    /// index is not rewritten: that would stop the writer for seconds.
+    fn erase(&self) -> rusqlite::Result<()> {
+        let db = &self.index.db;
+        let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let empty_log = || db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        db.busy_timeout(Duration::from_millis(50))?;
+        let erase = || {
+            empty_log()?;
+            if number("page_count")?.saturating_mul(number("page_size")?) < 256 << 20 {
+                db.execute_batch("VACUUM")?;
+            }
+            empty_log()
+        };
+        let erased = erase();
+        db.busy_timeout(self.shared.options.busy_timeout)?;
+        erased
     }
 
     /// Empties the journal once everything in it is on disk for good.
@@ -323,11 +350,15 @@ impl Store {
         if !known && self.shared.folder.look().stamp(&head)?.is_none() {
             return Ok(false);
         }
+        if self.unplaced {
+            self.recover()?;
+        }
         let ops = vec![(folder, Op::RemoveSession(session.clone()))];
         let mark = self.journal.append(self.mark, &ops)?;
+        self.unplaced = true;
         self.redo(&ops)?;
-        self.mark = mark;
         self.journal.set_applied(mark)?;
+        (self.mark, self.unplaced) = (mark, false);
         self.tidy(true);
         Ok(true)
     }
@@ -356,7 +387,10 @@ impl Store {
                 Op::RemoveSession(_) => {
                     let away = format!("{}/{}-removed", names::TMP, self.prefix);
                     folder.remove_all(&away)?;
-                    if folder.look().stamp(&format!("{path}/{}", names::HEAD)).is_ok_and(|stamp| stamp.is_some())
+                    if folder
+                        .look()
+                        .stamp(&format!("{path}/{}", names::HEAD))
+                        .is_ok_and(|stamp| stamp.is_some())
                         || !folder.list(path)?.is_empty()
                     {
                         folder.rename(path, &away)?;
@@ -374,8 +408,7 @@ impl Store {
         let shared = self.shared.clone();
         let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
         self.index = Index::make(&path, patience)?;
-        self.sync_all();
-        Ok(())
+        self.sync_all().map_err(|trouble| trouble.at(&path))
     }
 
     /// Returns a time for a file, later than any before.
@@ -383,6 +416,16 @@ impl Store {
         self.clock = now().max(self.clock + 1);
         self.clock
     }
+}
+
+/// Opens the journal. A new one must be found after a power cut, or what stands in it is lost.
+fn open_journal(shared: &Shared) -> StorageResult<Journal> {
+    let known = Journal::is_there(&shared.folder)?;
+    let journal = Journal::open(&shared.folder, shared.options.durability)?;
+    if !known && shared.options.durability == Durability::PowerCut {
+        shared.folder.sync()?;
+    }
+    Ok(journal)
 }
 
 fn now() -> i64 {
@@ -407,75 +450,4 @@ fn acquire(lock: &File, path: &Path, patience: Duration) -> StorageResult<()> {
             Err(error) => return Err(refused(path, &error.into())),
         }
     }
-}
-
-/// Writes the new files of a record aside, and makes the folders they will lie in.
-fn write_new(
-    folder: &Folder,
-    prefix: &str,
-    count: &mut u64,
-    ops: &Ops,
-) -> StorageResult<Vec<String>> {
-    let mut made = Vec::new();
-    for (path, op) in ops {
-        let Op::Put { time, bytes } = op else { continue };
-        *count += 1;
-        let new = format!("{}/{prefix}-{count}", names::TMP);
-        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        let written = folder.make(above).and_then(|_| folder.write(&new, bytes, *time));
-        if let Err(error) = written {
-            discard(folder, &made);
-            return Err(error);
-        }
-        made.push(new);
-    }
-    Ok(made)
-}
-
-fn discard(folder: &Folder, made: &[String]) {
-    for path in made {
-        // Whatever stays is cleared when the folder is next opened.
-        let _ = folder.remove(path);
-    }
-}
-
-/// Takes into the index what a record of the journal does.
-fn take_in(db: &rusqlite::Connection, ops: &Ops) -> Attempt<()> {
-    // Heads come first: they give their session a key.
-    let head = |path: &str| path.ends_with("/session.json");
-    let mut sessions: BTreeMap<&str, (i64, SessionId)> = BTreeMap::new();
-    for (path, op) in ops.iter().filter(|(path, _)| head(path)) {
-        let Op::Put { time, bytes } = op else { continue };
-        let Record::Head(head) = Record::decode(path, Kind::Head, bytes)? else { continue };
-        let stamp = Stamp { time: *time, size: bytes.len() as i64 };
-        let key = index::put_head(db, &head, stamp)?;
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        sessions.insert(folder, (key, head.info.id));
-    }
-    for (path, op) in ops.iter().filter(|(path, _)| !head(path)) {
-        if let Op::RemoveSession(session) = op {
-            index::remove_session(db, session)?;
-            continue;
-        }
-        let mut slashes = path.match_indices('/').map(|(at, _)| at);
-        let (_, end) = (slashes.next(), slashes.next());
-        let (folder, rest) = end.map_or((path.as_str(), ""), |end| (&path[..end], &path[end + 1..]));
-        let (Some((key, id)), Some(kind)) = (sessions.get(folder), Kind::of(rest)) else {
-            return Err(corrupt(path, "the journal names it without its session").into());
-        };
-        match op {
-            Op::Put { time, bytes } => {
-                let record = Record::decode(path, kind, bytes)?;
-                let stamp = Stamp { time: *time, size: bytes.len() as i64 };
-                index::put(db, *key, id, &record, stamp)?;
-            }
-            Op::Delete => {
-                if let Some(spot) = index::spot(db, *key, rest)? {
-                    index::remove(db, *key, id, &spot)?;
-                }
-            }
-            Op::RemoveSession(_) => {}
-        }
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{
     folder::{Folder, Form},
-    index::{self, Attempt},
+    index::{self, Attempt, Trouble},
     names::{self, HEAD, Kind, SESSIONS},
     record::{Head, Record, corrupt},
     store::Store,
@@ -35,7 +35,7 @@ impl Store {
         for inner in paths {
             let path = format!("{folder}/{inner}");
             let stamp = look.stamp(&path)?;
-            if stamp.is_some() && index::stamp(&self.index.db, key, inner)? == stamp {
+            if index::stamp(&self.index.db, key, inner)? == stamp {
                 continue;
             }
             let read = look.read(&path)?;
@@ -55,37 +55,41 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Brings every session to what its files say. What cannot be read stays out, and is named when
-    /// it is asked for.
-    pub(crate) fn sync_all(&mut self) {
+    /// Brings every session to what its files say, however it is with their heads. What cannot be
+    /// read stays out, and is named when it is asked for.
+    pub(crate) fn sync_all(&mut self) -> Attempt<()> {
         tracing::info!(folder = %self.shared.folder.path().display(), "the index is made from the files");
-        if let Err(trouble) = self.sync_changed() {
-            tracing::warn!(?trouble, "the index could not be made from the files");
-        }
+        self.each_session(Self::sync)
     }
 
     /// Brings the sessions whose heads have changed to what their files say.
     pub(crate) fn sync_changed(&mut self) -> Attempt<()> {
+        self.each_session(|store, session| store.heal(session, &[]))
+    }
+
+    /// Does something with every session there is, in files or in the index.
+    fn each_session(
+        &mut self,
+        mut work: impl FnMut(&mut Self, &SessionId) -> Attempt<()>,
+    ) -> Attempt<()> {
         let shared = self.shared.clone();
-        let mut left: BTreeSet<SessionId> = index::sessions(&self.index.db)?.into_iter().collect();
+        let mut sessions: BTreeSet<SessionId> =
+            index::sessions(&self.index.db)?.into_iter().collect();
         for name in session_folders(&shared.folder)? {
-            let head = match read_head(&shared.folder, &name) {
-                Ok(Some(head)) => head,
-                Ok(None) => continue,
-                Err(error) => {
-                    tracing::warn!(%error, "a session cannot be read");
-                    continue;
-                }
-            };
-            left.remove(&head.info.id);
-            match self.heal(&head.info.id, &[]) {
-                Err(trouble) if !trouble.is_damage() => {
-                    tracing::warn!(?trouble, session = %head.info.id, "a session cannot be read");
-                }
-                healed => healed?,
+            match read_head(&shared.folder, &name) {
+                Ok(head) => sessions.extend(head.map(|head| head.info.id)),
+                Err(error) => tracing::warn!(%error, "a session cannot be read"),
             }
         }
-        left.iter().try_for_each(|gone| self.heal(gone, &[]))
+        for session in sessions {
+            match work(self, &session) {
+                Err(Trouble::Storage(error)) => {
+                    tracing::warn!(%error, %session, "a session cannot be read");
+                }
+                done => done?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -166,8 +170,7 @@ pub(crate) fn walk(
 ) -> Attempt<()> {
     let here = if below.is_empty() { root.to_owned() } else { format!("{root}/{below}") };
     for entry in folder.list(&here)? {
-        let inner =
-            if below.is_empty() { entry.name } else { format!("{below}/{}", entry.name) };
+        let inner = if below.is_empty() { entry.name } else { format!("{below}/{}", entry.name) };
         match entry.form {
             // Nothing of ours is nested so deeply; a loop of mounts would be.
             Form::Folder if inner.matches('/').count() < 8 => walk(folder, root, &inner, visit)?,

@@ -31,7 +31,10 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
             // A folder that a crash left empty is no session.
             Ok(None) if folder.list(&format!("{SESSIONS}/{name}/pages"))?.is_empty() => {}
             Ok(None) => problems.push(format!("{SESSIONS}/{name} has no {HEAD}")),
-            Err(error) => problems.push(error.to_string()),
+            Err(error) => {
+                known.retain(|session| names::session(session) != format!("{SESSIONS}/{name}"));
+                problems.push(error.to_string());
+            }
         }
     }
     problems.extend(known.iter().map(|gone| format!("session '{gone}' has no files")));
@@ -40,9 +43,8 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
 
 /// Lists what is wrong with the index itself.
 pub(crate) fn index_problems(db: &Connection) -> Attempt<Vec<String>> {
-    let lines = read::collect(db, "PRAGMA integrity_check(100)", [], |row| {
-        Ok(row.get::<_, String>(0)?)
-    })?;
+    let lines =
+        read::collect(db, "PRAGMA integrity_check(100)", [], |row| Ok(row.get::<_, String>(0)?))?;
     let mut problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
     let sql = "SELECT segments.name, counted.number, sum(counted.by) FROM (
                    SELECT segment, parent AS number, 1 AS by FROM pages
@@ -229,7 +231,8 @@ impl<'a> Survey<'a> {
         }
         for (hash, count) in &self.references {
             if !self.carried.contains(hash) && !self.apart.contains(hash) {
-                let line = format!("content {hash} {of} is missing; history refers to it {count} times");
+                let line =
+                    format!("content {hash} {of} is missing; history refers to it {count} times");
                 self.problems.push(line);
             }
         }

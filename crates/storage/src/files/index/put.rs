@@ -345,8 +345,8 @@ fn count_references(db: &Connection, session: i64, entry: &HistoryEntry, by: i64
         "INSERT INTO refs VALUES (?1, ?2, ?3)
          ON CONFLICT (session, hash) DO UPDATE SET refs = refs + excluded.refs",
     )?;
-    let mut drop = db
-        .prepare_cached("DELETE FROM refs WHERE session = ?1 AND hash = ?2 AND refs = 0")?;
+    let mut drop =
+        db.prepare_cached("DELETE FROM refs WHERE session = ?1 AND hash = ?2 AND refs = 0")?;
     for hash in entry.inverse.pages.iter().filter_map(|before| before.assigned) {
         count.execute(params![session, hash.as_bytes(), by])?;
         if by < 0 {
@@ -383,8 +383,7 @@ fn put_chunk(
 ) -> Outcome<()> {
     let view = key.view.to_string();
     let segment = segment_key(db, session, &key.segment)?;
-    let row =
-        ChunkRow { session, view: &view, segment, chunk: integer(key.chunk, "level chunk")? };
+    let row = ChunkRow { session, view: &view, segment, chunk: integer(key.chunk, "level chunk")? };
     let data = ChunkRow::encode(chunk);
     db.prepare_cached(
         "INSERT INTO levels VALUES (?1, ?2, ?3, ?4, ?5, ?6)
