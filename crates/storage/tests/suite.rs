@@ -4,22 +4,13 @@ use std::{path::Path, sync::Arc};
 
 use contexture_core::PageStorage;
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
-use contexture_testkit::{concurrency, conformance, fixture, property, undoing};
+use contexture_testkit::{concurrency, fixture, property, undoing};
 use futures::executor::block_on;
-
-use crate::backends::SqliteBackend;
 
 /// Opens a file as it is for real, but for the wait for the disk: thousands of commits follow.
 fn open(path: &Path) -> Arc<dyn PageStorage> {
     let options = SqliteOptions { durability: Durability::Process, ..SqliteOptions::default() };
     Arc::new(SqliteStorage::open(path, options).unwrap())
-}
-
-// B-08, B-09, B-10, B-11, B-12, C22: SQLite passes the suite every storage must pass.
-#[test]
-fn sqlite_conforms() {
-    let summary = conformance::run(&SqliteBackend);
-    assert_eq!(summary.failed, [""; 0], "{summary}");
 }
 
 // B-54, C11, C17: random edits through SQLite, reopened at random moments, do what the model says.

@@ -1,23 +1,10 @@
 //! The suites every storage must pass, on files.
 
-use std::cell::Cell;
-
 use contexture_core::PageStorage;
-use contexture_testkit::{concurrency, conformance, fixture, property, undoing};
+use contexture_testkit::{concurrency, fixture, property, undoing};
 use futures::executor::block_on;
 
 use crate::open;
-
-// B-03, B-04, B-05, B-06, B-07, B-12: files pass the suite every storage must pass.
-#[test]
-fn files_conform() {
-    let folder = tempfile::tempdir().unwrap();
-    let next = Cell::new(0);
-    conformance::run(|| {
-        next.set(next.get() + 1);
-        open(&folder.path().join(next.get().to_string()))
-    });
-}
 
 // B-54, C11, C17: random edits through files, reopened at random moments, do what the model says.
 #[test]

@@ -1,15 +1,9 @@
 //! The suites every storage must pass, on PostgreSQL.
 
-use contexture_testkit::{concurrency, conformance, fixture, property, undoing};
+use contexture_testkit::{concurrency, fixture, property, undoing};
 use futures::executor::block_on;
 
 use crate::support::{database, dynamic};
-
-// B-08, B-09, B-10, B-11, B-12, C22: PostgreSQL passes the suite every storage must pass.
-#[test]
-fn postgres_conforms() {
-    conformance::run(|| dynamic(&database()));
-}
 
 // B-54, C11, C17: random edits through PostgreSQL, reopened at random moments, do what the model says.
 #[test]

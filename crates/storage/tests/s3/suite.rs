@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_core::{ContextSystem, Edit, PageStorage};
 use contexture_storage::S3Tuning;
 use contexture_testkit::{
-    concurrency, conformance,
+    concurrency,
     fixture::{self, apply, page, segment, session_id, user},
     property,
     server::S3Server,
@@ -17,12 +17,6 @@ use super::{open, small};
 
 fn fresh() -> String {
     S3Server::shared().fresh_prefix()
-}
-
-// B-08, B-09, B-10, B-11, B-12, C22: S3 passes the suite every storage must pass.
-#[test]
-fn s3_conforms() {
-    conformance::run(|| open(&fresh(), S3Tuning::default()));
 }
 
 // B-54, C11, C17: random edits, reopened at random moments, do what the model says.
