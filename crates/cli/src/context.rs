@@ -29,13 +29,13 @@ pub(crate) enum Caller {
 impl Caller {
     /// Opens the session the settings name; it must exist.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
-        let storage = settings.store.open(Access::Existing)?;
+        let storage = settings.store.open(Access::Existing).await?;
         Self::open_on(storage, settings).await
     }
 
     /// Opens the session to read much of it as of one moment, whatever others write meanwhile.
     pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Self> {
-        let storage = settings.store.open(Access::Existing)?;
+        let storage = settings.store.open(Access::Existing).await?;
         let snapshot = storage.snapshot().await.map_err(Error::from)?;
         Self::open_on(snapshot, settings).await
     }

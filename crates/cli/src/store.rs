@@ -8,8 +8,14 @@ use std::{
     sync::Arc,
 };
 
-use contexture_core::{ErrorKind, MemoryStorage, PageStorage};
-use contexture_storage::{CreateMode, Durability, SqliteOptions, SqliteStorage};
+use contexture_core::{
+    ErrorKind, MemoryStorage, PageStorage,
+    storage::{StorageError, StorageResult},
+};
+use contexture_storage::{
+    CreateMode, FilesOptions, FilesStorage, PostgresOptions, PostgresStorage, S3Options, S3Storage,
+    SqliteOptions, SqliteStorage,
+};
 
 use crate::error::{Result, Stop};
 
@@ -28,52 +34,43 @@ pub(crate) enum Access {
 }
 
 impl StoreUrl {
-    /// Opens the storage; without [`Access::Create`] nothing is ever made on disk.
-    pub(crate) fn open(&self, access: Access) -> Result<Arc<dyn PageStorage>> {
-        match self {
-            StoreUrl::Memory => Ok(Arc::new(MemoryStorage::new())),
-            StoreUrl::Sqlite { path, durability } => self.open_sqlite(path, *durability, access),
-            StoreUrl::Files { folder } => self.open_files(folder, access),
-            StoreUrl::Postgres { url } => self.open_postgres(url, access),
-            StoreUrl::S3 { bucket, prefix } => self.open_s3(bucket, prefix, access),
+    /// Opens the storage; without [`Access::Create`] nothing is ever made.
+    pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn PageStorage>> {
+        match self.try_open(access).await {
+            Err(StorageError::Missing { what }) => Err(self.missing(&what)),
+            opened => Ok(opened?),
         }
     }
 
-    fn open_sqlite(
-        &self,
-        path: &Path,
-        durability: Durability,
-        access: Access,
-    ) -> Result<Arc<dyn PageStorage>> {
+    async fn try_open(&self, access: Access) -> StorageResult<Arc<dyn PageStorage>> {
         let create = match access {
             Access::Create => CreateMode::IfMissing,
-            Access::Existing if is_missing(path) => return Err(self.missing(path)),
             Access::Existing => CreateMode::MustExist,
         };
-        let options = SqliteOptions { create, durability, ..SqliteOptions::default() };
-        Ok(Arc::new(SqliteStorage::open(path, options)?))
-    }
-
-    fn open_files(&self, _folder: &Path, _access: Access) -> Result<Arc<dyn PageStorage>> {
-        Err(self.not_built("files"))
-    }
-
-    fn open_postgres(&self, _url: &str, _access: Access) -> Result<Arc<dyn PageStorage>> {
-        Err(self.not_built("postgres"))
-    }
-
-    fn open_s3(
-        &self,
-        _bucket: &str,
-        _prefix: &str,
-        _access: Access,
-    ) -> Result<Arc<dyn PageStorage>> {
-        Err(self.not_built("s3"))
-    }
-
-    fn not_built(&self, storage: &str) -> Stop {
-        let reason = format!("this build does not have the storage '{storage}' yet");
-        Stop::invalid(format!("invalid store '{self}': {reason}"), url::HINT)
+        Ok(match self {
+            StoreUrl::Memory => Arc::new(MemoryStorage::new()),
+            StoreUrl::Sqlite { path, .. } if access == Access::Existing && is_missing(path) => {
+                return Err(StorageError::Missing { what: path.display().to_string() });
+            }
+            StoreUrl::Sqlite { path, durability } => {
+                let durability = *durability;
+                let options = SqliteOptions { create, durability, ..SqliteOptions::default() };
+                Arc::new(SqliteStorage::open(path, options)?)
+            }
+            StoreUrl::Files { folder, durability } => {
+                let durability = *durability;
+                let options = FilesOptions { create, durability, ..FilesOptions::default() };
+                Arc::new(FilesStorage::open(folder, options)?)
+            }
+            StoreUrl::Postgres { url } => {
+                let options = PostgresOptions { create, ..PostgresOptions::default() };
+                Arc::new(PostgresStorage::open(url, options).await?)
+            }
+            StoreUrl::S3 { .. } => {
+                let options = S3Options { create, ..S3Options::from_env() };
+                Arc::new(S3Storage::open(&self.address(), options).await?)
+            }
+        })
     }
 
     /// Returns the files it lies in, and must not be reached in another way.
@@ -87,7 +84,7 @@ impl StoreUrl {
                 };
                 ["", "-wal", "-shm", "-journal"].iter().map(beside).collect()
             }
-            StoreUrl::Files { folder } => vec![folder.clone()],
+            StoreUrl::Files { folder, .. } => vec![folder.clone()],
             StoreUrl::Memory | StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => Vec::new(),
         }
     }
@@ -96,7 +93,7 @@ impl StoreUrl {
     pub(crate) fn is_same(&self, other: &StoreUrl) -> bool {
         match (self, other) {
             (StoreUrl::Sqlite { path, .. }, StoreUrl::Sqlite { path: other, .. })
-            | (StoreUrl::Files { folder: path }, StoreUrl::Files { folder: other }) => {
+            | (StoreUrl::Files { folder: path, .. }, StoreUrl::Files { folder: other, .. }) => {
                 path == other
                     || path
                         .canonicalize()
@@ -108,7 +105,7 @@ impl StoreUrl {
         }
     }
 
-    fn missing(&self, path: &Path) -> Stop {
+    fn missing(&self, what: &str) -> Stop {
         let init = if self.to_string() == DEFAULT {
             "contexture init".to_owned()
         } else {
@@ -116,7 +113,7 @@ impl StoreUrl {
         };
         Stop::failed(
             ErrorKind::NotFound,
-            format!("there is no store at {}", path.display()),
+            format!("there is no store at {what}"),
             format!("`{init}` makes one; --store or CONTEXTURE_STORE names another"),
         )
     }

@@ -151,7 +151,7 @@ fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
 
 /// Makes the store and the session where there are none, and says so.
 async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
-    let storage = settings.store.open(Access::Create)?;
+    let storage = settings.store.open(Access::Create).await?;
     match init::create(&storage, settings, None).await {
         Ok(_) => {
             let store = harmless::line(&settings.store.to_string());

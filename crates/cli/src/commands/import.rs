@@ -184,7 +184,7 @@ impl Import {
 
 /// Opens the session, or makes it as `init` would.
 async fn open(settings: &Settings, segment: &SegmentId) -> Result<ContextSystem> {
-    let storage = settings.store.open(Access::Create)?;
+    let storage = settings.store.open(Access::Create).await?;
     let session = settings.session.clone();
     let system = if storage.session(&session).await?.is_some() {
         ContextSystem::open(storage, session, Arc::new(SystemClock)).await?

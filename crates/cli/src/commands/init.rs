@@ -53,7 +53,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let prompt = args.system.as_deref().map(input::text).transpose()?;
-    let storage = settings.store.open(Access::Create)?;
+    let storage = settings.store.open(Access::Create).await?;
     let (system, created) = match create(&storage, settings, prompt.as_deref()).await {
         Ok(system) => (system, true),
         Err(Error::Storage(StorageError::SessionExists { .. })) => {

@@ -45,7 +45,7 @@ pub(crate) async fn run(
         pages: plan.pages.len(),
         warnings,
     };
-    let storage = settings.store.open(Access::Create)?;
+    let storage = settings.store.open(Access::Create).await?;
     let (session, clock) = (settings.session.clone(), Arc::new(SystemClock));
     let edit = Edit::Load(Box::new(plan));
     if storage.session(&session).await?.is_some() {

@@ -15,7 +15,7 @@ pub(crate) enum StoreUrl {
     /// A SQLite file.
     Sqlite { path: PathBuf, durability: Durability },
     /// A folder of readable files.
-    Files { folder: PathBuf },
+    Files { folder: PathBuf, durability: Durability },
     /// A PostgreSQL database; the URL may hold a password.
     Postgres { url: String },
     /// A prefix in an S3 bucket.
@@ -56,21 +56,28 @@ impl FromStr for StoreUrl {
 }
 
 fn sqlite(rest: &str) -> Result<StoreUrl, String> {
+    let (path, durability) = local("sqlite", rest)?;
+    Ok(StoreUrl::Sqlite { path, durability })
+}
+
+fn files(rest: &str) -> Result<StoreUrl, String> {
+    let (folder, durability) = local("files", rest)?;
+    Ok(StoreUrl::Files { folder, durability })
+}
+
+/// Reads a path and what a commit survives.
+fn local(scheme: &str, rest: &str) -> Result<(PathBuf, Durability), String> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let path = named("sqlite", path)?;
+    let path = named(scheme, path)?;
     let mut durability = Durability::PowerCut;
     for option in query.split('&').filter(|option| !option.is_empty()) {
         durability = match option {
             "durability=process" => Durability::Process,
             "durability=power-cut" => Durability::PowerCut,
-            _ => return Err(format!("sqlite: has no option '{option}'")),
+            _ => return Err(format!("{scheme}: has no option '{option}'")),
         };
     }
-    Ok(StoreUrl::Sqlite { path, durability })
-}
-
-fn files(rest: &str) -> Result<StoreUrl, String> {
-    Ok(StoreUrl::Files { folder: named("files", rest)? })
+    Ok((path, durability))
 }
 
 fn named(scheme: &str, path: &str) -> Result<PathBuf, String> {
@@ -99,6 +106,14 @@ fn s3(rest: &str) -> Result<StoreUrl, String> {
     }
     let prefix = prefix.trim_matches('/').to_owned();
     Ok(StoreUrl::S3 { bucket: bucket.to_owned(), prefix })
+}
+
+/// Returns how a URL says what a commit survives.
+fn option(durability: Durability) -> &'static str {
+    match durability {
+        Durability::PowerCut => "",
+        Durability::Process => "?durability=process",
+    }
 }
 
 /// Hides passwords in a URL: between the user's name and the host, and among the options.
@@ -134,13 +149,11 @@ impl fmt::Display for StoreUrl {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::Sqlite { path, durability } => {
-                write!(f, "sqlite:{}", path.display())?;
-                match durability {
-                    Durability::PowerCut => Ok(()),
-                    Durability::Process => f.write_str("?durability=process"),
-                }
+                write!(f, "sqlite:{}{}", path.display(), option(*durability))
             }
-            StoreUrl::Files { folder } => write!(f, "files:{}", folder.display()),
+            StoreUrl::Files { folder, durability } => {
+                write!(f, "files:{}{}", folder.display(), option(*durability))
+            }
             StoreUrl::Postgres { url } => f.write_str(&without_secrets(url)),
             StoreUrl::S3 { bucket, prefix } if prefix.is_empty() => write!(f, "s3://{bucket}"),
             StoreUrl::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),

@@ -38,6 +38,12 @@ pub enum StorageError {
         /// What was found.
         reason: String,
     },
+    /// Nothing lies there, and nothing was to be made.
+    #[error("there is no store at {what}")]
+    Missing {
+        /// Which file or address.
+        what: String,
+    },
     /// What lies there was written by a later program.
     #[error("{what} has schema version {found}, this program knows up to {known}")]
     Newer {
@@ -88,6 +94,7 @@ impl StorageError {
             | StorageError::RunMoved { .. }
             | StorageError::SessionExists { .. } => ErrorKind::Conflict,
             StorageError::SessionMissing { .. } => ErrorKind::NotFound,
+            StorageError::Missing { .. } => ErrorKind::NotFound,
             StorageError::Foreign { .. } | StorageError::Newer { .. } => ErrorKind::Invalid,
             StorageError::ReadOnly { .. } | StorageError::Unavailable { .. } => {
                 ErrorKind::Unavailable
@@ -110,6 +117,7 @@ impl StorageError {
             StorageError::Foreign { .. } => {
                 "name another store with --store, or move what lies there away"
             }
+            StorageError::Missing { .. } => "`init` makes one; --store names another",
             StorageError::Newer { .. } => "use a newer contexture; this one changes nothing in it",
             StorageError::ReadOnly { .. } => {
                 "ask for the right to write there (files need a writable folder), or name another store \

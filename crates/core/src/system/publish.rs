@@ -82,6 +82,7 @@ impl Flight<'_> {
             | StorageError::SessionExists { .. }
             | StorageError::SessionMissing { .. }
             | StorageError::Foreign { .. }
+            | StorageError::Missing { .. }
             | StorageError::Newer { .. }
             | StorageError::ReadOnly { .. } => true,
             StorageError::Unavailable { .. } | StorageError::Corrupt { .. } => false,

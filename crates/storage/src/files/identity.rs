@@ -49,8 +49,7 @@ pub(crate) fn look(path: &Path, create: CreateMode) -> StorageResult<PathBuf> {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if create == CreateMode::MustExist {
-                let reason = "there is no such folder".to_owned();
-                return Err(StorageError::Unavailable { what, reason });
+                return Err(StorageError::Missing { what });
             }
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
             made.map_err(|error| refused(path, &error))?;
@@ -61,8 +60,7 @@ pub(crate) fn look(path: &Path, create: CreateMode) -> StorageResult<PathBuf> {
     let path = fs::canonicalize(path).map_err(|error| refused(path, &error))?;
     let is_ours = check(&Folder::open(&path)?)?;
     if !is_ours && create == CreateMode::MustExist {
-        let reason = "there is no storage in it".to_owned();
-        return Err(StorageError::Unavailable { what, reason });
+        return Err(StorageError::Missing { what });
     }
     Ok(path)
 }

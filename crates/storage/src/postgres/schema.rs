@@ -90,9 +90,7 @@ pub(crate) async fn ensure(
             Identity::Ours(VERSION) => return Ok(()),
             Identity::Ours(version) => usize::try_from(version).unwrap_or(0),
             Identity::Blank if create == CreateMode::MustExist => {
-                let reason = "there are no tables of Contexture in it; \
-                              `contexture --store URL init` makes them";
-                return Err(unavailable(what, reason));
+                return Err(StorageError::Missing { what: what.to_owned() });
             }
             Identity::Blank => 0,
         };

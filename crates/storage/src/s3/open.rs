@@ -103,11 +103,7 @@ pub(crate) async fn prepare(objects: &Objects, create: CreateMode) -> Outcome<()
             .into());
         }
         if create == CreateMode::MustExist {
-            return Err(StorageError::Unavailable {
-                what: objects.name.clone(),
-                reason: "there is no storage there".to_owned(),
-            }
-            .into());
+            return Err(StorageError::Missing { what: objects.name.clone() }.into());
         }
     }
     probe(objects).await?;

@@ -44,7 +44,7 @@ fn what_is_missing_is_named() {
     let told = refused(|options| options.allow_http = false);
     assert!(told.contains("not encrypted"), "{told}");
     let told = refused(|options| options.create = CreateMode::MustExist);
-    assert!(told.contains("there is no storage there"), "{told}");
+    assert!(told.contains("there is no store at"), "{told}");
     let told = refusal("s3://no-such-bucket-here/x", options(server)).to_string();
     assert!(told.contains("there is no such bucket"), "{told}");
     let told = refused(|options| {

@@ -37,7 +37,7 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let session: SessionId = args.name.parse()?;
     let app = app(&args.app)?;
-    let storage = settings.store.open(Access::Create)?;
+    let storage = settings.store.open(Access::Create).await?;
     let system = ContextSystem::create(storage, session, app, Arc::new(SystemClock)).await?;
     let info = system.info().await?;
     if printer.is_json() {

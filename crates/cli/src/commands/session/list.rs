@@ -28,7 +28,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let after: Option<SessionId> = args.list.cursor.as_deref().map(str::parse).transpose()?;
-    let storage = settings.store.open(Access::Existing)?;
+    let storage = settings.store.open(Access::Existing).await?;
     let limit = args.list.limit();
     let mut sessions = storage.sessions(after.as_ref(), limit + 1).await?;
     let more = sessions.len() > limit;

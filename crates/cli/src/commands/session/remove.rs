@@ -24,7 +24,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let session: SessionId = args.name.parse()?;
-    let storage = settings.store.open(Access::Existing)?;
+    let storage = settings.store.open(Access::Existing).await?;
     if !storage.remove_session(&session).await? {
         return Err(Error::SessionNotFound { session }.into());
     }

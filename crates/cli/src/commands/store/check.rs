@@ -49,7 +49,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let mut repaired = args.repair.then(Vec::new);
-    let problems = match settings.store.open(Access::Existing) {
+    let problems = match settings.store.open(Access::Existing).await {
         Ok(storage) => {
             let mut beyond = Vec::new();
             if let Some(done) = &mut repaired {

@@ -78,14 +78,14 @@ pub(crate) async fn run(
     if args.named && !sessions.contains(&settings.session) {
         sessions.insert(0, settings.session.clone());
     }
-    let from = settings.store.open(Access::Existing)?;
+    let from = settings.store.open(Access::Existing).await?;
     // Before anything is made there.
     for session in &sessions {
         if from.session(session).await?.is_none() {
             return Err(Error::SessionNotFound { session: session.clone() }.into());
         }
     }
-    let target = to.open(Access::Create)?;
+    let target = to.open(Access::Create).await?;
     let mut told = Ok(());
     let mut watch = |progress: Progress<'_>| {
         if told.is_ok() {
