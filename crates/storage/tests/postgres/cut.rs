@@ -77,7 +77,7 @@ fn a_commit_cut_anywhere_is_answered_truthfully() {
     let direct = open(&url);
     block_on(fixture::session(direct.clone()));
     let (proxy, storage) = through(&url);
-    let writing = system(storage.clone());
+    let writing = system(storage);
     let outcome = sweep(
         &proxy,
         &mut |at| {

@@ -38,7 +38,7 @@ fn many_open_an_empty_database_at_once() {
         assert!(child.wait().unwrap().success());
     }
     let storage = open(&url);
-    let made = block_on(fixture::session(storage.clone()));
+    let made = block_on(fixture::session(storage));
     append(&made, "first").unwrap();
     assert_eq!(
         sql(&url, "SELECT application, version FROM contexture_meta"),
