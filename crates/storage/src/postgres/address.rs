@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn secrets_are_in_no_name_and_no_error() {
         let address = parse("postgres://me:hunter2@db.example:5433,other/data?sslmode=disable");
-        assert_eq!(address.unwrap().name, "postgres://db.example:5433,other:5433/data");
+        assert_eq!(address.unwrap().name, "postgres://db.example:5433,other:5432/data");
         for bad in [
             "postgres://me:hunter2@db:hunter2/x",
             "postgres://me:hun?ter2=hunter2@db/x?hunter2=1",
