@@ -380,8 +380,9 @@ impl PageStorage for S3Storage {
         self.writable()?;
         let contents = commit.change.iter().flat_map(|change| &change.contents);
         let contents = contents.map(PackedContent::new).collect();
+        let commit = Box::new(commit);
         match self.write(session, Request::Commit { commit, contents }).await? {
-            Answer::Committed(committed) => Ok(committed),
+            Answer::Committed(committed) => Ok(*committed),
             Answer::Kept | Answer::Found(_) => unreachable!("a commit is answered with one"),
         }
     }

@@ -31,7 +31,7 @@ use crate::packing::PackedContent;
 
 /// A change that is asked for.
 pub(crate) enum Request {
-    Commit { commit: Commit, contents: Vec<PackedContent> },
+    Commit { commit: Box<Commit>, contents: Vec<PackedContent> },
     KeepRun(RunPut),
     Record(LedgerKey, SentWindow),
     Report(LedgerKey, u64, Usage),
@@ -60,7 +60,7 @@ impl Request {
 /// What comes back.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    Committed(Committed),
+    Committed(Box<Committed>),
     Kept,
     Found(bool),
 }
@@ -254,8 +254,9 @@ impl Inner {
         match request {
             Request::Commit { commit, contents } => {
                 let large = self.objects.tuning.large_content;
-                let committed = stage.commit(id, commit.clone(), contents, large).await?;
-                Ok(Answer::Committed(committed))
+                let commit = Commit::clone(commit);
+                let committed = stage.commit(id, commit, contents, large).await?;
+                Ok(Answer::Committed(Box::new(committed)))
             }
             Request::KeepRun(put) => stage.keep_run(id, put).await.map(|()| Answer::Kept),
             Request::Record(key, sent) => stage.record(id, key, sent).await.map(|()| Answer::Kept),

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use super::{options, url};
 
-fn refusal(url: &str, options: S3Options) -> StorageError {
+/// Opens what does not open. The servers here take any secret.
+fn refusal(url: &str, mut options: S3Options) -> StorageError {
+    options.secret_key = options.secret_key.map(|_| "hush-hush".to_owned());
     let opened: StorageResult<S3Storage> = block_on(S3Storage::open(url, options));
     let error = opened.unwrap_err();
     let told = format!("{error} {error:?} {}", error.hint());
-    assert!(!told.contains(S3Server::shared().secret_key()), "{told}");
+    assert!(!told.contains("hush"), "{told}");
     error
 }
 

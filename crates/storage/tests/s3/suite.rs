@@ -40,10 +40,16 @@ fn random_sequences_are_undone_one_by_one() {
 #[test]
 fn writers_on_several_storages_lose_nothing() {
     let prefix = fresh();
-    block_on(fixture::session(open(&prefix, small())));
-    let opened: Vec<ContextSystem> =
-        (0..3).map(|_| block_on(fixture::reopen(open(&prefix, small())))).collect();
-    concurrency::run(|writer| opened[writer as usize % 3].clone(), 6, 2);
+    block_on(concurrency::prepare(&block_on(fixture::session(open(&prefix, small())))));
+    let system = || block_on(fixture::reopen(open(&prefix, small())));
+    let opened: Vec<ContextSystem> = (0..3).map(|_| system()).collect();
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let system = &opened[writer as usize % 3];
+            scope.spawn(move || concurrency::work(system, writer, 2));
+        }
+    });
+    block_on(concurrency::verify(&system(), 6, 2));
     assert_eq!(block_on(open(&prefix, small()).verify()).unwrap(), [""; 0]);
 }
 

@@ -121,7 +121,10 @@ fn only_who_began_last_can_finish() {
 
 fn put(store: &Arc<dyn ObjectStore>, name: &str, bytes: &'static [u8]) {
     let (store, path) = (store.clone(), Path::from(name));
-    let put = async move { Ok(drop(store.put(&path, bytes.into()).await.unwrap())) };
+    let put = async move {
+        store.put(&path, bytes.into()).await.unwrap();
+        Ok(())
+    };
     block_on(runtime::run("test", put)).unwrap();
 }
 

@@ -20,11 +20,16 @@ use crate::s3::S3Tuning;
 #[test]
 fn storages_on_one_prefix_lose_nothing() {
     let store = in_memory();
-    let system = block_on(fixture::session(open(&store, medium())));
-    let opened: Vec<ContextSystem> =
-        (0..4).map(|_| block_on(fixture::reopen(open(&store, medium())))).collect();
-    drop(system);
-    concurrency::run(|writer| opened[writer as usize % 4].clone(), 8, 5);
+    block_on(concurrency::prepare(&block_on(fixture::session(open(&store, medium())))));
+    let system = || block_on(fixture::reopen(open(&store, medium())));
+    let opened: Vec<ContextSystem> = (0..4).map(|_| system()).collect();
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let system = &opened[writer as usize % 4];
+            scope.spawn(move || concurrency::work(system, writer, 5));
+        }
+    });
+    block_on(concurrency::verify(&system(), 8, 5));
     assert_eq!(block_on(open(&store, small()).verify()).unwrap(), [""; 0]);
 }
 
