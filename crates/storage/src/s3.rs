@@ -8,9 +8,9 @@
 //!  is the one read)
 //! ```
 //!
-//! A session is one ordered space of keys ([`keys`]). A commit lays its records over what is there
+//! A session is one ordered space of keys (`keys.rs`). A commit lays its records over what is there
 //! and replaces the session's root, which is one request while they are few; when they are many they
-//! move on into a delta, and deltas into chunks ([`compact`]). Readers look at the root anew before
+//! move on into a delta, and deltas into chunks (`compact.rs`). Readers look at the root anew before
 //! each read and see whatever was committed anywhere; all else they read is immutable, so what they
 //! remember is never stale.
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Change, ContentHash, LedgerKey, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
+    Change, ContentHash, LedgerKey, Page, PageIndex, Revision, RunPut, SentWindow, SessionId,
+    Usage,
     storage::{
         Commit, Committed, LedgerQuery, SessionInfo, StorageError,
         settle::{self, PageWrite, Present, Wanted, Writes},
@@ -263,18 +264,26 @@ impl Stage {
 
     /// Takes away references that a purge frees, and contents with their last one.
     async fn free(&mut self, writes: &Writes) -> Outcome<()> {
+        let amended = writes.amended.iter();
+        let amended: BTreeMap<Revision, BTreeMap<ContentHash, u64>> =
+            amended.map(|entry| (entry.revision, records::references(entry))).collect();
         let hashes: BTreeSet<ContentHash> = writes.freed.iter().copied().collect();
         for hash in hashes {
-            for entry in &writes.amended {
-                let count = records::references(entry).get(&hash).copied();
-                let count = count.map(|count: u64| count.to_le_bytes().as_slice().into());
-                self.put(keys::reference(&hash, entry.revision), count);
-            }
-            if self.view.all(keys::references(&hash)).await?.is_empty() {
-                for (key, _) in self.view.all(keys::copies(&hash)).await? {
-                    self.dirty.extend(keys::read_copy(&key).and_then(|(_, pack)| pack));
+            let mut is_referred = false;
+            for (key, _) in self.view.all(keys::references(&hash)).await? {
+                let entry = keys::revision(&key).and_then(|revision| amended.get(&revision));
+                if entry.is_some_and(|left| !left.contains_key(&hash)) {
                     self.put(key, None);
+                } else {
+                    is_referred = true;
                 }
+            }
+            if is_referred {
+                continue;
+            }
+            for (key, _) in self.view.all(keys::copies(&hash)).await? {
+                self.dirty.extend(keys::read_copy(&key).and_then(|(_, pack)| pack));
+                self.put(key, None);
             }
         }
         Ok(())
