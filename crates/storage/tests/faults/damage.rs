@@ -22,9 +22,9 @@ use contexture_testkit::{
 };
 use futures::executor::block_on;
 
-/// Files up to this size are truncated at every byte, as long as the process left them closed.
+/// Files up to this size are truncated at every byte.
 const EVERY_BYTE: usize = 64 << 10;
-/// Otherwise a file is truncated, or flipped, at so many places at most; small ones at every byte.
+/// Larger ones are truncated, and all are flipped, at so many places at most.
 const PLACES: usize = 600;
 /// How many damage at once, each in places of its own.
 const WORKERS: u64 = 2;
@@ -174,7 +174,9 @@ impl Sample {
     }
 
     fn truncate(&self, path: &Path, bytes: &[u8], summary: &Mutex<Summary>) {
-        let every_byte = self.left == Left::Closed && bytes.len() <= EVERY_BYTE;
+        // What only processes at work share is made anew by the first one, whatever it holds.
+        let shared = path.to_string_lossy().ends_with("-shm");
+        let every_byte = bytes.len() <= EVERY_BYTE && !bytes.is_empty() && !shared;
         summary.lock().unwrap().every_byte += u64::from(every_byte);
         let stride = if every_byte { 1 } else { bytes.len().div_ceil(PLACES).max(1) };
         for left in (0..bytes.len()).step_by(stride) {
