@@ -275,10 +275,15 @@ pub(crate) fn refs(db: &Connection, session: i64, hash: ContentHash) -> Outcome<
 
 /// Returns a few of the files that carry a content, those of its own last.
 pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> Outcome<Vec<Spot>> {
-    let sql = "SELECT segments.name, carriers.number FROM carriers
-               LEFT JOIN segments ON segments.id = carriers.segment
-               WHERE carriers.session = ?1 AND hash = ?2
-               ORDER BY carriers.segment DESC, number LIMIT 4";
+    // In the order of the key: a content may be carried by very many.
+    let sql = "SELECT * FROM (
+                   SELECT segments.name, carriers.number FROM carriers
+                   JOIN segments ON segments.id = carriers.segment
+                   WHERE carriers.session = ?1 AND hash = ?2 AND carriers.segment > 0
+                   ORDER BY carriers.segment, carriers.number LIMIT 3)
+               UNION ALL
+               SELECT NULL, number FROM carriers
+               WHERE session = ?1 AND hash = ?2 AND segment = 0";
     collect(db, sql, params![session, hash.as_bytes()], |row| {
         let Some(segment) = row.get::<_, Option<String>>(0)? else {
             return Ok(Spot::Content(hash));

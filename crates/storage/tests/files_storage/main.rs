@@ -28,21 +28,22 @@ fn open(path: &Path) -> Arc<FilesStorage> {
     Arc::new(FilesStorage::open(path, options).unwrap())
 }
 
-/// Makes a session with a few pages, levels, undone edits and a purge.
+/// Makes a session with a few pages, levels, an archived page and an undone edit.
 fn fill(storage: &Arc<FilesStorage>) -> ContextSystem {
-    block_on(async {
+    let system = block_on(async {
         let system = fixture::session(storage.clone()).await;
         let dir = fixture::directory(&system, "usr-0", "notes").await;
         for name in ["one", "two", "three"] {
             fixture::leaf(&system, &dir.to_string(), name).await;
         }
-        write(&system, "usr-2", "first line\nsecond line\nthird line");
-        let undone = write(&system, "usr-3", "to be undone");
-        apply(&system, Edit::Undo { revision: Some(undone) }).await;
         fixture::agent(&system, "bot").pin_page("usr-2").await.unwrap();
         apply(&system, Edit::RemovePage(page("usr-4"))).await;
         system
-    })
+    });
+    write(&system, "usr-2", "first line\nsecond line\nthird line");
+    let undone = write(&system, "usr-3", "to be undone");
+    block_on(apply(&system, Edit::Undo { revision: Some(undone) }));
+    system
 }
 
 /// Gives a page another text; returns the revision.
