@@ -1,6 +1,6 @@
 //! What a commit writes, file by file; and what is written beside commits: runs and windows sent.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use contexture_core::{
     Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
@@ -154,8 +154,8 @@ fn write_pages(
         touched.extend(hash_of(page.before.as_ref()));
         let Some(hash) = hash_of(page.after.as_ref()) else { continue };
         touched.insert(hash);
-        if !known.contains_key(&hash) {
-            known.insert(hash, batch.content(key, session, hash)?);
+        if let Entry::Vacant(unknown) = known.entry(hash) {
+            unknown.insert(batch.content(key, session, hash)?);
         }
     }
     for page in &writes.pages {

@@ -12,7 +12,7 @@ use std::{
 
 use contexture_core::storage::StorageError;
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat},
+    fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat},
     io::Errno,
 };
 
@@ -30,6 +30,16 @@ pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
     pub(crate) time: i64,
     pub(crate) size: i64,
+}
+
+impl Stamp {
+    #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
+    fn of(stat: &Stat) -> Self {
+        let seconds = i64::try_from(stat.st_mtime).unwrap_or_default();
+        let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
+        let time = seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        Self { time, size: i64::try_from(stat.st_size).unwrap_or(i64::MAX) }
+    }
 }
 
 /// An open folder.
@@ -242,12 +252,7 @@ impl Look<'_> {
         let Some(above) = self.at(folder)? else { return Ok(None) };
         match statat(above, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => {
-                    let seconds = i64::try_from(stat.st_mtime).unwrap_or_default();
-                    let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
-                    let time = seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-                    Ok(Some(Stamp { time, size: i64::try_from(stat.st_size).unwrap_or(i64::MAX) }))
-                }
+                FileType::RegularFile => Ok(Some(Stamp::of(&stat))),
                 FileType::Symlink => Err(self.folder.fault(path, Errno::LOOP)),
                 FileType::Directory => Err(self.folder.fault(path, Errno::ISDIR)),
                 _ => Err(corrupt(path, "it is not a regular file")),

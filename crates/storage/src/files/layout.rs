@@ -82,13 +82,12 @@ impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Result<Node<'a>, &'static str> {
         let from = self.at;
         match self.peek().ok_or("it ends too early")? {
-            b'{' | b'[' if depth >= DEEP => {
-                if !self.exact {
-                    return Err("it is nested too deeply");
-                }
+            b'{' | b'[' if depth >= DEEP && self.exact => {
                 self.skip_nested()?;
                 Ok(Node::Text(&self.text[from..self.at]))
             }
+            // What we add ourselves goes two levels deeper.
+            b'{' | b'[' if depth > DEEP + 2 => Err("it is nested too deeply"),
             b'{' => self.map(depth),
             b'[' => self.list(depth),
             b'"' => self.string().map(Node::Scalar),
