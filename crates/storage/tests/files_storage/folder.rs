@@ -36,7 +36,7 @@ fn what_is_not_ours_is_left_alone() {
         fs::write(&identity, text).unwrap();
         let refused = FilesStorage::open(dir.path(), options).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
-        assert_eq!(below(dir.path()), [identity.clone()], "something was written");
+        assert_eq!(below(dir.path()), std::slice::from_ref(&identity), "something was written");
     }
     fs::remove_file(&identity).unwrap();
     let existing = FilesOptions { create: CreateMode::MustExist, ..options };
