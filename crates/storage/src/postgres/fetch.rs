@@ -25,12 +25,22 @@ pub(crate) async fn pages<'a>(
     indices: impl Iterator<Item = &'a PageIndex>,
 ) -> Outcome<Vec<Page>> {
     let (segments, numbers) = split(indices);
-    let sql = format!(
-        "SELECT {PAGE} FROM unnest($2::text[], $3::bigint[]) AS w (segment, number)
-         JOIN contexture_pages AS t
-             ON t.session = {OF} AND t.segment = w.segment AND t.number = w.number"
-    );
-    let found = ask(db, &sql, &[&session.as_str(), &segments, &numbers]).await?;
+    // How many there are of a list the server cannot know beforehand, so it plans anew each time; one
+    // it plans once.
+    let found = if let ([segment], [number]) = (&segments[..], &numbers[..]) {
+        let sql = format!(
+            "SELECT {PAGE} FROM contexture_pages AS t
+             WHERE t.session = {OF} AND t.segment = $2 AND t.number = $3"
+        );
+        ask(db, &sql, &[&session.as_str(), segment, number]).await?
+    } else {
+        let sql = format!(
+            "SELECT {PAGE} FROM unnest($2::text[], $3::bigint[]) AS w (segment, number)
+             JOIN contexture_pages AS t
+                 ON t.session = {OF} AND t.segment = w.segment AND t.number = w.number"
+        );
+        ask(db, &sql, &[&session.as_str(), &segments, &numbers]).await?
+    };
     found.iter().map(|row| rows::read_page(row, session)).collect()
 }
 
@@ -71,12 +81,20 @@ pub(crate) async fn segments<'a>(
     session: &SessionId,
     ids: impl Iterator<Item = &'a SegmentId>,
 ) -> Outcome<Vec<Segment>> {
-    let sql = format!(
-        "SELECT {SEGMENT} FROM contexture_segments AS t
-         WHERE t.session = {OF} AND t.name = ANY($2::text[])"
-    );
     let names: Vec<&str> = ids.map(SegmentId::as_str).collect();
-    let found = ask(db, &sql, &[&session.as_str(), &names]).await?;
+    let found = if let [name] = &names[..] {
+        let sql = format!(
+            "SELECT {SEGMENT} FROM contexture_segments AS t
+             WHERE t.session = {OF} AND t.name = $2"
+        );
+        ask(db, &sql, &[&session.as_str(), name]).await?
+    } else {
+        let sql = format!(
+            "SELECT {SEGMENT} FROM contexture_segments AS t
+             WHERE t.session = {OF} AND t.name = ANY($2::text[])"
+        );
+        ask(db, &sql, &[&session.as_str(), &names]).await?
+    };
     found.iter().map(|row| rows::read_segment(row, session)).collect()
 }
 
