@@ -418,7 +418,7 @@ impl PageStorage for S3Storage {
         key: &LedgerKey,
         sent: &SentWindow,
     ) -> StorageResult<()> {
-        self.write(session, Request::Record(key.clone(), sent.clone())).await.map(|_| ())
+        self.write(session, Request::Record(key.clone(), Box::new(sent.clone()))).await.map(|_| ())
     }
 
     async fn report(

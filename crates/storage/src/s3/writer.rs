@@ -33,7 +33,7 @@ use crate::packing::PackedContent;
 pub(crate) enum Request {
     Commit { commit: Box<Commit>, contents: Vec<PackedContent> },
     KeepRun(RunPut),
-    Record(LedgerKey, SentWindow),
+    Record(LedgerKey, Box<SentWindow>),
     Report(LedgerKey, u64, Usage),
 }
 
