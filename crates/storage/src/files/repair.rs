@@ -11,6 +11,7 @@ use super::{
     record::{Head, Record},
     store::Store,
     sync::{decode, read_head, session_folders, walk},
+    verify::problems,
 };
 
 impl Store {
@@ -20,8 +21,13 @@ impl Store {
         for name in session_folders(&self.shared.folder)? {
             self.repair_session(&name, &mut told)?;
         }
-        self.remake_index()?;
-        told.push("the index was made anew from the files".to_owned());
+        // An index that says what the files say is left as it is.
+        let is_sound =
+            problems(&self.shared.folder, &self.index.db).is_ok_and(|all| all.is_empty());
+        if !told.is_empty() || !is_sound {
+            self.remake_index()?;
+            told.push("the index was made anew from the files".to_owned());
+        }
         Ok(told)
     }
 

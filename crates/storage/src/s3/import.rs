@@ -174,10 +174,24 @@ impl Inner {
                     .into());
                 };
                 // Where it fails it is not put back: it would go on with a gap.
+                self.still_importing(session, &importing.root).await?;
                 take(&mut importing.builder, part).await?;
                 self.imports.lock().await.insert(session.clone(), importing);
                 Ok(())
             }
+        }
+    }
+
+    /// Refuses to go on where others made the session or began to take it over themselves.
+    async fn still_importing(&self, session: &SessionId, ours: &Root) -> Outcome<()> {
+        let now = self.fresh(&self.session(session)).await?;
+        let session = session.clone();
+        match now {
+            Some(known) if !known.root.is_importing() => {
+                Err(StorageError::SessionExists { session }.into())
+            }
+            Some(known) if known.root.meta.incarnation == ours.meta.incarnation => Ok(()),
+            _ => Err(StorageError::SessionMissing { session }.into()),
         }
     }
 
