@@ -36,6 +36,7 @@ mod readme;
 mod segments;
 mod sessions;
 mod store;
+mod store_ring;
 mod support;
 mod tour;
 mod turns;

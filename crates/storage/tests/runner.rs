@@ -13,5 +13,6 @@ mod grouping;
 mod model;
 mod purge;
 mod repair;
+mod ring;
 mod suite;
 mod windows;

@@ -21,6 +21,7 @@ pub mod edits;
 pub mod fake;
 pub mod fault;
 pub mod faults;
+pub mod filled;
 pub mod fixture;
 pub mod image;
 pub mod model;

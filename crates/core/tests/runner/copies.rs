@@ -4,51 +4,17 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Edit, Error, ErrorKind, LedgerKey, MemoryStorage, PageStorage, RunPut,
-    SessionId, Timestamp, Usage, WindowOptions,
+    SessionId, Timestamp, Usage,
     copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
     storage::LedgerQuery,
 };
 use contexture_testkit::{
     conformance::dump,
     fake::{Death, WatchedStorage},
+    filled::filled,
     fixture::{TickingClock, agent, apply, leaf, new_leaf, session, session_id, valid},
-    property,
-    window::FourBytes,
 };
 use futures::executor::block_on;
-
-/// A storage with a session in which random edits have left one of everything, purges included, and
-/// windows sent, usage reported and run records beside them.
-pub(crate) fn filled(seed: u64) -> Arc<dyn PageStorage> {
-    // On a thread of its own: the one that asks may be waiting already.
-    std::thread::spawn(move || fill(seed)).join().unwrap()
-}
-
-fn fill(seed: u64) -> Arc<dyn PageStorage> {
-    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
-    let summary = property::run(|| storage.clone(), seed, 400, 0);
-    assert!(summary.made > 100, "{summary:?}");
-    block_on(async {
-        let clock = TickingClock::new();
-        let system = ContextSystem::open(storage.clone(), session_id(), clock).await.unwrap();
-        let bot = agent(&system, "alpha");
-        for format in ["openai", "markdown", "openai"] {
-            let options = WindowOptions::new(valid(format), Arc::new(FourBytes));
-            let sent = bot.send(&options).await.unwrap();
-            let usage = Usage { input: 7, ..Default::default() };
-            bot.report_usage(valid(format), sent.record.number, &usage).await.unwrap();
-            system.send(&options).await.unwrap();
-        }
-        for key in ["run/1", "run/2", "other"] {
-            let at = Timestamp::from_millis(5);
-            let put = RunPut::first(key.parse().unwrap(), format!("state of {key}"), at);
-            system.keep_run(&put).await.unwrap();
-        }
-        let custom = Edit::SetCustom { key: valid("key"), value: Some("value".to_owned()) };
-        apply(&system, custom).await;
-    });
-    storage
-}
 
 fn memory() -> Arc<dyn PageStorage> {
     Arc::new(MemoryStorage::new())

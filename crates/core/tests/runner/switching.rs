@@ -23,7 +23,9 @@ use contexture_testkit::{
 };
 use futures::executor::block_on;
 
-use crate::copies::{aside, filled};
+use contexture_testkit::filled::filled;
+
+use crate::copies::aside;
 
 fn memory() -> Arc<dyn PageStorage> {
     Arc::new(MemoryStorage::new())

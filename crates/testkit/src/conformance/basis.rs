@@ -126,8 +126,8 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
         ("marks", vec![], vec![on_mark(newest, Some(Revision(1)))]),
     ];
     for (what, holding, moved) in cases {
+        let before = dump(&*storage, &id).await;
         for (at, put) in moved.iter().enumerate() {
-            let before = dump(&*storage, &id).await;
             let mut based = renaming(&stored(&*storage, &id, "usr-1").await, "never");
             based.places.count = 2;
             put(&mut based);
