@@ -122,16 +122,17 @@ fn without_secrets(url: &str) -> String {
         Some(at) => url.split_at(at + 3),
         None => ("", url),
     };
+    // A password may hold anything, also what ends a host: what stands before the last @ goes first.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => match user.split_once(':') {
+            Some((name, _)) => (format!("{name}:***@"), rest),
+            None => (format!("{user}@"), rest),
+        },
+        None => (String::new(), rest),
+    };
     let (place, options) = match rest.split_once('?') {
         Some((place, options)) => (place, Some(options)),
         None => (rest, None),
-    };
-    let place = match place.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((name, _)) => format!("{name}:***@{host}"),
-            None => format!("{user}@{host}"),
-        },
-        None => place.to_owned(),
     };
     let hidden = |option: &str| match option.split_once('=') {
         Some((name, _)) if name.to_ascii_lowercase().contains("password") => format!("{name}=***"),
@@ -141,7 +142,7 @@ fn without_secrets(url: &str) -> String {
         let options: Vec<String> = options.split('&').map(hidden).collect();
         format!("?{}", options.join("&"))
     });
-    format!("{before}{place}{}", options.unwrap_or_default())
+    format!("{before}{user}{place}{}", options.unwrap_or_default())
 }
 
 impl fmt::Display for StoreUrl {
@@ -196,6 +197,7 @@ mod tests {
     fn passwords_are_never_shown() {
         for (url, shown) in [
             ("postgres://me:s3cret@host/db", "postgres://me:***@host/db"),
+            ("postgres://me:s3?cr/et@host/db?a=b", "postgres://me:***@host/db?a=b"),
             ("postgresql://me:s3c@ret:x@host/db?a=b", "postgresql://me:***@host/db?a=b"),
             (
                 "postgres://host/db?user=me&password=s3cret",

@@ -35,8 +35,7 @@ impl ContextSystem {
 
     /// Drops everything from memory, what is pinned included, as if the session had just been opened.
     pub fn evict_all(&self) {
-        self.inner.lists.clear();
-        self.inner.resident.clear();
+        self.forget_all();
     }
 
     /// Loads a page from the storage whatever is in memory, and puts it there in place of what was

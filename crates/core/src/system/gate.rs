@@ -21,7 +21,7 @@ struct State {
     storage: Arc<dyn PageStorage>,
     /// How many are writing.
     writing: u64,
-    /// How many ever passed.
+    /// How many ever began to write or were done: whoever was writing counts after as well.
     passed: u64,
     closed: bool,
     /// Those who wait for either.
@@ -55,7 +55,8 @@ impl Gate {
         self.lock().storage.clone()
     }
 
-    /// Returns how many writes have begun.
+    /// Returns how many writes have begun or were done. While it stays the same nothing was written
+    /// since it was asked, also by those who were writing then.
     pub(super) fn passed(&self) -> u64 {
         self.lock().passed
     }
@@ -128,6 +129,7 @@ impl Drop for Writing<'_> {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
         state.writing -= 1;
+        state.passed += 1;
         if state.writing == 0 {
             Gate::wake(state);
         }
@@ -139,5 +141,26 @@ impl Deref for Writing<'_> {
 
     fn deref(&self) -> &Self::Target {
         &*self.storage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::MemoryStorage;
+
+    // C23: a write under way when a copy begins may be made after the copy's snapshot.
+    #[test]
+    fn who_was_writing_when_it_was_asked_is_not_missed() {
+        let gate = Gate::new(Arc::new(MemoryStorage::new()));
+        let writing = block_on(gate.pass());
+        let before = gate.passed();
+        drop(writing);
+        assert_ne!(gate.passed(), before);
+        let still = gate.passed();
+        drop(block_on(gate.close()));
+        assert_eq!(gate.passed(), still);
     }
 }

@@ -127,7 +127,7 @@ impl ContextSystem {
     }
 
     /// Drops everything resident, also what was derived from it.
-    fn forget_all(&self) {
+    pub(super) fn forget_all(&self) {
         self.inner.lists.clear();
         self.inner.resident.clear();
         self.inner.measures.clear();

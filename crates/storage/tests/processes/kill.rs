@@ -5,6 +5,7 @@ use std::{
     fmt,
     hint::spin_loop,
     io::{BufRead, BufReader, Read, Write},
+    os::unix::process::ExitStatusExt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -81,6 +82,12 @@ fn run(storage: &dyn PageStorage, thread: &str) -> Option<RunRecord> {
 
 /// Edits from several threads for ever, and tells of each edit once it was acknowledged.
 pub(crate) fn child(locator: &str, kill: &str) {
+    // A thread that fails ends the process, and so is seen: the others would go on for ever.
+    std::panic::set_hook(Box::new(|told| {
+        let mut err = std::io::stderr().lock();
+        let _ = writeln!(err, "{told}");
+        std::process::abort();
+    }));
     let storage = backends::open(locator).unwrap();
     let system = open(storage.clone());
     std::thread::scope(|scope| {
@@ -243,7 +250,8 @@ fn strike(home: &dyn Home, kill: u64, lines: u64, wait: Duration, into: &mut Ack
     }
     // On Unix this is SIGKILL.
     writer.kill().unwrap();
-    writer.wait().unwrap();
+    let ended = writer.wait().unwrap();
+    assert_eq!(ended.signal(), Some(9), "the process ended by itself");
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
     // What it was about to tell when it died is no acknowledgement yet.

@@ -42,7 +42,9 @@ fn main() {
         share::four_processes_lose_no_update(&folder.path().join("contexture.db"));
         println!("test four_processes_lose_no_update ... ok");
     }
-    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    // Who writes to S3 leaves nothing half done but objects that nothing names; its own tests end
+    // the process at every request. By name it can be asked for here as well.
+    let wanted = |name: &str| only.map_or(name != "s3", |only| only == name);
     let mut summaries = Vec::new();
     for backend in backends::durable().iter().filter(|backend| wanted(backend.name())) {
         let began = Instant::now();
