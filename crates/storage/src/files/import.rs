@@ -12,6 +12,7 @@ use super::{
     index::{self, Attempt},
     names::{self, HEAD, IMPORTS, Kind, SESSIONS, Spot},
     record::{Head, Record, corrupt},
+    repair::set_remains_aside,
     store::Store,
     sync::{decode, walk},
 };
@@ -153,7 +154,9 @@ impl Store {
             folder.sync()?;
         }
         let place = names::session(session);
-        // What a session of that name left empty is in the way.
+        // What a session of that name left is in the way: its files are kept, its empty folders are not.
+        let time = self.tick();
+        set_remains_aside(folder, &place, time)?;
         folder.remove_all(&place)?;
         folder.make(SESSIONS)?;
         folder.rename(aside, &place)?;

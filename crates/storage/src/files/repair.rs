@@ -6,6 +6,7 @@ use contexture_core::{
 };
 
 use super::{
+    folder::Folder,
     index::Attempt,
     names::{self, HEAD, Kind, QUARANTINE, SESSIONS},
     record::{Head, Record},
@@ -67,22 +68,9 @@ impl Store {
 
     /// Moves a file that cannot be read out of the way.
     fn quarantine(&mut self, path: &str, reason: &str) -> StorageResult<String> {
-        let folder = &self.shared.folder;
-        let flat = path.replace('/', "__");
-        let taken = folder.list(QUARANTINE)?;
-        let is_taken = |name: &str| taken.iter().any(|entry| entry.name == name);
-        let mut name = flat.clone();
-        let mut count = 1;
-        while is_taken(&name) || is_taken(&format!("{name}.note")) {
-            count += 1;
-            name = format!("{count}__{flat}");
-        }
-        let away = format!("{QUARANTINE}/{name}");
-        folder.make(QUARANTINE)?;
-        folder.rename(path, &away)?;
         let time = self.tick();
-        let note = format!("{path} was moved here, because it could not be read: {reason}\n");
-        self.shared.folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
+        let why = format!("it could not be read: {reason}");
+        let away = set_aside(&self.shared.folder, path, &why, time)?;
         Ok(format!("{path} was moved to {away}: {reason}"))
     }
 
@@ -119,4 +107,43 @@ impl Store {
         ));
         Ok(())
     }
+}
+
+/// Moves what a session without a head has left out of the way of a new one of its name. Folders that
+/// hold no file stay.
+pub(crate) fn set_remains_aside(folder: &Folder, place: &str, time: i64) -> Attempt<()> {
+    let mut holds_something = false;
+    walk(folder, place, "", &mut |_| {
+        holds_something = true;
+        Ok(())
+    })?;
+    if holds_something {
+        let why = format!("it has no {HEAD}, and a session of its name was made");
+        let away = set_aside(folder, place, &why, time)?;
+        tracing::warn!(place, away, "what a session without a head had left was set aside");
+    }
+    Ok(())
+}
+
+/// Moves a file or folder into the quarantine, with a note why; returns where it lies now.
+fn set_aside(folder: &Folder, path: &str, why: &str, time: i64) -> StorageResult<String> {
+    let away = free_place(folder, path)?;
+    folder.rename(path, &away)?;
+    let note = format!("{path} was moved here, because {why}\n");
+    folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
+    Ok(away)
+}
+
+/// Returns a path in the quarantine that nothing has taken.
+fn free_place(folder: &Folder, path: &str) -> StorageResult<String> {
+    let flat = path.replace('/', "__");
+    let taken = folder.list(QUARANTINE)?;
+    let is_taken = |name: &str| taken.iter().any(|entry| entry.name == name);
+    let mut name = flat.clone();
+    let mut count = 1;
+    while is_taken(&name) || is_taken(&format!("{name}.note")) {
+        count += 1;
+        name = format!("{count}__{flat}");
+    }
+    Ok(format!("{QUARANTINE}/{name}"))
 }

@@ -33,6 +33,7 @@ use super::{
     journal::{Journal, Mark, Op, Ops},
     names,
     place::{discard, take_in, write_new},
+    repair::set_remains_aside,
     writer::Task,
 };
 use crate::options::Durability;
@@ -217,8 +218,12 @@ impl Store {
         let sessions: BTreeSet<SessionId> =
             tasks.iter().map(|task| task.session().clone()).collect();
         let mut broken: BTreeMap<SessionId, StorageError> = BTreeMap::new();
+        let mut absent: BTreeSet<String> = BTreeSet::new();
         for session in sessions {
             match self.heal(&session, &[]) {
+                Ok(()) if index::key(&self.index.db, &session)?.is_none() => {
+                    absent.insert(names::session(&session));
+                }
                 Ok(()) => {}
                 Err(Trouble::Storage(error)) => drop(broken.insert(session, error)),
                 Err(trouble) => return Err(trouble),
@@ -248,6 +253,14 @@ impl Store {
         let (ops, purges) = batch.finish();
         if ops.is_empty() {
             return Ok(());
+        }
+        // A session that is made must not find the files of another in its place.
+        for place in absent {
+            let head = format!("{place}/{}", names::HEAD);
+            if ops.iter().any(|(path, _)| *path == head) {
+                clock += 1;
+                set_remains_aside(&shared.folder, &place, clock)?;
+            }
         }
         let made = write_new(&shared.folder, &self.prefix, &mut self.made, &ops)?;
         let mark = match self.journal.append(self.mark, &ops) {

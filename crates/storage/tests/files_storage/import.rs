@@ -6,12 +6,12 @@ use contexture_core::{
 };
 use contexture_testkit::{
     conformance::dump,
-    fixture::{session_id, valid},
+    fixture::{self, session_id, valid},
     property,
 };
 use futures::executor::block_on;
 
-use crate::open;
+use crate::{everything, fill, open};
 
 /// Returns all parts of a session, small ones, in their order.
 async fn parts(from: &dyn PageStorage, session: &SessionId) -> Vec<ImportPart> {
@@ -80,4 +80,34 @@ fn a_session_is_taken_over_whole_or_not_at_all() {
     drop(storage);
     std::fs::remove_file(dir.path().join(".local/index.db")).unwrap();
     assert_eq!(block_on(dump(&*open(dir.path()), &session)), expected);
+}
+
+// A folder that lost its head still holds pages and history: they are kept, and are not the new one's.
+#[test]
+fn what_a_session_without_a_head_left_is_set_aside() {
+    let memory = std::sync::Arc::new(MemoryStorage::new());
+    block_on(fixture::session(memory.clone()));
+    let session = session_id();
+    let parts = block_on(parts(&*memory, &session));
+    let expected = block_on(dump(&*memory, &session));
+    for imports in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = open(dir.path());
+        drop(fill(&storage));
+        let lost = std::fs::read(dir.path().join("sessions/test/pages/usr-2.json")).unwrap();
+        std::fs::remove_file(dir.path().join("sessions/test/session.json")).unwrap();
+        if imports {
+            parts.iter().for_each(|part| block_on(storage.import(&session, part.clone())).unwrap());
+            assert_eq!(everything(&storage), expected);
+        } else {
+            drop(block_on(fixture::session(storage.clone())));
+        }
+        assert_eq!(block_on(storage.verify()).unwrap(), [""; 0], "imports: {imports}");
+        let kept = dir.path().join(".local/quarantine/sessions__test");
+        assert_eq!(std::fs::read(kept.join("pages/usr-2.json")).unwrap(), lost);
+        let before = everything(&storage);
+        drop(storage);
+        std::fs::remove_file(dir.path().join(".local/index.db")).unwrap();
+        assert_eq!(everything(&open(dir.path())), before, "imports: {imports}");
+    }
 }
