@@ -113,7 +113,8 @@ impl Journal {
         self.applied.write_all_at(&bytes, 0).map_err(|error| self.failed(&error))
     }
 
-    /// Appends a record. It is made when this returns; on an error it is not.
+    /// Appends a record. It is made when this returns; on an error it is not, unless the error says
+    /// that it may be.
     pub(crate) fn append(&mut self, after: Mark, ops: &Ops) -> Result<Mark, StorageError> {
         let number = after.number + 1;
         let payload = encode(ops);
@@ -131,7 +132,7 @@ impl Journal {
         match written {
             Ok(()) => Ok(Mark { number, length: after.length + record.len() as u64 }),
             Err(error) => {
-                self.take_back(after)?;
+                self.take_back(after).map_err(maybe_made)?;
                 Err(self.failed(&error))
             }
         }
@@ -185,6 +186,18 @@ impl Journal {
 impl Mark {
     pub(crate) fn length(self) -> u64 {
         self.length
+    }
+}
+
+/// Says that what failed may have been done all the same: its record stands in the journal, and whoever
+/// takes the lock next may put it in place. That the folder is read-only would say that it was not.
+pub(crate) fn maybe_made(error: StorageError) -> StorageError {
+    match error {
+        StorageError::ReadOnly { what, reason } | StorageError::Unavailable { what, reason } => {
+            let reason = format!("{reason}; the edit may have been made");
+            StorageError::Unavailable { what, reason }
+        }
+        error => error,
     }
 }
 
@@ -305,5 +318,27 @@ mod tests {
         let empty = journal.empty(second).unwrap();
         let third = journal.append(empty, &ops("sessions/a/z.json", b"")).unwrap();
         assert_eq!((third.number, journal.pending().unwrap().0.len()), (3, 1));
+    }
+
+    // That a folder is read-only says that nothing was changed. It must not be said of a record that
+    // could not be taken back.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_record_that_stays_may_have_been_made() {
+        use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let mut journal = Journal::open(&folder, Durability::Process).unwrap();
+        let mut append = |length: u64, seals: SealFlags| {
+            journal.file = memfd_create("journal", MemfdFlags::ALLOW_SEALING).unwrap().into();
+            journal.file.set_len(length).unwrap();
+            fcntl_add_seals(&journal.file, seals).unwrap();
+            journal.append(Mark::default(), &ops("sessions/a/x.json", b"one")).unwrap_err()
+        };
+        let refused = append(0, SealFlags::GROW);
+        assert!(matches!(refused, StorageError::ReadOnly { .. }), "{refused}");
+        let stays = append(8, SealFlags::WRITE | SealFlags::SHRINK);
+        assert!(matches!(stays, StorageError::Unavailable { .. }), "{stays}");
+        assert!(stays.to_string().contains("may have been made"), "{stays}");
     }
 }

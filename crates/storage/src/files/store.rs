@@ -30,7 +30,7 @@ use super::{
     batch::Batch,
     folder::{Folder, refused},
     index::{self, Attempt, Index, Opened, Trouble},
-    journal::{Journal, Mark, Op, Ops},
+    journal::{Journal, Mark, Op, Ops, maybe_made},
     names,
     place::{discard, take_in, write_new},
     repair::set_remains_aside,
@@ -266,6 +266,8 @@ impl Store {
         let mark = match self.journal.append(self.mark, &ops) {
             Ok(mark) => mark,
             Err(error) => {
+                // Whether it stands there all the same is seen before the next.
+                self.unplaced = true;
                 discard(&shared.folder, &made);
                 return Err(error.into());
             }
@@ -273,7 +275,9 @@ impl Store {
         let gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = transaction.commit() {
             drop(gate);
-            self.journal.take_back(self.mark)?;
+            self.unplaced = true;
+            self.journal.take_back(self.mark).map_err(maybe_made)?;
+            self.unplaced = false;
             discard(&shared.folder, &made);
             return Err(error.into());
         }
@@ -367,10 +371,13 @@ impl Store {
             self.recover()?;
         }
         let ops = vec![(folder, Op::RemoveSession(session.clone()))];
-        let mark = self.journal.append(self.mark, &ops)?;
         self.unplaced = true;
-        self.redo(&ops)?;
-        self.journal.set_applied(mark)?;
+        let mark = self.journal.append(self.mark, &ops)?;
+        self.redo(&ops).map_err(|trouble| match trouble.is_damage() {
+            true => trouble,
+            false => maybe_made(trouble.at(&self.index.path)).into(),
+        })?;
+        self.journal.set_applied(mark).map_err(maybe_made)?;
         (self.mark, self.unplaced) = (mark, false);
         self.tidy(true);
         Ok(true)
