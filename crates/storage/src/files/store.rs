@@ -189,6 +189,18 @@ impl Store {
         Ok(())
     }
 
+    /// Puts in place what a group that was made could not. Without it nothing may be taken from the
+    /// files: they are of two states.
+    pub(crate) fn settle(&mut self) -> StorageResult<()> {
+        if !self.unplaced {
+            return Ok(());
+        }
+        self.recover().map_err(|error| StorageError::Unavailable {
+            what: self.shared.folder.path().display().to_string(),
+            reason: format!("files of a commit are not in place yet: {error}"),
+        })
+    }
+
     fn redo(&mut self, ops: &Ops) -> Attempt<()> {
         let shared = self.shared.clone();
         let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);

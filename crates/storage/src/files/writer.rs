@@ -178,7 +178,10 @@ fn work(store: &mut Store, queue: VecDeque<Job>) {
             Job::Write(task) => tasks.push(task),
             Job::Alone(alone) => {
                 group(store, &mut tasks);
-                alone(Ok(store));
+                match store.settle() {
+                    Ok(()) => alone(Ok(store)),
+                    Err(error) => alone(Err(error)),
+                }
             }
         }
     }
@@ -193,4 +196,67 @@ fn group(store: &mut Store, tasks: &mut Vec<Box<dyn Task>>) {
     let made = store.group(tasks);
     // Those refused are answered now too: what beat them can be read from here on.
     tasks.drain(..).for_each(|task| task.finish(&made));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use contexture_core::{Mark, Place, Revision, Timestamp, storage::SessionInfo};
+
+    use super::*;
+    use crate::files::{
+        FilesOptions,
+        folder::Folder,
+        record::{Head, Record},
+    };
+
+    /// Writes a session's head, and its custom state, whose place may be taken.
+    fn write(session: &SessionId) -> (Job, oneshot::Receiver<StorageResult<()>>) {
+        let info = SessionInfo {
+            id: session.clone(),
+            app: "test".to_owned(),
+            revision: Revision(0),
+            next_place: Place(1),
+            mark: Mark::from_seed(&[]),
+            created_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+        };
+        let (reply, answer) = oneshot::channel();
+        let id = session.clone();
+        let work = move |batch: &mut Batch<'_>| {
+            let key = batch.put_head(Head { info: info.clone(), beside: 0 })?;
+            batch.put(key, &id, &Record::Custom(Default::default()))
+        };
+        (
+            Job::Write(Box::new(Write { session: session.clone(), work, answer: None, reply })),
+            answer,
+        )
+    }
+
+    #[test]
+    fn nothing_is_done_alone_on_files_half_in_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, options) = (Folder::open(dir.path()).unwrap(), FilesOptions::default());
+        let shared = Arc::new(Shared { folder, options, gate: Default::default() });
+        let mut store = Store::open(shared).unwrap();
+        let in_the_way = dir.path().join("sessions/test/custom.json");
+        fs::create_dir_all(&in_the_way).unwrap();
+        let alone = || {
+            let (told, heard) = mpsc::channel();
+            let job = move |store: StorageResult<&mut Store>| told.send(store.map(drop)).unwrap();
+            (Job::Alone(Box::new(job)), heard)
+        };
+        let ((written, mut answer), (first, heard)) = (write(&"test".parse().unwrap()), alone());
+        work(&mut store, VecDeque::from([written, first]));
+        let made = answer.try_recv().unwrap();
+        assert!(matches!(made, Some(Ok(()))), "it stands in the journal: {made:?}");
+        let refused = heard.recv().unwrap().unwrap_err();
+        assert!(matches!(refused, StorageError::Unavailable { .. }), "{refused}");
+        fs::remove_dir(&in_the_way).unwrap();
+        let (second, heard) = alone();
+        work(&mut store, VecDeque::from([second]));
+        heard.recv().unwrap().unwrap();
+        assert!(in_the_way.is_file());
+    }
 }
