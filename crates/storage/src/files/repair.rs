@@ -1,14 +1,16 @@
 //! Mending: what cannot be read is moved into a quarantine, and the index is made anew.
 
+use std::collections::HashSet;
+
 use contexture_core::{
-    Place, Revision, SessionId, Timestamp,
+    ContentHash, HistoryEntry, Page, Place, Revision, SessionId, Timestamp,
     storage::{SessionInfo, StorageResult},
 };
 
 use super::{
     folder::Folder,
     index::Attempt,
-    names::{self, HEAD, Kind, QUARANTINE, SESSIONS},
+    names::{self, HEAD, Kind, QUARANTINE, SESSIONS, Spot},
     record::{Head, Record},
     store::Store,
     sync::{decode, read_head, session_folders, walk},
@@ -19,6 +21,8 @@ impl Store {
     /// Mends what can be mended, and tells what was done. Nothing is deleted.
     pub(crate) fn repair(&mut self) -> Attempt<Vec<String>> {
         let mut told = Vec::new();
+        // What the journal holds would be put over what is mended after a restart of the machine.
+        self.checkpoint()?;
         for name in session_folders(&self.shared.folder)? {
             self.repair_session(&name, &mut told)?;
         }
@@ -38,6 +42,7 @@ impl Store {
         let mut bad: Vec<(String, String)> = Vec::new();
         let mut history = Vec::new();
         let mut next_place = 1;
+        let (mut stored, mut wanted) = (HashSet::new(), HashSet::new());
         let mut look = shared.folder.look();
         walk(&shared.folder, &root, "", &mut |inner| {
             if Kind::of(inner).is_none() {
@@ -49,8 +54,15 @@ impl Store {
                 None => Ok(None),
             });
             match read {
-                Ok(Some(Record::Entry(entry))) => history.push((entry.revision, entry.at)),
-                Ok(Some(Record::Page(page, _))) => next_place = next_place.max(page.place.0 + 1),
+                Ok(Some(Record::Entry(entry))) => {
+                    history.push((entry.revision, entry.at));
+                    wanted.extend(referred(&entry));
+                }
+                Ok(Some(Record::Page(page, content))) => {
+                    next_place = next_place.max(page.place.0 + 1);
+                    stored.extend(content.map(|content| content.hash()));
+                }
+                Ok(Some(Record::Content(content))) => drop(stored.insert(content.hash())),
                 Ok(_) => {}
                 Err(error) => bad.push((inner.to_owned(), error.to_string())),
             }
@@ -59,9 +71,46 @@ impl Store {
         for (inner, reason) in &bad {
             told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
         }
+        let lost: HashSet<ContentHash> = wanted.difference(&stored).copied().collect();
+        if !lost.is_empty() {
+            self.forget_lost(&root, &history, &lost, told)?;
+        }
         let holds_something = !history.is_empty() || next_place > 1;
         if read_head(&shared.folder, name).is_ok_and(|head| head.is_none()) && holds_something {
             self.make_head(name, &history, next_place, told)?;
+        }
+        Ok(())
+    }
+
+    /// Scrubs what refers to contents that are lost from a session's history. The entries as they were
+    /// go to the quarantine.
+    fn forget_lost(
+        &mut self,
+        root: &str,
+        history: &[(Revision, Timestamp)],
+        lost: &HashSet<ContentHash>,
+        told: &mut Vec<String>,
+    ) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let folder = &shared.folder;
+        for (revision, _) in history {
+            let inner = Spot::Entry(*revision).path();
+            let path = format!("{root}/{inner}");
+            let Some((was, _)) = folder.look().read(&path)? else { continue };
+            let Record::Entry(mut entry) = decode(&path, &inner, &was)? else { continue };
+            if !entry.forget(|hash| lost.contains(hash)) {
+                continue;
+            }
+            let bytes = Record::Entry(entry).encode(&path)?;
+            let (away, time) = (free_place(folder, &path)?, self.tick());
+            let note = format!("{path} was like this when it referred to a content that is lost\n");
+            folder.write(&away, &was, time)?;
+            folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
+            let (new, time) = (format!("{}/mended", names::TMP), self.tick());
+            folder.remove(&new)?;
+            folder.write(&new, &bytes, time)?;
+            folder.rename(&new, &path)?;
+            told.push(format!("{path} no longer refers to a lost content; as it was: {away}"));
         }
         Ok(())
     }
@@ -107,6 +156,14 @@ impl Store {
         ));
         Ok(())
     }
+}
+
+/// Returns the contents that an entry refers to.
+fn referred(entry: &HistoryEntry) -> impl Iterator<Item = ContentHash> {
+    entry.inverse.pages.iter().flat_map(|before| {
+        let content = before.before.as_ref().and_then(Page::detail).map(|detail| detail.content);
+        before.assigned.into_iter().chain(content)
+    })
 }
 
 /// Moves what a session without a head has left out of the way of a new one of its name. Folders that

@@ -7,7 +7,7 @@ use contexture_storage::FilesStorage;
 use contexture_testkit::fixture::{page, session_id};
 use futures::executor::block_on;
 
-use crate::{everything, fill, open, words};
+use crate::{below, everything, fill, open, words};
 
 const PAGE: &str = "sessions/test/pages/usr-2.json";
 
@@ -181,4 +181,23 @@ fn repair_makes_a_lost_head_anew() {
     let after = block_on(storage.session(&session_id())).unwrap().unwrap();
     assert_eq!((after.revision, after.updated_at), (before.revision, before.updated_at));
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+}
+
+// A content that only history refers to is gone: history forgets it, and all is well again.
+#[test]
+fn repair_lets_history_forget_a_lost_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = open(dir.path());
+    drop(fill(&storage));
+    let contents = below(&dir.path().join("sessions/test/contents"));
+    let lost = contents.iter().find(|path| path.is_file()).unwrap();
+    fs::remove_file(lost).unwrap();
+    let problems = block_on(storage.verify()).unwrap();
+    assert!(problems.iter().any(|line| line.contains("history refers to it")), "{problems:?}");
+    let told = block_on(storage.repair()).unwrap();
+    assert!(told.iter().any(|line| line.contains("lost content")), "{told:?}");
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    assert_eq!(block_on(storage.repair()).unwrap(), [""; 0]);
+    let kept = below(&dir.path().join(".local/quarantine"));
+    assert!(kept.iter().any(|path| path.to_str().unwrap().contains("__history__")), "{kept:?}");
 }
