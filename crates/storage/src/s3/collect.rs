@@ -52,7 +52,7 @@ impl Inner {
     /// Deletes what nothing refers to in the folders of a session; returns how much it was.
     pub(crate) async fn collect(&self, session: &Session) -> Outcome<usize> {
         let Some(known) = self.fresh(session).await? else {
-            return self.collect_left(&session.id).await;
+            return self.collect_but(&session.id, None, &BTreeSet::new()).await;
         };
         if known.root.is_importing() {
             return Ok(0);
@@ -66,23 +66,27 @@ impl Inner {
                 return Err(fault);
             }
         }
-        self.collect_but(&session.id, &kept).await
+        self.collect_but(&session.id, Some(&home), &kept).await
     }
 
-    /// Deletes what a session left that is no longer there, unless its root lies in quarantine.
-    async fn collect_left(&self, session: &SessionId) -> Outcome<usize> {
-        let held = self.objects.list(&["quarantine", "sessions"]).await?;
-        let root = format!("{session}@");
-        let is_held = |path: &Path| path.filename().is_some_and(|name| name.starts_with(&root));
-        if held.iter().any(|meta| is_held(&meta.location)) {
-            return Ok(0);
+    /// Deletes all but what is kept. `home` is the folder of the session as it is now.
+    ///
+    /// A root in quarantine may be mended and put back: all folders of its session that may be its
+    /// own stay, also when a session of that name was made again.
+    async fn collect_but(
+        &self,
+        session: &SessionId,
+        home: Option<&Home>,
+        kept: &BTreeSet<Path>,
+    ) -> Outcome<usize> {
+        let mut listed = self.objects.list(&["data", session.as_str()]).await?;
+        listed.retain(|meta| !kept.contains(&meta.location));
+        if !listed.is_empty() && self.has_root_aside(session).await? {
+            let home = home.map(Home::folder);
+            let is_ours = |path: &Path| home.as_ref().is_some_and(|home| path.prefix_matches(home));
+            listed.retain(|meta| is_ours(&meta.location));
         }
-        self.collect_but(session, &BTreeSet::new()).await
-    }
-
-    async fn collect_but(&self, session: &SessionId, kept: &BTreeSet<Path>) -> Outcome<usize> {
-        let listed = self.objects.list(&["data", session.as_str()]).await?;
-        if listed.iter().all(|meta| kept.contains(&meta.location)) {
+        if listed.is_empty() {
             return Ok(0);
         }
         let clock = self.server_clock().await?;
@@ -90,13 +94,21 @@ impl Inner {
         for meta in listed {
             let age = clock.last_modified.signed_duration_since(meta.last_modified);
             let age = age.to_std().unwrap_or_default();
-            if !kept.contains(&meta.location) && age >= self.objects.tuning.grace {
+            if age >= self.objects.tuning.grace {
                 old.push(meta.location);
             }
         }
         let count = old.len();
         self.objects.delete(old).await?;
         Ok(count)
+    }
+
+    /// Tells whether a root of a session lies in quarantine.
+    async fn has_root_aside(&self, session: &SessionId) -> Outcome<bool> {
+        let aside = self.objects.list(&["quarantine", "sessions"]).await?;
+        let root = format!("{session}@");
+        let is_root = |path: &Path| path.filename().is_some_and(|name| name.starts_with(&root));
+        Ok(aside.iter().any(|meta| is_root(&meta.location)))
     }
 
     /// Returns an object that was just written: when that was, the server says by its own clock.

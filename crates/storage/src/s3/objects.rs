@@ -190,9 +190,13 @@ impl Home {
         Self { objects, session, incarnation: root.meta.incarnation }
     }
 
-    pub(crate) fn path(&self, name: &str) -> Path {
+    pub(crate) fn folder(&self) -> Path {
         let incarnation = self.incarnation.to_string();
-        self.objects.path(&["data", self.session.as_str(), &incarnation, name])
+        self.objects.path(&["data", self.session.as_str(), &incarnation])
+    }
+
+    pub(crate) fn path(&self, name: &str) -> Path {
+        self.folder().join(name)
     }
 
     /// Returns how an object is called in errors.

@@ -8,9 +8,10 @@ mod purges;
 mod shared;
 mod suite;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use contexture_core::storage::StorageResult;
+use contexture_testkit::fixture::session_id;
 use futures::{TryStreamExt, executor::block_on};
 use object_store::{ObjectMeta, ObjectStore, memory::InMemory};
 
@@ -44,6 +45,17 @@ fn names(store: &Arc<dyn ObjectStore>) -> Vec<String> {
     let mut names: Vec<String> = block_on(runtime::run("test", list)).unwrap();
     names.sort();
     names
+}
+
+/// Collects what nothing refers to in the folders of the session that most tests use, however young
+/// it is; returns how much it was.
+fn collect(store: &Arc<dyn ObjectStore>) -> usize {
+    let hasty = open(store, S3Tuning { grace: Duration::ZERO, ..small() });
+    let collected = hasty.run(|inner, _| async move {
+        let session = inner.session(&session_id());
+        inner.collect(&session).await
+    });
+    block_on(collected).unwrap()
 }
 
 /// Everything moves on after a few changes, so that short tests see all of it.
