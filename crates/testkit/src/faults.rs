@@ -268,7 +268,7 @@ impl<'a> Pass<'a> {
             again.map_err(|error| Problem::Between(format!("made again: {error}")))?;
             self.compare(next).await?;
         }
-        if step % VERIFY == 0 || next == self.script.steps.len() {
+        if step.is_multiple_of(VERIFY) || next == self.script.steps.len() {
             self.verify().await?;
         }
         Ok(())

@@ -15,8 +15,8 @@ use object_store::{ObjectMeta, ObjectStoreExt, path::Path};
 use super::{
     fault::{Doing, Fault, Outcome},
     manifest::Manifest,
-    objects::{CHUNK, DELTA, Home, MANIFEST, PACK, object_name},
-    root::Root,
+    objects::{CHUNK, DELTA, Home, Looked, MANIFEST, PACK, object_name},
+    root::{Id, Root},
     session::{Inner, Session},
 };
 
@@ -86,6 +86,10 @@ impl Inner {
             let is_ours = |path: &Path| home.as_ref().is_some_and(|home| path.prefix_matches(home));
             listed.retain(|meta| is_ours(&meta.location));
         }
+        if !listed.is_empty() {
+            let held = self.on_hold(session).await?;
+            listed.retain(|meta| !held.contains(meta.location.as_ref()));
+        }
         if listed.is_empty() {
             return Ok(0);
         }
@@ -113,7 +117,7 @@ impl Inner {
 
     /// Returns an object that was just written: when that was, the server says by its own clock.
     async fn server_clock(&self) -> Outcome<ObjectMeta> {
-        let id = super::root::Id::random(&self.objects.name)?;
+        let id = Id::random(&self.objects.name)?;
         let path = self.objects.path(&[&format!("clock-{id}")]);
         self.objects.put(&path, Vec::new()).await?;
         let head = self.objects.store.head(&path).await;
@@ -121,16 +125,39 @@ impl Inner {
         head.map_err(|error| self.objects.refused(Doing::Reading, &error).into())
     }
 
+    /// Keeps all that is in a folder now from being collected: what named it cannot be read.
+    pub(crate) async fn hold(&self, home: &Home) -> Outcome<()> {
+        let listed = home.list().await?;
+        let paths: Vec<&str> = listed.iter().map(|meta| meta.location.as_ref()).collect();
+        let id = Id::random(&self.objects.name)?.to_string();
+        let path = self.objects.path(&["quarantine", "held", home.session.as_str(), &id]);
+        self.objects.put(&path, paths.join("\n").into_bytes()).await
+    }
+
+    /// Returns where all lies that was so kept.
+    async fn on_hold(&self, session: &SessionId) -> Outcome<BTreeSet<String>> {
+        let mut paths = BTreeSet::new();
+        for meta in self.objects.list(&["quarantine", "held", session.as_str()]).await? {
+            if let Looked::Found(found) = self.objects.look(&meta.location, None).await? {
+                let text = String::from_utf8_lossy(&found.bytes);
+                paths.extend(text.lines().map(str::to_owned));
+            }
+        }
+        Ok(paths)
+    }
+
     /// Deletes what sessions left that are no longer there.
-    pub(crate) async fn collect_all(&self) -> Outcome<usize> {
-        let listed = self.objects.list(&["data"]).await?;
-        let depth = self.objects.path(&["data"]).parts().count();
-        let name = |path: &Path| path.parts().nth(depth)?.as_ref().parse::<SessionId>().ok();
-        let sessions: BTreeSet<SessionId> =
-            listed.iter().filter_map(|meta| name(&meta.location)).collect();
+    pub(crate) async fn collect_gone(&self) -> Outcome<usize> {
+        let folder = self.objects.path(&["data"]);
+        let listed = self.objects.store.list_with_delimiter(Some(&folder)).await;
+        let listed = listed.map_err(|error| self.objects.refused(Doing::Reading, &error))?;
+        let there: BTreeSet<SessionId> = self.names().await?.into_iter().collect();
+        let name = |path: &Path| path.filename()?.parse::<SessionId>().ok();
         let mut count = 0;
-        for id in sessions {
-            count += self.collect(&self.session(&id)).await?;
+        for id in listed.common_prefixes.iter().filter_map(name) {
+            if !there.contains(&id) {
+                count += self.collect(&self.session(&id)).await?;
+            }
         }
         Ok(count)
     }

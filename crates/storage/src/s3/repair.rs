@@ -1,7 +1,7 @@
 //! Repairing: what cannot be read is copied into the quarantine and no longer named; lists are made
 //! anew from what they are made from.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use contexture_core::{SessionId, storage::StorageError};
 
@@ -14,14 +14,15 @@ use super::{
     manifest::Manifest,
     objects::{CHUNK, DELTA, Looked, MANIFEST, PACK, object_name},
     records,
-    root::{Id, Root},
+    root::{Id, ObjectRef, Root},
     session::{Inner, Known, Published, Session},
     verify::{Damage, Survey, damaged},
     view::View,
 };
 
 impl Inner {
-    /// Mends all sessions; tells what it did.
+    /// Mends all sessions; tells what it did. Nothing is deleted, not even what nothing refers to:
+    /// what is damaged may have referred to it.
     pub(crate) async fn repair(&self) -> Outcome<Vec<String>> {
         let mut told = Vec::new();
         for name in self.names().await? {
@@ -36,10 +37,6 @@ impl Inner {
                 }
                 Err(fault) => return Err(fault),
             }
-        }
-        let collected = self.collect_all().await?;
-        if collected > 0 {
-            told.push(format!("deleted {collected} objects that nothing referred to"));
         }
         Ok(told)
     }
@@ -61,11 +58,18 @@ impl Inner {
 
     async fn repair_session(&self, session: &Session, known: Known) -> Outcome<Vec<String>> {
         let Some(view) = self.view_of(&session.id, &known) else { return Ok(Vec::new()) };
+        let begun = Instant::now();
         let damage = damaged(&view).await?;
         let mut told = Vec::new();
         for (name, fault) in &damage {
             self.quarantine(&view, name).await?;
             told.push(format!("{}; it was copied to quarantine", fault.clone().told()));
+        }
+        let lost = |manifest: &ObjectRef| damage.contains_key(&object_name(MANIFEST, manifest.id));
+        if view.root.meta.manifest.as_ref().is_some_and(lost) {
+            self.hold(&view.home).await?;
+            let objects = view.home.folder();
+            told.push(format!("what it named stays in {objects}, listed in quarantine/held"));
         }
         let view = without(&view, &damage).await?;
         let survey = Survey::of(&view).await?;
@@ -78,6 +82,7 @@ impl Inner {
             told.push(format!("{what} of session '{}' were made anew", session.id));
         }
         let root = rebuilt(&view, &damage).await?;
+        self.check_time(begun)?;
         match self.publish(session, Some(known.version), root).await? {
             Published::Done(_) => Ok(told),
             Published::Lost => Err(StorageError::Unavailable {

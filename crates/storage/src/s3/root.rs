@@ -145,6 +145,12 @@ impl Root {
         self.meta.writes.contains(&write)
     }
 
+    /// Tells whether it would still name the write of another root, had that led here.
+    pub(crate) fn would_remember(&self, other: &Root) -> bool {
+        let since = self.meta.sequence.saturating_sub(other.meta.sequence);
+        self.meta.incarnation == other.meta.incarnation && since < Self::REMEMBERED as u64
+    }
+
     /// Tells whether it is only a session being taken over.
     pub(crate) fn is_importing(&self) -> bool {
         self.meta.head.is_none()

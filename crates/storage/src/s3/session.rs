@@ -169,7 +169,12 @@ impl Inner {
         let path = self.objects.root_path(&session.id);
         let mut tries = 0;
         loop {
-            match self.objects.swap(&path, bytes.clone(), base.clone()).await? {
+            let wrote = match self.objects.swap(&path, bytes.clone(), base.clone()).await {
+                // Whoever is refused takes it that nothing changed; an earlier try may have.
+                Err(fault) if tries > 0 => return Err(self.unsure(&fault.told().to_string())),
+                wrote => wrote?,
+            };
+            match wrote {
                 Wrote::Done(version) => {
                     let known = Known { version, root: Arc::new(root) };
                     session.remember(known.clone());
@@ -177,18 +182,23 @@ impl Inner {
                 }
                 Wrote::Lost => {
                     // It may have been lost to itself: made once, its answer lost, made again.
-                    let now = self.fresh(session).await?;
-                    return match now.filter(|known| known.root.is_signed(write)) {
-                        Some(known) => Ok(Published::Done(known)),
-                        None => Ok(Published::Lost),
+                    let now = match self.fresh(session).await {
+                        Err(fault) if tries > 0 => {
+                            return Err(self.unsure(&fault.told().to_string()));
+                        }
+                        now => now?,
+                    };
+                    return match now {
+                        Some(known) if known.root.is_signed(write) => Ok(Published::Done(known)),
+                        Some(known) if tries == 0 || known.root.would_remember(&root) => {
+                            Ok(Published::Lost)
+                        }
+                        None if tries == 0 => Ok(Published::Lost),
+                        _ => Err(self.unsure("others wrote so much since that nothing tells")),
                     };
                 }
                 Wrote::Unknown(error) if tries == TRIES => {
-                    let reason = format!(
-                        "an answer was lost, so it is not known whether the last change was made: {error}"
-                    );
-                    let what = self.objects.name.clone();
-                    return Err(StorageError::Unavailable { what, reason }.into());
+                    return Err(self.unsure(&error.to_string()));
                 }
                 Wrote::Unknown(_) => {
                     tries += 1;
@@ -196,6 +206,15 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Returns what is told where nobody knows how a write ended.
+    fn unsure(&self, why: &str) -> Fault {
+        let reason = format!(
+            "an answer was lost, so it is not known whether the last change was made; it may have \
+             been: {why}"
+        );
+        StorageError::Unavailable { what: self.objects.name.clone(), reason }.into()
     }
 
     /// Waits a while, longer each time, and not as long as others do.

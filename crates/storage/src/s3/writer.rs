@@ -197,7 +197,8 @@ impl Inner {
                 }
                 answers.push(answer);
             }
-            if is_gone || (!is_fresh && answers.iter().any(Result::is_err)) {
+            let refuses = |answer| matches!(answer, &(Err(_) | Ok(Answer::Found(false))));
+            if is_gone || (!is_fresh && answers.iter().any(refuses)) {
                 // Nobody is refused on a root that may have been replaced.
                 let before = known.as_ref().map(|known| known.version.clone());
                 known = self.fresh(session).await?;
@@ -313,6 +314,7 @@ impl Inner {
             self.compact(session, known).await?;
             if collects {
                 self.collect(session).await?;
+                self.collect_gone().await?;
             }
             Ok::<_, Fault>(())
         };

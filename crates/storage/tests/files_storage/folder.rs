@@ -42,7 +42,7 @@ fn what_is_not_ours_is_left_alone() {
     let existing = FilesOptions { create: CreateMode::MustExist, ..options };
     for path in [dir.path().join("missing"), dir.path().to_owned()] {
         let missing = FilesStorage::open(&path, existing).unwrap_err();
-        assert!(matches!(missing, StorageError::Unavailable { .. }), "{missing}");
+        assert!(matches!(missing, StorageError::Missing { .. }), "{missing}");
     }
     assert!(below(dir.path()).is_empty());
 }

@@ -3,6 +3,9 @@
 //! The suites with their full counts run on a store in memory, with the storage's own tests; here
 //! every request takes milliseconds, so the counts are smaller.
 
+// Clippy knows test functions, but not their helpers.
+#![allow(clippy::unwrap_used)]
+
 mod refused;
 mod suite;
 

@@ -89,6 +89,27 @@ fn damaged_objects_are_noticed_and_put_aside() {
     }
 }
 
+// B-41: what a lost manifest named is lost to nobody: neither a repair nor collecting deletes it.
+#[test]
+fn what_a_lost_manifest_named_stays() {
+    let store = in_memory();
+    filled(&store);
+    let data = kinds(&store, "prefix/data/");
+    for name in kinds(&store, "/m-") {
+        change(&store, &name, |bytes| bytes[40] ^= 1);
+    }
+    let hasty = open(&store, S3Tuning { grace: std::time::Duration::ZERO, ..small() });
+    let told = block_on(hasty.repair()).unwrap();
+    assert!(told.iter().any(|line| line.contains("quarantine/held")), "{told:?}");
+    for _ in 0..2 {
+        let left = kinds(&store, "prefix/data/");
+        assert!(data.iter().all(|name| left.contains(name)), "{left:?}");
+        collect(&store);
+    }
+    let left = kinds(&store, "prefix/data/");
+    assert!(data.iter().all(|name| left.contains(name)), "{left:?}");
+}
+
 #[test]
 fn a_missing_object_is_named() {
     for kind in ["/d-", "/c-", "/m-", "/p-"] {
