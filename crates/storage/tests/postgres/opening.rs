@@ -51,8 +51,8 @@ fn tables_that_must_exist_are_not_made() {
     let url = database();
     let must = PostgresOptions { create: CreateMode::MustExist, ..options() };
     let error = refused(&url, must);
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains("init"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.hint().contains("init"), "{error}");
     let tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'contexture%'";
     assert_eq!(sql(&url, tables), [["0"]]);
     open(&url);
