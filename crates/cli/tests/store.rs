@@ -122,9 +122,9 @@ fn a_store_is_not_copied_onto_itself_or_over_another() {
     assert_eq!(kind, "conflict");
     assert!(message.contains("the target holds another session 'default'"), "{message}");
     let (kind, message) =
-        sandbox.refused(&["store", "copy", "--to", "postgres://me:s3cret@host/db"]);
-    assert_eq!(kind, "invalid");
-    assert!(message.contains("postgres://me:***@host/db"), "{message}");
+        sandbox.refused(&["store", "copy", "--to", "postgres://me:s3cret@127.0.0.1:1/db"]);
+    assert_eq!(kind, "unavailable");
+    assert!(!message.contains("s3cret") && message.contains("127.0.0.1"), "{message}");
     let refused = sandbox.refused(&["--as", "bee", "store", "copy", "--to", "sqlite:x.db"]);
     assert_eq!(refused.0, "permission-denied");
 }
