@@ -33,7 +33,7 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// A sample that takes seconds.
-    pub(crate) const SAMPLE: Self = Self { every_byte: 400, places: 40 };
+    pub(crate) const SAMPLE: Self = Self { every_byte: 100, places: 8 };
     /// Everything; minutes.
     pub(crate) const WHOLE: Self = Self { every_byte: 64 << 10, places: 600 };
 }

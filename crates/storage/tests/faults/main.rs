@@ -37,7 +37,10 @@ fn main() -> ExitCode {
     let mut told = Vec::new();
     let mut clean = true;
     for backend in backends::all() {
-        if only.is_some_and(|only| only != backend.name()) {
+        // Over the wire to S3 this takes very long; its own tests let every request fail, in memory.
+        // By name it can be asked for here as well.
+        let wanted_here = only.map_or(backend.name() != "s3", |only| only == backend.name());
+        if !wanted_here {
             continue;
         }
         let began = Instant::now();
