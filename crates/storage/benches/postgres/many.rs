@@ -17,7 +17,7 @@ pub(crate) const CHILD: &str = "many-child";
 
 const PROCESSES: usize = 8;
 const WRITERS: usize = 8;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 pub(crate) fn run(url: &str, seconds: f64) {
     let storage = open_storage(url);

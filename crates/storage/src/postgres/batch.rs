@@ -2,6 +2,7 @@
 //! one statement ([`statements`]).
 
 mod statements;
+mod upsert;
 
 use std::collections::BTreeMap;
 

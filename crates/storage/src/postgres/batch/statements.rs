@@ -1,12 +1,97 @@
 //! What is gathered, as statements.
 
-use contexture_core::{LedgerKey, PageIndex, SentWindow};
+use std::sync::LazyLock;
 
-use super::{Batch, Bound};
+use contexture_core::{HistoryEntry, LedgerKey, PageIndex, SentWindow};
+
+use super::{
+    Batch, Bound,
+    upsert::{Clash, Column, Upsert, columns},
+};
 use crate::postgres::{
     error::{Outcome, integer},
     rows::{self, HistoryRow, PageColumns, SentRow},
 };
+
+/// The columns that every packed value has.
+const BYTES: [(&str, &str); 2] = [("data", "bytea"), ("checksum", "bytea")];
+
+static CONTENTS: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [("refs", "bigint"), ("raw", "bigint"), ("data", "bytea")];
+    Upsert::new("contexture_contents", &[("hash", "bytea")], &rest, Clash::Grow("refs"))
+});
+
+static SEGMENTS: LazyLock<Upsert> = LazyLock::new(|| {
+    Upsert::new("contexture_segments", &[("name", "text")], &BYTES, Clash::Replace)
+});
+
+static PAGES: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [
+        ("parent", "bigint"),
+        ("place", "bigint"),
+        ("standing", "bigint"),
+        ("version", "bigint"),
+        ("turn_author", "text"),
+        BYTES[0],
+        BYTES[1],
+    ];
+    let key = [("segment", "text"), ("number", "bigint")];
+    Upsert::new("contexture_pages", &key, &rest, Clash::Replace)
+});
+
+static DIRECTORIES: LazyLock<Upsert> = LazyLock::new(|| {
+    let key = [("segment", "text"), ("number", "bigint")];
+    let rest = [("listed", "bigint")];
+    Upsert::new("contexture_directories", &key, &rest, Clash::Grow("listed"))
+});
+
+static LEVELS: LazyLock<Upsert> = LazyLock::new(|| {
+    let key = [("view_id", "text"), ("segment", "text"), ("chunk", "bigint")];
+    Upsert::new("contexture_levels", &key, &BYTES, Clash::Replace)
+});
+
+static VIEWS: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [("touched", "bigint"), ("checksum", "bytea")];
+    Upsert::new("contexture_views", &[("view_id", "text")], &rest, Clash::Replace)
+});
+
+static FOCUS: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [("page", "text"), ("checksum", "bytea")];
+    Upsert::new("contexture_focus", &[("view_id", "text")], &rest, Clash::Replace)
+});
+
+static CUSTOM: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [("content", "bytea"), ("checksum", "bytea")];
+    Upsert::new("contexture_custom", &[("name", "text")], &rest, Clash::Replace)
+});
+
+static RUNS: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [
+        ("version", "bigint"),
+        ("content", "bytea"),
+        ("updated_at", "bigint"),
+        ("checksum", "bytea"),
+    ];
+    Upsert::new("contexture_runs", &[("name", "text")], &rest, Clash::Replace)
+});
+
+static HISTORY: LazyLock<Upsert> = LazyLock::new(|| {
+    let rest = [
+        ("written_by", "bigint"),
+        ("actor", "text"),
+        ("undoable", "boolean"),
+        ("raw", "bigint"),
+        BYTES[0],
+        BYTES[1],
+    ];
+    Upsert::new("contexture_history", &[("revision", "bigint")], &rest, Clash::Refuse)
+});
+
+static LEDGER: LazyLock<Upsert> = LazyLock::new(|| {
+    let key = [("view_id", "text"), ("format", "text"), ("number", "bigint")];
+    let rest = [("raw", "bigint"), BYTES[0], BYTES[1]];
+    Upsert::new("contexture_ledger", &key, &rest, Clash::Replace)
+});
 
 impl Batch {
     /// Returns the statements that write it, in an order in which they may be made.
@@ -41,17 +126,7 @@ impl Batch {
                 }
             }
         }
-        if !hashes.is_empty() {
-            all.push((
-                "INSERT INTO contexture_contents (session, hash, refs, raw, data)
-                 SELECT $1::bigint, w.hash, w.refs, w.raw, w.data
-                 FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[])
-                     AS w (hash, refs, raw, data)
-                 ON CONFLICT (session, hash) DO UPDATE SET
-                     refs = contexture_contents.refs + excluded.refs",
-                values![session, hashes, refs, raws, datas],
-            ));
-        }
+        all.extend(CONTENTS.write(session, columns![hashes, refs, raws, datas]));
         const COUNT: &str = "UPDATE contexture_contents AS t SET refs = t.refs + w.refs
              FROM unnest($2::bytea[], $3::bigint[]) AS w (hash, refs)
              WHERE t.session = $1 AND t.hash = w.hash";
@@ -72,9 +147,6 @@ impl Batch {
     }
 
     fn write_segments(&self, session: i64, all: &mut Vec<Bound>) {
-        if self.segments.is_empty() {
-            return;
-        }
         let (mut names, mut datas, mut sums) = (vec![], vec![], vec![]);
         for segment in self.segments.values() {
             let (data, sum) = rows::encode_segment(session, segment);
@@ -82,14 +154,7 @@ impl Batch {
             datas.push(data);
             sums.push(sum.to_vec());
         }
-        all.push((
-            "INSERT INTO contexture_segments (session, name, data, checksum)
-             SELECT $1::bigint, w.name, w.data, w.checksum
-             FROM unnest($2::text[], $3::bytea[], $4::bytea[]) AS w (name, data, checksum)
-             ON CONFLICT (session, name) DO UPDATE SET
-                 data = excluded.data, checksum = excluded.checksum",
-            values![session, names, datas, sums],
-        ));
+        all.extend(SEGMENTS.write(session, columns![names, datas, sums]));
     }
 
     fn write_pages(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
@@ -124,27 +189,10 @@ impl Batch {
                 values![session, gone_segments, gone_numbers],
             ));
         }
-        if !numbers.is_empty() {
-            all.push((
-                "INSERT INTO contexture_pages (session, segment, number, parent, place, standing,
-                     version, turn_author, data, checksum)
-                 SELECT $1::bigint, w.segment, w.number, w.parent, w.place, w.standing, w.version,
-                     w.turn_author, w.data, w.checksum
-                 FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                     $7::bigint[], $8::text[], $9::bytea[], $10::bytea[])
-                     AS w (segment, number, parent, place, standing, version, turn_author, data,
-                         checksum)
-                 ON CONFLICT (session, segment, number) DO UPDATE SET
-                     parent = excluded.parent, place = excluded.place,
-                     standing = excluded.standing, version = excluded.version,
-                     turn_author = excluded.turn_author, data = excluded.data,
-                     checksum = excluded.checksum",
-                values![
-                    session, segments, numbers, parents, places, standings, versions, authors,
-                    datas, sums
-                ],
-            ));
-        }
+        all.extend(PAGES.write(
+            session,
+            columns![segments, numbers, parents, places, standings, versions, authors, datas, sums],
+        ));
         self.write_counts(session, all)
     }
 
@@ -155,17 +203,7 @@ impl Batch {
             numbers.push(integer(parent.number(), "page number")?);
             counts.push(*by);
         }
-        if !numbers.is_empty() {
-            all.push((
-                "INSERT INTO contexture_directories (session, segment, number, listed)
-                 SELECT $1::bigint, w.segment, w.number, w.listed
-                 FROM unnest($2::text[], $3::bigint[], $4::bigint[])
-                     AS w (segment, number, listed)
-                 ON CONFLICT (session, segment, number) DO UPDATE SET
-                     listed = contexture_directories.listed + excluded.listed",
-                values![session, segments, numbers, counts],
-            ));
-        }
+        all.extend(DIRECTORIES.write(session, columns![segments, numbers, counts]));
         Ok(())
     }
 
@@ -199,39 +237,19 @@ impl Batch {
                 values![session, gone_views, gone_segments, gone_chunks],
             ));
         }
-        if !chunks.is_empty() {
-            all.push((
-                "INSERT INTO contexture_levels (session, view_id, segment, chunk, data, checksum)
-                 SELECT $1::bigint, w.view_id, w.segment, w.chunk, w.data, w.checksum
-                 FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[])
-                     AS w (view_id, segment, chunk, data, checksum)
-                 ON CONFLICT (session, view_id, segment, chunk) DO UPDATE SET
-                     data = excluded.data, checksum = excluded.checksum",
-                values![session, views, segments, chunks, datas, sums],
-            ));
-        }
+        all.extend(LEVELS.write(session, columns![views, segments, chunks, datas, sums]));
         Ok(())
     }
 
     fn write_views(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
-        if !self.views.is_empty() {
-            let (mut views, mut touched, mut sums) = (vec![], vec![], vec![]);
-            for (view, revision) in &self.views {
-                let (view, revision) = (view.to_string(), integer(revision.0, "revision")?);
-                sums.push(rows::view_checksum(session, &view, revision).to_vec());
-                views.push(view);
-                touched.push(revision);
-            }
-            all.push((
-                "INSERT INTO contexture_views (session, view_id, touched, checksum)
-                 SELECT $1::bigint, w.view_id, w.touched, w.checksum
-                 FROM unnest($2::text[], $3::bigint[], $4::bytea[])
-                     AS w (view_id, touched, checksum)
-                 ON CONFLICT (session, view_id) DO UPDATE SET
-                     touched = excluded.touched, checksum = excluded.checksum",
-                values![session, views, touched, sums],
-            ));
+        let (mut views, mut touched, mut sums) = (vec![], vec![], vec![]);
+        for (view, revision) in &self.views {
+            let (view, revision) = (view.to_string(), integer(revision.0, "revision")?);
+            sums.push(rows::view_checksum(session, &view, revision).to_vec());
+            views.push(view);
+            touched.push(revision);
         }
+        all.extend(VIEWS.write(session, columns![views, touched, sums]));
         let (mut views, mut pages, mut sums, mut gone) = (vec![], vec![], vec![], vec![]);
         for (view, page) in &self.focus {
             let view = view.to_string();
@@ -249,16 +267,7 @@ impl Batch {
                 values![session, gone],
             ));
         }
-        if !views.is_empty() {
-            all.push((
-                "INSERT INTO contexture_focus (session, view_id, page, checksum)
-                 SELECT $1::bigint, w.view_id, w.page, w.checksum
-                 FROM unnest($2::text[], $3::text[], $4::bytea[]) AS w (view_id, page, checksum)
-                 ON CONFLICT (session, view_id) DO UPDATE SET
-                     page = excluded.page, checksum = excluded.checksum",
-                values![session, views, pages, sums],
-            ));
-        }
+        all.extend(FOCUS.write(session, columns![views, pages, sums]));
         Ok(())
     }
 
@@ -280,16 +289,7 @@ impl Batch {
                 values![session, gone],
             ));
         }
-        if !names.is_empty() {
-            all.push((
-                "INSERT INTO contexture_custom (session, name, content, checksum)
-                 SELECT $1::bigint, w.name, w.content, w.checksum
-                 FROM unnest($2::text[], $3::bytea[], $4::bytea[]) AS w (name, content, checksum)
-                 ON CONFLICT (session, name) DO UPDATE SET
-                     content = excluded.content, checksum = excluded.checksum",
-                values![session, names, contents, sums],
-            ));
-        }
+        all.extend(CUSTOM.write(session, columns![names, contents, sums]));
     }
 
     fn write_runs(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
@@ -312,61 +312,56 @@ impl Batch {
                 values![session, gone],
             ));
         }
-        if !names.is_empty() {
-            all.push((
-                "INSERT INTO contexture_runs (session, name, version, content, updated_at, checksum)
-                 SELECT $1::bigint, w.name, w.version, w.content, w.updated_at, w.checksum
-                 FROM unnest($2::text[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[])
-                     AS w (name, version, content, updated_at, checksum)
-                 ON CONFLICT (session, name) DO UPDATE SET
-                     version = excluded.version, content = excluded.content,
-                     updated_at = excluded.updated_at, checksum = excluded.checksum",
-                values![session, names, versions, contents, times, sums],
-            ));
-        }
+        all.extend(RUNS.write(session, columns![names, versions, contents, times, sums]));
         Ok(())
     }
 
     fn write_history(&self, session: i64, transaction: i64, all: &mut Vec<Bound>) -> Outcome<()> {
-        for (entries, sql) in [
-            (
-                &self.entries,
-                "INSERT INTO contexture_history
-                     (session, revision, actor, undoable, written_by, raw, data, checksum)
-                 SELECT $1::bigint, w.revision, w.actor, w.undoable, $2::bigint, w.raw, w.data,
-                     w.checksum
-                 FROM unnest($3::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bytea[],
-                     $8::bytea[]) AS w (revision, actor, undoable, raw, data, checksum)",
-            ),
-            (
-                &self.amended,
+        let written = Entries::of(session, self.entries.values())?;
+        let by = vec![transaction; written.revisions.len()];
+        let Entries { revisions, actors, undoables, raws, datas, sums } = written;
+        let columns = columns![revisions, by, actors, undoables, raws, datas, sums];
+        all.extend(HISTORY.write(session, columns));
+        if !self.amended.is_empty() {
+            let amended = Entries::of(session, self.amended.values())?;
+            let Entries { revisions, undoables, raws, datas, sums, .. } = amended;
+            all.push((
                 "UPDATE contexture_history AS t SET undoable = w.undoable, raw = w.raw,
                      data = w.data, checksum = w.checksum
-                 FROM unnest($3::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bytea[],
-                     $8::bytea[]) AS w (revision, actor, undoable, raw, data, checksum)
-                 WHERE t.session = $1 AND t.revision = w.revision AND $2::bigint IS NOT NULL",
-            ),
-        ] {
-            if entries.is_empty() {
-                continue;
-            }
-            let (mut revisions, mut actors, mut undoables) = (vec![], vec![], vec![]);
-            let (mut raws, mut datas, mut sums) = (vec![], vec![], vec![]);
-            for entry in entries.values() {
-                let row = HistoryRow::of(entry)?;
-                revisions.push(row.revision);
-                undoables.push(row.undoable);
-                raws.push(row.packed.raw);
-                datas.push(row.stored().to_vec());
-                sums.push(row.checksum(session).to_vec());
-                actors.push(row.actor);
-            }
-            all.push((
-                sql,
-                values![session, transaction, revisions, actors, undoables, raws, datas, sums],
+                 FROM unnest($2::bigint[], $3::boolean[], $4::bigint[], $5::bytea[], $6::bytea[])
+                     AS w (revision, undoable, raw, data, checksum)
+                 WHERE t.session = $1 AND t.revision = w.revision",
+                values![session, revisions, undoables, raws, datas, sums],
             ));
         }
         Ok(())
+    }
+}
+
+/// History entries by columns.
+#[derive(Default)]
+struct Entries {
+    revisions: Vec<i64>,
+    actors: Vec<String>,
+    undoables: Vec<bool>,
+    raws: Vec<Option<i64>>,
+    datas: Vec<Vec<u8>>,
+    sums: Vec<Vec<u8>>,
+}
+
+impl Entries {
+    fn of<'a>(session: i64, entries: impl Iterator<Item = &'a HistoryEntry>) -> Outcome<Self> {
+        let mut all = Self::default();
+        for entry in entries {
+            let row = HistoryRow::of(entry)?;
+            all.revisions.push(row.revision);
+            all.undoables.push(row.undoable);
+            all.raws.push(row.packed.raw);
+            all.datas.push(row.stored().to_vec());
+            all.sums.push(row.checksum(session).to_vec());
+            all.actors.push(row.actor);
+        }
+        Ok(all)
     }
 }
 
@@ -387,16 +382,6 @@ pub(crate) fn write_windows<'a>(
         views.push(row.view);
         formats.push(row.format);
     }
-    if !numbers.is_empty() {
-        all.push((
-            "INSERT INTO contexture_ledger (session, view_id, format, number, raw, data, checksum)
-             SELECT $1::bigint, w.view_id, w.format, w.number, w.raw, w.data, w.checksum
-             FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[],
-                 $7::bytea[]) AS w (view_id, format, number, raw, data, checksum)
-             ON CONFLICT (session, view_id, format, number) DO UPDATE SET
-                 raw = excluded.raw, data = excluded.data, checksum = excluded.checksum",
-            values![session, views, formats, numbers, raws, datas, sums],
-        ));
-    }
+    all.extend(LEDGER.write(session, columns![views, formats, numbers, raws, datas, sums]));
     Ok(())
 }
