@@ -30,6 +30,7 @@ mod record;
 mod repair;
 mod store;
 mod sync;
+mod tally;
 mod verify;
 mod writer;
 

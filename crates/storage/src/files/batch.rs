@@ -12,6 +12,7 @@ use super::{
     journal::{Op, Ops},
     names::{self, Kind, Spot},
     record::{Head, Record, corrupt},
+    tally::Tally,
 };
 
 /// A group in the making.
@@ -23,6 +24,9 @@ pub(crate) struct Batch<'a> {
     kept: BTreeMap<String, Op>,
     /// What the present one writes.
     current: BTreeMap<String, Op>,
+    /// The session the present one writes to: its key, and its head, which is written last, when the
+    /// files beside it are counted.
+    head: Option<(i64, Head)>,
     purges: bool,
 }
 
@@ -38,17 +42,24 @@ pub(crate) enum AsOf {
 impl<'a> Batch<'a> {
     pub(crate) fn new(db: &'a Connection, folder: &'a Folder, clock: &'a mut i64) -> Self {
         let (kept, current) = (BTreeMap::new(), BTreeMap::new());
-        Self { db, look: folder.look(), clock, kept, current, purges: false }
+        Self { db, look: folder.look(), clock, kept, current, head: None, purges: false }
     }
 
     /// Keeps what the present commit writes, and begins the next.
-    pub(crate) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) -> Attempt<()> {
+        if let Some((_, head)) = self.head.take() {
+            let path = format!("{}/{}", names::session(&head.info.id), names::HEAD);
+            let stamp = self.write(path, &Record::Head(head.clone()))?;
+            index::put_head(self.db, &head, stamp)?;
+        }
         self.kept.append(&mut self.current);
+        Ok(())
     }
 
     /// Forgets what the present commit writes.
     pub(crate) fn forget(&mut self) {
         self.current.clear();
+        self.head = None;
     }
 
     /// Returns all that is written, and whether traces of something must go.
@@ -61,17 +72,20 @@ impl<'a> Batch<'a> {
         self.purges = true;
     }
 
-    /// Writes a session's head; returns the session's key.
+    /// Writes a session's head, before all else of it; returns the session's key.
     pub(crate) fn put_head(&mut self, head: Head) -> Attempt<i64> {
-        let path = format!("{}/{}", names::session(&head.info.id), names::HEAD);
-        let stamp = self.write(path, &Record::Head(head.clone()))?;
-        Ok(index::put_head(self.db, &head, stamp)?)
+        let key = index::put_head(self.db, &head, Stamp::default())?;
+        self.head = Some((key, head));
+        Ok(key)
     }
 
     /// Writes a file of a session.
     pub(crate) fn put(&mut self, key: i64, session: &SessionId, record: &Record) -> Attempt<()> {
-        let path = format!("{}/{}", names::session(session), record.spot().path());
-        let stamp = self.write(path, record)?;
+        let inner = record.spot().path();
+        if index::stamp(self.db, key, &inner)?.is_none() {
+            self.count(key, &inner, Tally::add);
+        }
+        let stamp = self.write(format!("{}/{inner}", names::session(session)), record)?;
         Ok(index::put(self.db, key, session, record, stamp)?)
     }
 
@@ -89,9 +103,20 @@ impl<'a> Batch<'a> {
         let path = spot.path();
         if index::stamp(self.db, key, &path)?.is_some() {
             index::remove(self.db, key, session, spot)?;
+            self.count(key, &path, Tally::take);
             self.current.insert(format!("{}/{path}", names::session(session)), Op::Delete);
         }
         Ok(())
+    }
+
+    /// Counts a file that comes or goes in its session's head.
+    fn count(&mut self, key: i64, inner: &str, count: fn(&mut Tally, Kind)) {
+        if let Some((of, head)) = &mut self.head
+            && *of == key
+            && let Some(kind) = Kind::of(inner)
+        {
+            count(&mut head.files, kind);
+        }
     }
 
     /// Returns a content of a session; none where no file carries it.

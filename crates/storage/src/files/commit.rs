@@ -91,9 +91,9 @@ fn load(
 }
 
 fn write(batch: &mut Batch<'_>, session: &SessionId, writes: Writes) -> Attempt<Committed> {
-    let before = index::key(batch.db, session)?;
-    let beside = before.map_or(Ok(0), |key| index::beside(batch.db, key))?;
-    let key = batch.put_head(Head { info: writes.info.clone(), beside })?;
+    let before = index::head(batch.db, session)?;
+    let (beside, files) = before.map(|head| (head.beside, head.files)).unwrap_or_default();
+    let key = batch.put_head(Head { info: writes.info.clone(), beside, files })?;
     for segment in &writes.segments {
         batch.put(key, session, &Record::Segment(segment.clone()))?;
     }
@@ -247,10 +247,9 @@ fn scrub(batch: &mut Batch<'_>, key: i64, session: &SessionId) -> Attempt<()> {
 /// Counts something written beside edits; returns the session's key.
 fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> Attempt<i64> {
     let missing = || StorageError::SessionMissing { session: session.clone() };
-    let info = read::session(batch.db, session)?.ok_or_else(missing)?;
-    let key = index::key(batch.db, session)?.ok_or_else(missing)?;
-    let beside = index::beside(batch.db, key)?.saturating_add(1);
-    batch.put_head(Head { info, beside })
+    let mut head = index::head(batch.db, session)?.ok_or_else(missing)?;
+    head.beside = head.beside.saturating_add(1);
+    batch.put_head(head)
 }
 
 /// Keeps or removes a run record between commits.

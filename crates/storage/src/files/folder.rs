@@ -25,7 +25,7 @@ const LARGEST: u64 = 1 << 30;
 ///
 /// We choose the time ourselves, to the nanosecond, when we write a file. Whoever else writes it gets
 /// the system's time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
     pub(crate) time: i64,

@@ -18,8 +18,9 @@ use crate::options::CreateMode;
 
 const FORMAT: &str = "contexture-files";
 
-/// The version of the files this program knows.
-const VERSION: i64 = 1;
+/// The version of the files this program knows: in version 2 heads count the files beside them. No
+/// release wrote an earlier one.
+const VERSION: i64 = 2;
 
 /// What may lie in a folder that is to become ours: git, and what a crash left of our own making.
 const WELCOME: [&str; 4] = [".git", ".gitattributes", ".gitignore", ".local"];
@@ -87,6 +88,14 @@ fn check(folder: &Folder) -> StorageResult<bool> {
     if identity.schema_version > VERSION {
         let found = identity.schema_version;
         return Err(StorageError::Newer { what, found, known: VERSION });
+    }
+    if identity.schema_version < VERSION {
+        let found = identity.schema_version;
+        let reason = format!(
+            "its {IDENTITY} has schema version {found}, which no release wrote; this program reads \
+             version {VERSION}"
+        );
+        return Err(StorageError::Foreign { what, reason });
     }
     Ok(true)
 }

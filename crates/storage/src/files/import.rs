@@ -5,16 +5,18 @@ use std::collections::HashSet;
 
 use contexture_core::{
     ContentHash, SessionId,
-    storage::{ImportPart, StorageError, StorageResult},
+    storage::{ImportPart, SessionInfo, StorageError, StorageResult},
 };
 
 use super::{
-    index::{self, Attempt},
+    folder::Folder,
+    index::Attempt,
     names::{self, HEAD, IMPORTS, Kind, SESSIONS, Spot},
     record::{Head, Record, corrupt},
     repair::set_remains_aside,
     store::Store,
     sync::{decode, walk},
+    tally::Tally,
 };
 use crate::options::Durability;
 
@@ -103,7 +105,7 @@ impl Store {
                 if info.id != *session {
                     return Err(corrupt(&aside, "its head is that of another session").into());
                 }
-                self.finish(session, &aside, Head { info, beside: 0 })?;
+                self.finish(session, &aside, info)?;
             }
         }
         Ok(())
@@ -125,16 +127,11 @@ impl Store {
     }
 
     /// Puts words into pages, and the session in its place.
-    fn finish(&mut self, session: &SessionId, aside: &str, head: Head) -> Attempt<()> {
+    fn finish(&mut self, session: &SessionId, aside: &str, info: SessionInfo) -> Attempt<()> {
         let shared = self.shared.clone();
         let folder = &shared.folder;
-        let mut pages = Vec::new();
-        walk(folder, aside, "pages", &mut |inner| {
-            pages.push(inner.to_owned());
-            Ok(())
-        })?;
         let mut carried: HashSet<ContentHash> = HashSet::new();
-        for inner in pages {
+        for inner in below(folder, aside, "pages")? {
             let Some(Record::Page(page, _)) = read_aside(folder, session, aside, &inner)? else {
                 continue;
             };
@@ -145,10 +142,11 @@ impl Store {
                 self.put_aside(session, aside, &Record::Page(page, Some(content)))?;
             }
         }
-        for hash in carried {
-            folder.remove(&format!("{aside}/{}", Spot::Content(hash).path()))?;
-        }
-        self.put_aside(session, aside, &Record::Head(head))?;
+        drop_idle(folder, session, aside, &carried)?;
+        let mut files = Tally::default();
+        let all = below(folder, aside, "")?;
+        all.iter().filter_map(|inner| Kind::of(inner)).for_each(|kind| files.add(kind));
+        self.put_aside(session, aside, &Record::Head(Head { info, beside: 0, files }))?;
         folder.remove(&format!("{aside}/{BEGUN}"))?;
         if shared.options.durability == Durability::PowerCut {
             folder.sync()?;
@@ -163,26 +161,45 @@ impl Store {
         if shared.options.durability == Durability::PowerCut {
             folder.sync()?;
         }
-        self.heal(session, &[])?;
-        self.drop_unreferred(session)
-    }
-
-    /// Removes contents that nothing refers to.
-    fn drop_unreferred(&mut self, session: &SessionId) -> Attempt<()> {
-        let db = &self.index.db;
-        let Some(key) = index::key(db, session)? else { return Ok(()) };
-        for hash in index::unreferred(db, key)? {
-            let spot = Spot::Content(hash);
-            index::remove(db, key, session, &spot)?;
-            let path = format!("{}/{}", names::session(session), spot.path());
-            self.shared.folder.remove(&path)?;
-        }
-        Ok(())
+        self.heal(session, &[])
     }
 }
 
+/// Removes contents that pages carry, or that history does not refer to.
+fn drop_idle(
+    folder: &Folder,
+    session: &SessionId,
+    aside: &str,
+    carried: &HashSet<ContentHash>,
+) -> Attempt<()> {
+    let mut wanted: HashSet<String> = HashSet::new();
+    for inner in below(folder, aside, "history")? {
+        if let Some(Record::Entry(entry)) = read_aside(folder, session, aside, &inner)? {
+            let assigned = entry.inverse.pages.iter().filter_map(|before| before.assigned);
+            let apart = assigned.filter(|hash| !carried.contains(hash));
+            wanted.extend(apart.map(|hash| Spot::Content(hash).path()));
+        }
+    }
+    for inner in below(folder, aside, "contents")? {
+        if !wanted.contains(&inner) {
+            folder.remove(&format!("{aside}/{inner}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lists the files below a folder of what is taken over.
+fn below(folder: &Folder, aside: &str, below: &str) -> Attempt<Vec<String>> {
+    let mut all = Vec::new();
+    walk(folder, aside, below, &mut |inner| {
+        all.push(inner.to_owned());
+        Ok(())
+    })?;
+    Ok(all)
+}
+
 fn read_aside(
-    folder: &super::folder::Folder,
+    folder: &Folder,
     session: &SessionId,
     aside: &str,
     inner: &str,

@@ -19,11 +19,15 @@ use contexture_core::{
 };
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
-use super::{folder::Stamp, names::Spot};
+use super::{
+    folder::Stamp,
+    names::{HEAD, Spot},
+    record::Head,
+};
 use crate::sqlite::{
-    error::{Fault, Outcome},
+    error::{Fault, Outcome, natural},
     lookup,
-    read::collect,
+    read::{self, collect},
     schema,
 };
 
@@ -33,7 +37,7 @@ pub(crate) use put::{put, put_head, remove, remove_session};
 const APPLICATION_ID: i64 = 0x4374_7866;
 
 /// The version of the tables below; the SQLite storage's own comes on top.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE files (
@@ -61,9 +65,11 @@ const TABLES: &str = "
         PRIMARY KEY (session, hash)
     ) STRICT, WITHOUT ROWID;
 
-    CREATE TABLE beside (
+    -- What heads say that the SQLite storage does not know.
+    CREATE TABLE heads (
         session INTEGER PRIMARY KEY,
-        writes INTEGER NOT NULL
+        beside INTEGER NOT NULL,
+        files TEXT NOT NULL
     ) STRICT;
 ";
 
@@ -290,7 +296,7 @@ pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> Outc
         };
         let segment: SegmentId =
             segment.parse().map_err(|error| Fault::corrupt("a segment's name", error))?;
-        let number = crate::sqlite::error::natural(row.get(1)?, "a page's number")?;
+        let number = natural(row.get(1)?, "a page's number")?;
         Ok(Spot::Page(PageIndex::new(segment, number)))
     })
 }
@@ -308,11 +314,29 @@ pub(crate) fn is_carried(
     Ok(query.query_row(params![session, hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-/// Returns how often something was written beside edits.
-pub(crate) fn beside(db: &Connection, session: i64) -> Outcome<u64> {
-    let mut query = db.prepare_cached("SELECT writes FROM beside WHERE session = ?1")?;
-    let writes = query.query_row([session], |row| row.get(0)).optional()?;
-    crate::sqlite::error::natural(writes.unwrap_or(0), "the count of other writes")
+/// Returns a session's head.
+pub(crate) fn head(db: &Connection, session: &SessionId) -> Outcome<Option<Head>> {
+    let Some(key) = key(db, session)? else { return Ok(None) };
+    let Some(info) = read::session(db, session)? else { return Ok(None) };
+    let mut query = db.prepare_cached("SELECT beside, files FROM heads WHERE session = ?1")?;
+    let row = query.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let what = || format!("the head of session '{session}' in the index");
+    let (beside, files): (i64, String) =
+        row.ok_or_else(|| Fault::corrupt(what(), "it is missing"))?;
+    let beside = natural(beside, "the count of other writes")?;
+    let files = serde_json::from_str(&files).map_err(|error| Fault::corrupt(what(), error))?;
+    Ok(Some(Head { info, beside, files }))
+}
+
+/// Tells whether it knows as many files of a session as stand beside its head.
+pub(crate) fn is_whole(db: &Connection, session: &SessionId) -> Outcome<bool> {
+    let (Some(key), Some(head)) = (key(db, session)?, head(db, session)?) else {
+        return Ok(true);
+    };
+    let mut query =
+        db.prepare_cached("SELECT count(*) FROM files WHERE session = ?1 AND path <> ?2")?;
+    let count: i64 = query.query_row(params![key, HEAD], |row| row.get(0))?;
+    Ok(natural(count, "the count of files")? == head.files.total())
 }
 
 /// Returns the sessions it knows.
@@ -326,12 +350,4 @@ pub(crate) fn sessions(db: &Connection) -> Outcome<Vec<SessionId>> {
 /// Returns a session's key.
 pub(crate) fn key(db: &Connection, session: &SessionId) -> Outcome<Option<i64>> {
     lookup::session_key(db, session)
-}
-
-/// Returns contents with a file of their own that history does not refer to.
-pub(crate) fn unreferred(db: &Connection, session: i64) -> Outcome<Vec<ContentHash>> {
-    let sql = "SELECT hash FROM carriers WHERE session = ?1 AND segment = 0
-               AND NOT EXISTS (SELECT 1 FROM refs
-                   WHERE refs.session = carriers.session AND refs.hash = carriers.hash)";
-    collect(db, sql, [session], |row| Ok(ContentHash::from_bytes(row.get(0)?)))
 }

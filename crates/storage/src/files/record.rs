@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use super::{
     layout,
     names::{Kind, Spot},
+    tally::Tally,
 };
 use crate::packing::checksum;
 use page::{PageFile, Words};
@@ -30,6 +31,8 @@ pub(crate) struct Head {
     /// Counts what is written beside edits: run records and windows sent. With it the head changes
     /// whenever anything of the session does, so that one look at it tells.
     pub(crate) beside: u64,
+    /// What stands beside it.
+    pub(crate) files: Tally,
 }
 
 /// What one file says.
@@ -186,12 +189,13 @@ struct HeadFile {
     next_place: Place,
     mark: String,
     beside: u64,
+    files: Tally,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
 impl HeadFile {
-    fn of(Head { info, beside }: &Head) -> Self {
+    fn of(Head { info, beside, files }: &Head) -> Self {
         Self {
             session: info.id.clone(),
             app: info.app.clone(),
@@ -199,6 +203,7 @@ impl HeadFile {
             next_place: info.next_place,
             mark: info.mark.as_str().to_owned(),
             beside: *beside,
+            files: *files,
             created_at: info.created_at,
             updated_at: info.updated_at,
         }
@@ -214,7 +219,7 @@ impl HeadFile {
             created_at: self.created_at,
             updated_at: self.updated_at,
         };
-        Ok(Head { info, beside: self.beside })
+        Ok(Head { info, beside: self.beside, files: self.files })
     }
 }
 

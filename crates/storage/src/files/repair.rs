@@ -9,11 +9,12 @@ use contexture_core::{
 
 use super::{
     folder::Folder,
-    index::Attempt,
+    index::{self, Attempt},
     names::{self, HEAD, Kind, QUARANTINE, SESSIONS, Spot},
     record::{Head, Record},
     store::Store,
     sync::{decode, read_head, session_folders, walk},
+    tally::Tally,
     verify::problems,
 };
 
@@ -42,17 +43,19 @@ impl Store {
         let mut bad: Vec<(String, String)> = Vec::new();
         let mut history = Vec::new();
         let mut next_place = 1;
+        let mut files = Tally::default();
         let (mut stored, mut wanted) = (HashSet::new(), HashSet::new());
         let mut look = shared.folder.look();
         walk(&shared.folder, &root, "", &mut |inner| {
-            if Kind::of(inner).is_none() {
-                return Ok(());
-            }
+            let Some(kind) = Kind::of(inner) else { return Ok(()) };
             let path = format!("{root}/{inner}");
             let read = look.read(&path).and_then(|read| match read {
                 Some((bytes, _)) => decode(&path, inner, &bytes).map(Some),
                 None => Ok(None),
             });
+            if matches!(read, Ok(Some(_))) {
+                files.add(kind);
+            }
             match read {
                 Ok(Some(Record::Entry(entry))) => {
                     history.push((entry.revision, entry.at));
@@ -68,6 +71,8 @@ impl Store {
             }
             Ok(())
         })?;
+        let gone = self.missing(name).into_iter();
+        told.extend(gone.map(|path| format!("{path} is missing and was not found elsewhere")));
         for (inner, reason) in &bad {
             told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
         }
@@ -75,11 +80,59 @@ impl Store {
         if !lost.is_empty() {
             self.forget_lost(&root, &history, &lost, told)?;
         }
-        let holds_something = !history.is_empty() || next_place > 1;
-        if read_head(&shared.folder, name).is_ok_and(|head| head.is_none()) && holds_something {
-            self.make_head(name, &history, next_place, told)?;
+        match read_head(&shared.folder, name) {
+            Ok(Some(head)) if head.files != files => self.count_anew(head, files, told)?,
+            Ok(None) if files.total() > 0 => {
+                self.make_head(name, &history, next_place, files, told)?;
+            }
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Names the files of a session that are gone, if the index knows the state its head speaks of.
+    fn missing(&self, name: &str) -> Vec<String> {
+        let (folder, db) = (&self.shared.folder, &self.index.db);
+        let Ok(Some(head)) = read_head(folder, name) else { return Vec::new() };
+        // Who asks a damaged index learns nothing.
+        let known = index::head(db, &head.info.id).ok().flatten();
+        let key = index::key(db, &head.info.id).ok().flatten();
+        let Some(key) = key.filter(|_| known == Some(head)) else { return Vec::new() };
+        let mut look = folder.look();
+        let files = index::files(db, key).unwrap_or_default().into_iter();
+        let paths = files.map(|(inner, _)| format!("{SESSIONS}/{name}/{inner}"));
+        paths.filter(|path| matches!(look.stamp(path), Ok(None))).collect()
+    }
+
+    /// Lets a head count the files that are there, whatever became of the others.
+    fn count_anew(&mut self, head: Head, files: Tally, told: &mut Vec<String>) -> Attempt<()> {
+        let root = names::session(&head.info.id);
+        let other = head.files.differences(&files).into_iter();
+        let other: Vec<_> = other.map(|(place, wrong)| format!("{place}: {wrong}")).collect();
+        let path = format!("{root}/{HEAD}");
+        let bytes = Record::Head(Head { files, ..head }).encode(&path)?;
+        let why = "it counted other files than are there";
+        let away = self.replace(&path, &bytes, why)?;
+        let other = other.join("; ");
+        told.push(format!("{path} counts the files that are there; as it was: {away} ({other})"));
+        Ok(())
+    }
+
+    /// Puts other bytes in a file's place. What it held goes to the quarantine; returns where it lies.
+    fn replace(&mut self, path: &str, bytes: &[u8], why: &str) -> Attempt<String> {
+        let shared = self.shared.clone();
+        let folder = &shared.folder;
+        let (away, time) = (free_place(folder, path)?, self.tick());
+        if let Some((was, _)) = folder.look().read(path)? {
+            let note = format!("{path} was like this when {why}\n");
+            folder.write(&away, &was, time)?;
+            folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
+        }
+        let (new, time) = (format!("{}/mended", names::TMP), self.tick());
+        folder.remove(&new)?;
+        folder.write(&new, bytes, time)?;
+        folder.rename(&new, path)?;
+        Ok(away)
     }
 
     /// Scrubs what refers to contents that are lost from a session's history. The entries as they were
@@ -102,14 +155,7 @@ impl Store {
                 continue;
             }
             let bytes = Record::Entry(entry).encode(&path)?;
-            let (away, time) = (free_place(folder, &path)?, self.tick());
-            let note = format!("{path} was like this when it referred to a content that is lost\n");
-            folder.write(&away, &was, time)?;
-            folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
-            let (new, time) = (format!("{}/mended", names::TMP), self.tick());
-            folder.remove(&new)?;
-            folder.write(&new, &bytes, time)?;
-            folder.rename(&new, &path)?;
+            let away = self.replace(&path, &bytes, "it referred to a content that is lost")?;
             told.push(format!("{path} no longer refers to a lost content; as it was: {away}"));
         }
         Ok(())
@@ -129,6 +175,7 @@ impl Store {
         name: &str,
         history: &[(Revision, Timestamp)],
         next_place: u64,
+        files: Tally,
         told: &mut Vec<String>,
     ) -> Attempt<()> {
         let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
@@ -148,7 +195,7 @@ impl Store {
             updated_at: history.iter().map(|(_, at)| *at).max().unwrap_or(epoch),
         };
         let path = format!("{}/{HEAD}", names::session(&id));
-        let bytes = Record::Head(Head { info, beside: 0 }).encode(&path)?;
+        let bytes = Record::Head(Head { info, beside: 0, files }).encode(&path)?;
         let time = self.tick();
         self.shared.folder.write(&path, &bytes, time)?;
         told.push(format!(

@@ -170,6 +170,7 @@ impl Store {
             return Ok(());
         }
         let (pending, mark) = self.journal.pending()?;
+        let is_crash = !pending.is_empty();
         for ops in &pending {
             let redone = self.redo(ops);
             match redone {
@@ -186,6 +187,13 @@ impl Store {
         self.journal.set_applied(mark)?;
         self.mark = mark;
         self.unplaced = false;
+        if is_crash {
+            // The index may have lost what it knew before, or not taken in files half in place.
+            match self.sync_partial() {
+                Err(trouble) if trouble.is_damage() => self.remake_index()?,
+                synced => synced.map_err(|trouble| trouble.at(&self.index.path))?,
+            }
+        }
         Ok(())
     }
 
@@ -251,8 +259,8 @@ impl Store {
                 continue;
             }
             transaction.execute_batch("SAVEPOINT task")?;
-            match task.stage(&mut batch) {
-                Ok(()) => batch.keep(),
+            match task.stage(&mut batch).and_then(|()| batch.keep()) {
+                Ok(()) => {}
                 Err(Trouble::Storage(error)) => {
                     transaction.execute_batch("ROLLBACK TO task")?;
                     batch.forget();

@@ -12,6 +12,7 @@ use super::{
     names::{self, HEAD, Kind, SESSIONS},
     record::{Head, Record, corrupt},
     store::Store,
+    tally::Tally,
 };
 
 impl Store {
@@ -65,6 +66,14 @@ impl Store {
     /// Brings the sessions whose heads have changed to what their files say.
     pub(crate) fn sync_changed(&mut self) -> Attempt<()> {
         self.each_session(|store, session| store.heal(session, &[]))
+    }
+
+    /// Brings the sessions of which the index does not know every file to what their files say.
+    pub(crate) fn sync_partial(&mut self) -> Attempt<()> {
+        self.each_session(|store, session| match index::is_whole(&store.index.db, session)? {
+            true => Ok(()),
+            false => store.sync(session),
+        })
     }
 
     /// Does something with every session there is, in files or in the index.
@@ -121,7 +130,8 @@ pub(crate) fn decode(path: &str, inner: &str, bytes: &[u8]) -> StorageResult<Rec
     Ok(record)
 }
 
-/// Takes in what has changed, and takes out what is gone. Unchanged files are not read.
+/// Takes in what has changed, and takes out what is gone. Unchanged files are not read. Files that are
+/// not those the head counts are of no state, and none of them is taken in.
 fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> Attempt<()> {
     let root = names::session(session);
     let mut look = folder.look();
@@ -135,12 +145,15 @@ fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> Attemp
         let path = format!("{root}/{HEAD}");
         return Err(corrupt(&path, &format!("it is the head of session '{}'", head.info.id)).into());
     }
+    let is_known = index::head(db, session)?.as_ref() == Some(&head);
     let key = index::put_head(db, &head, stamp)?;
     let mut seen: BTreeSet<String> = BTreeSet::from([HEAD.to_owned()]);
+    let mut found = Tally::default();
     walk(folder, &root, "", &mut |inner| {
-        if inner == HEAD || Kind::of(inner).is_none() {
+        let Some(kind) = Kind::of(inner).filter(|kind| *kind != Kind::Head) else {
             return Ok(());
-        }
+        };
+        found.add(kind);
         let path = format!("{root}/{inner}");
         let stamp = look.stamp(&path)?;
         seen.insert(inner.to_owned());
@@ -151,10 +164,18 @@ fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> Attemp
         let record = decode(&path, inner, &bytes)?;
         Ok(index::put(db, key, session, &record, stamp)?)
     })?;
-    for (path, _) in index::files(db, key)? {
-        if !seen.contains(&path)
-            && let Some(spot) = index::spot(db, key, &path)?
-        {
+    let known = index::files(db, key)?.into_iter().map(|(path, _)| path);
+    let mut gone = known.filter(|path| !seen.contains(path));
+    if let Some((place, wrong)) = head.files.differences(&found).into_iter().next() {
+        // Of the very state the head speaks of the index knows every file by name.
+        return Err(match gone.next().filter(|_| is_known) {
+            Some(path) => corrupt(&format!("{root}/{path}"), "the file is missing"),
+            None => corrupt(&format!("{root}/{place}"), &wrong),
+        }
+        .into());
+    }
+    for path in gone {
+        if let Some(spot) = index::spot(db, key, &path)? {
             index::remove(db, key, session, &spot)?;
         }
     }

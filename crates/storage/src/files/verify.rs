@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contexture_core::{ContentHash, PageIndex, SessionId, Version};
+use contexture_core::{ContentHash, PageIndex, Revision, SegmentId, SessionId, Version};
 use rusqlite::Connection;
 
 use super::{
     folder::Folder,
     index::{self, Attempt, Trouble},
     names::{self, HEAD, Kind, SESSIONS, Spot},
-    record::Record,
+    record::{Head, Record},
     sync::{decode, read_head, session_folders, walk},
+    tally::Tally,
 };
 use crate::sqlite::{lookup, read};
 
@@ -21,16 +22,15 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
     for name in session_folders(folder)? {
         match read_head(folder, &name) {
             Ok(Some(head)) => {
-                let session = head.info.id;
-                known.remove(&session);
-                let mut survey = Survey::new(folder, db, &session);
+                known.remove(&head.info.id);
+                let mut survey = Survey::new(folder, db, &head);
                 survey.files()?;
                 survey.compare();
                 problems.append(&mut survey.problems);
             }
             // A folder that a crash left empty is no session.
-            Ok(None) if folder.list(&format!("{SESSIONS}/{name}/pages"))?.is_empty() => {}
-            Ok(None) => problems.push(format!("{SESSIONS}/{name} has no {HEAD}")),
+            Ok(None) if is_empty(folder, &format!("{SESSIONS}/{name}"))? => {}
+            Ok(None) => problems.push(format!("{SESSIONS}/{name}/{HEAD} is missing")),
             Err(error) => {
                 known.retain(|session| names::session(session) != format!("{SESSIONS}/{name}"));
                 problems.push(error.to_string());
@@ -39,6 +39,16 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
     }
     problems.extend(known.iter().map(|gone| format!("session '{gone}' has no files")));
     Ok(problems)
+}
+
+/// Tells whether a folder holds no file of ours.
+fn is_empty(folder: &Folder, path: &str) -> Attempt<bool> {
+    let mut is_empty = true;
+    walk(folder, path, "", &mut |inner| {
+        is_empty &= Kind::of(inner).is_none();
+        Ok(())
+    })?;
+    Ok(is_empty)
 }
 
 /// Lists what is wrong with the index itself.
@@ -66,9 +76,14 @@ struct Survey<'a> {
     folder: &'a Folder,
     db: &'a Connection,
     session: &'a SessionId,
+    head: &'a Head,
+    /// The session's key, if the index knows the state the head speaks of.
     key: Option<i64>,
     problems: Vec<String>,
     seen: BTreeSet<String>,
+    /// How many files there are, with those that are missed by name.
+    found: Tally,
+    segments: BTreeSet<SegmentId>,
     pages: BTreeMap<PageIndex, Version>,
     /// Contents carried by pages.
     carried: BTreeSet<ContentHash>,
@@ -78,31 +93,34 @@ struct Survey<'a> {
     references: BTreeMap<ContentHash, u64>,
     /// What each edit left of each page, by revision.
     left: BTreeMap<PageIndex, (u64, Option<Version>)>,
-    entries: u64,
-    revision: u64,
+    entries: BTreeSet<u64>,
 }
 
 impl<'a> Survey<'a> {
-    fn new(folder: &'a Folder, db: &'a Connection, session: &'a SessionId) -> Self {
+    fn new(folder: &'a Folder, db: &'a Connection, head: &'a Head) -> Self {
         Self {
             folder,
             db,
-            session,
+            session: &head.info.id,
+            head,
             key: None,
             problems: Vec::new(),
             seen: BTreeSet::new(),
+            found: Tally::default(),
+            segments: BTreeSet::new(),
             pages: BTreeMap::new(),
             carried: BTreeSet::new(),
             apart: BTreeSet::new(),
             references: BTreeMap::new(),
             left: BTreeMap::new(),
-            entries: 0,
-            revision: 0,
+            entries: BTreeSet::new(),
         }
     }
 
     fn files(&mut self) -> Attempt<()> {
-        self.key = index::key(self.db, self.session)?;
+        if index::head(self.db, self.session)?.as_ref() == Some(self.head) {
+            self.key = index::key(self.db, self.session)?;
+        }
         if self.key.is_none() {
             let line = format!("session '{}' is not in the index", self.session);
             self.problems.push(line);
@@ -112,13 +130,14 @@ impl<'a> Survey<'a> {
         let (folder, db) = (self.folder, self.db);
         walk(folder, &root, "", &mut |inner| {
             let path = format!("{root}/{inner}");
-            if Kind::of(inner).is_none() {
+            let Some(kind) = Kind::of(inner) else {
                 // People may keep notes beside ours, but nothing that leads elsewhere.
                 if let Err(error) = look.stamp(&path) {
                     self.problems.push(error.to_string());
                 }
                 return Ok(());
-            }
+            };
+            self.found.add(kind);
             self.seen.insert(inner.to_owned());
             let read = look.read(&path).and_then(|read| match read {
                 Some((bytes, stamp)) => decode(&path, inner, &bytes).map(|it| Some((it, stamp))),
@@ -144,6 +163,7 @@ impl<'a> Survey<'a> {
         let Some(key) = self.key else { return Ok(()) };
         for (path, _) in index::files(self.db, key)? {
             if !self.seen.contains(&path) {
+                Kind::of(&path).into_iter().for_each(|kind| self.found.add(kind));
                 self.problems.push(format!("{root}/{path} is missing"));
             }
         }
@@ -154,10 +174,7 @@ impl<'a> Survey<'a> {
     fn is_indexed(&self, key: i64, record: &Record) -> Result<bool, Trouble> {
         let (db, session) = (self.db, self.session);
         Ok(match record {
-            Record::Head(head) => {
-                read::session(db, session)?.as_ref() == Some(&head.info)
-                    && index::beside(db, key)? == head.beside
-            }
+            Record::Head(head) => index::head(db, session)?.as_ref() == Some(head),
             Record::Segment(segment) => {
                 let row = lookup::segment(db, key, session, &segment.id)?;
                 row.and_then(|row| row.segment).as_ref() == Some(segment)
@@ -178,7 +195,7 @@ impl<'a> Survey<'a> {
 
     fn note(&mut self, record: Record) {
         match record {
-            Record::Head(head) => self.revision = head.info.revision.0,
+            Record::Segment(segment) => drop(self.segments.insert(segment.id)),
             Record::Page(page, content) => {
                 match (page.detail(), content) {
                     (Some(detail), Some(_)) => drop(self.carried.insert(detail.content)),
@@ -191,7 +208,7 @@ impl<'a> Survey<'a> {
             }
             Record::Content(content) => drop(self.apart.insert(content.hash())),
             Record::Entry(entry) => {
-                self.entries += 1;
+                self.entries.insert(entry.revision.0);
                 for before in entry.inverse.pages {
                     if let Some(hash) = before.assigned {
                         *self.references.entry(hash).or_default() += 1;
@@ -202,7 +219,7 @@ impl<'a> Survey<'a> {
                     }
                 }
             }
-            Record::Segment(_)
+            Record::Head(_)
             | Record::View(_)
             | Record::Chunk(..)
             | Record::Custom(_)
@@ -214,12 +231,24 @@ impl<'a> Survey<'a> {
     /// Compares what history says with what is there.
     fn compare(&mut self) {
         let of = format!("of session '{}'", self.session);
-        if self.entries != self.revision {
-            let line = format!(
-                "the history {of} has {} entries, its revision is {}",
-                self.entries, self.revision
-            );
-            self.problems.push(line);
+        let root = names::session(self.session);
+        for (place, wrong) in self.head.files.differences(&self.found) {
+            self.problems.push(format!("{root}/{place}: {wrong}"));
+        }
+        let revision = self.head.info.revision.0;
+        let entries = self.entries.len();
+        if u64::try_from(entries) != Ok(revision) {
+            let gap = (1..=revision).find(|number| !self.entries.contains(number));
+            let gap = gap.map(|number| Spot::Entry(Revision(number)).path());
+            let gap = gap.map_or(String::new(), |path| format!("; the first it lacks is {path}"));
+            self.problems.push(format!(
+                "the history {of} has {entries} entries, its revision is {revision}{gap}"
+            ));
+        }
+        let of_pages: BTreeSet<&SegmentId> = self.pages.keys().map(PageIndex::segment).collect();
+        for segment in of_pages.into_iter().filter(|segment| !self.segments.contains(*segment)) {
+            let path = Spot::Segment(segment.clone()).path();
+            self.problems.push(format!("{root}/{path} is missing, pages of the segment are not"));
         }
         for (index, (revision, version)) in &self.left {
             let stands = self.pages.get(index);

@@ -225,7 +225,11 @@ mod tests {
         let (reply, answer) = oneshot::channel();
         let id = session.clone();
         let work = move |batch: &mut Batch<'_>| {
-            let key = batch.put_head(Head { info: info.clone(), beside: 0 })?;
+            let key = batch.put_head(Head {
+                info: info.clone(),
+                beside: 0,
+                files: Default::default(),
+            })?;
             batch.put(key, &id, &Record::Custom(Default::default()))
         };
         (

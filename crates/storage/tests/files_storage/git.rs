@@ -4,10 +4,14 @@
 use std::{path::Path, process::Command};
 
 use contexture_core::{Edit, PageStorage};
-use contexture_testkit::fixture::{apply, leaf, page, reopen};
+use contexture_testkit::fixture::{apply, leaf, page, reopen, session_id};
 use futures::executor::block_on;
 
-use crate::{everything, fill, open, write};
+use crate::{
+    everything, fill,
+    missing::{fill_all, write_beside},
+    open, write,
+};
 
 fn git(dir: &Path, arguments: &[&str]) -> String {
     let out = Command::new("git")
@@ -66,10 +70,11 @@ fn another_commit_checked_out_is_another_state() {
     let dir = tempfile::tempdir().unwrap();
     git(dir.path(), &["init", "-q", "-b", "main"]);
     let storage = open(dir.path());
-    let system = fill(&storage);
+    let system = fill_all(&storage);
     commit(dir.path(), "first");
     let first = everything(&storage);
     write(&system, "usr-2", "later text");
+    write_beside(&storage, &system, 2);
     block_on(async {
         leaf(&system, "usr-0", "later page").await;
         apply(&system, Edit::MovePage { page: page("usr-3"), to: page("usr-0") }).await;
@@ -81,11 +86,12 @@ fn another_commit_checked_out_is_another_state() {
     drop(system);
 
     for _ in 0..2 {
-        git(dir.path(), &["checkout", "-q", "HEAD~1"]);
-        assert_eq!(everything(&storage), first);
-        assert_eq!(everything(&open(dir.path())), first);
-        git(dir.path(), &["checkout", "-q", "main"]);
-        assert_eq!(everything(&storage), second);
+        for (commit, state) in [("HEAD~1", &first), ("main", &second)] {
+            git(dir.path(), &["checkout", "-q", commit]);
+            assert_eq!(everything(&storage), *state);
+            assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+            assert_eq!(everything(&open(dir.path())), *state);
+        }
     }
     // Work goes on from there.
     git(dir.path(), &["checkout", "-q", "HEAD~1"]);
@@ -96,6 +102,31 @@ fn another_commit_checked_out_is_another_state() {
     drop((system, storage));
     git(dir.path(), &["checkout", "-q", "main"]);
     assert_eq!(everything(&open(dir.path())), second);
+}
+
+// What git does not know stays where it is when another commit is checked out: files of two states are
+// none, until the others are cleaned away.
+#[test]
+fn what_a_checkout_leaves_behind_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    git(dir.path(), &["init", "-q", "-b", "main"]);
+    let storage = open(dir.path());
+    let system = fill(&storage);
+    commit(dir.path(), "first");
+    let first = everything(&storage);
+    write_beside(&storage, &system, 1);
+    drop(system);
+    git(dir.path(), &["stash", "-q"]);
+    let refused = block_on(storage.session(&session_id())).unwrap_err();
+    assert!(refused.to_string().contains("sessions/test/history"), "{refused}");
+    let problems = block_on(storage.verify()).unwrap();
+    for place in ["history", "custom.json", "runs", "ledger"] {
+        let place = format!("sessions/test/{place}: ");
+        assert!(problems.iter().any(|line| line.starts_with(&place)), "{problems:?}");
+    }
+    git(dir.path(), &["clean", "-d", "-f", "-q"]);
+    assert_eq!(everything(&storage), first);
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
 }
 
 // A clone has no local folder; everything in it is made again.

@@ -8,6 +8,7 @@ mod folder;
 mod git;
 mod import;
 mod index;
+mod missing;
 mod processes;
 mod snapshots;
 mod suite;

@@ -49,10 +49,14 @@ pub(crate) fn put_head(db: &Connection, head: &Head, stamp: Stamp) -> Outcome<i6
         info.mark.as_str(),
     ])?;
     db.prepare_cached(
-        "INSERT INTO beside VALUES (?1, ?2)
-         ON CONFLICT (session) DO UPDATE SET writes = excluded.writes",
+        "INSERT INTO heads VALUES (?1, ?2, ?3)
+         ON CONFLICT (session) DO UPDATE SET beside = excluded.beside, files = excluded.files",
     )?
-    .execute(params![key, integer(head.beside, "the count of other writes")?])?;
+    .execute(params![
+        key,
+        integer(head.beside, "the count of other writes")?,
+        serde_json::to_string(&head.files).expect("counts can always be written"),
+    ])?;
     set_stamp(db, key, &Spot::Head, stamp)?;
     Ok(key)
 }
@@ -195,7 +199,7 @@ pub(crate) fn remove_session(db: &Connection, id: &SessionId) -> Outcome<()> {
         "DELETE FROM files WHERE session = ?1",
         "DELETE FROM carriers WHERE session = ?1",
         "DELETE FROM refs WHERE session = ?1",
-        "DELETE FROM beside WHERE session = ?1",
+        "DELETE FROM heads WHERE session = ?1",
         "DELETE FROM segments WHERE session = ?1",
         "DELETE FROM sessions WHERE id = ?1",
     ] {
