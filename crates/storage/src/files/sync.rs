@@ -68,11 +68,22 @@ impl Store {
         self.each_session(|store, session| store.heal(session, &[]))
     }
 
-    /// Brings the sessions of which the index does not know every file to what their files say.
+    /// Brings the sessions of which the index does not know every file to what their files say. Those
+    /// that are not whole there either are taken out: nothing may be read of a part.
     pub(crate) fn sync_partial(&mut self) -> Attempt<()> {
-        self.each_session(|store, session| match index::is_whole(&store.index.db, session)? {
-            true => Ok(()),
-            false => store.sync(session),
+        self.each_session(|store, session| {
+            if index::is_whole(&store.index.db, session)? {
+                return Ok(());
+            }
+            store.sync(session).or_else(|trouble| match trouble {
+                Trouble::Storage(error) => {
+                    let transaction = store.index.db.unchecked_transaction()?;
+                    index::remove_session(&transaction, session)?;
+                    transaction.commit()?;
+                    Err(error.into())
+                }
+                trouble => Err(trouble),
+            })
         })
     }
 

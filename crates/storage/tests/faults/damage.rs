@@ -29,13 +29,15 @@ pub(crate) struct Measure {
     every_byte: usize,
     /// Larger ones are truncated, and all are flipped, at so many places at most.
     places: usize,
+    /// Each file is swapped for so many others at most.
+    others: usize,
 }
 
 impl Measure {
     /// A sample that takes seconds.
-    pub(crate) const SAMPLE: Self = Self { every_byte: 100, places: 8 };
+    pub(crate) const SAMPLE: Self = Self { every_byte: 100, places: 8, others: 5 };
     /// Everything; minutes.
-    pub(crate) const WHOLE: Self = Self { every_byte: 64 << 10, places: 600 };
+    pub(crate) const WHOLE: Self = Self { every_byte: 64 << 10, places: 600, others: usize::MAX };
 }
 
 /// How many damage at once, each in places of its own.
@@ -230,7 +232,11 @@ impl Sample {
         self.damaged(format!("{name} a link to itself"), summary, || {
             without().and_then(|()| symlink(&place, &place))
         });
-        for (other, theirs) in self.files.iter().filter(|(other, _)| *other != path) {
+        // From the next one on and around: so a sample lets every file take the place of some other.
+        let at = self.files.keys().position(|other| other == path).expect("it is one of them");
+        let others = self.files.iter().cycle().skip(at + 1).take(self.files.len() - 1);
+        let stride = (self.files.len() - 1).div_ceil(self.measure.others).max(1);
+        for (other, theirs) in others.step_by(stride) {
             let what = format!("{name} with what {} holds", other.display());
             self.damaged(what, summary, || fs::write(&place, theirs));
             let what = format!("{name} a link to {}", other.display());

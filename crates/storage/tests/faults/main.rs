@@ -62,10 +62,7 @@ fn main() -> ExitCode {
             told.push(disk::run(&*backend));
             lap("disk");
         }
-        // The files storage takes a file that was removed for another state, as after a checkout, and
-        // does not name it yet: there damage is asked for by name.
-        let named = only.is_some() || backend.name() == "sqlite";
-        if keeps_files && named && wanted("damage") {
+        if keeps_files && wanted("damage") {
             let measure = if every { Measure::WHOLE } else { Measure::SAMPLE };
             let summary = damage::run(&*backend, measure);
             clean &= summary.is_clean();

@@ -91,7 +91,8 @@ fn the_journal_brings_back_what_did_not_reach_the_disk() {
     let storage = open(&path);
     write(&block_on(reopen(storage.clone())), "usr-2", "the rest");
     let before = everything(&storage);
-    for with_index in [true, false] {
+    drop(open(&dir.path().join("empty")));
+    for index in ["kept", "lost", "empty"] {
         let _ = fs::remove_dir_all(&cut);
         copy(&path, &cut);
         assert!(fs::metadata(cut.join(".local/journal")).unwrap().len() > 0);
@@ -100,12 +101,18 @@ fn the_journal_brings_back_what_did_not_reach_the_disk() {
         fs::write(cut.join("sessions/test/pages/usr-2.json"), "").unwrap();
         fs::write(cut.join("sessions/test/session.json"), [0; 300]).unwrap();
         let _ = fs::remove_file(cut.join("sessions/test/segments/usr.json"));
-        if !with_index {
+        if index != "kept" {
             for file in ["index.db", "index.db-wal", "index.db-shm"] {
                 let _ = fs::remove_file(cut.join(".local").join(file));
             }
         }
+        if index == "empty" {
+            // Its last writes were lost: it knows only what the journal tells it.
+            fs::copy(dir.path().join("empty/.local/index.db"), cut.join(".local/index.db"))
+                .unwrap();
+        }
         let storage: std::sync::Arc<FilesStorage> = open(&cut);
-        assert_eq!(everything(&storage), before, "with the index: {with_index}");
+        assert_eq!(everything(&storage), before, "the index is {index}");
+        assert_eq!(block_on(storage.verify()).unwrap(), [""; 0], "the index is {index}");
     }
 }
