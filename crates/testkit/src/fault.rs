@@ -40,17 +40,22 @@ impl Fault {
 /// Wraps a storage; lets a write go wrong when told to.
 ///
 /// Token counts are no writes here: they are derived, and a storage may forget them.
+///
+/// While nothing is written it can be told to read from a snapshot: what many questions in a row ask
+/// for is then not asked of a server each time.
 pub struct FaultyStorage {
     inner: Arc<dyn PageStorage>,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// What strikes, and after how many more writes.
     armed: Option<(Fault, u64)>,
     is_cut: bool,
     writes: u64,
+    /// What is read from instead.
+    still: Option<Arc<dyn PageStorage>>,
 }
 
 impl FaultyStorage {
@@ -79,6 +84,11 @@ impl FaultyStorage {
         self.state().writes
     }
 
+    /// Reads from a snapshot until told otherwise. Nothing may be written meanwhile.
+    pub fn read_from(&self, still: Option<Arc<dyn PageStorage>>) {
+        self.state().still = still;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,9 +98,16 @@ impl FaultyStorage {
         if self.state().is_cut { Err(unavailable("the connection is cut")) } else { Ok(()) }
     }
 
+    /// Returns what is read from.
+    fn source(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        self.reach()?;
+        Ok(self.state().still.clone().unwrap_or_else(|| self.inner.clone()))
+    }
+
     /// Counts a write; returns what strikes it.
     fn strike(&self) -> Option<Fault> {
         let mut state = self.state();
+        assert!(state.still.is_none(), "a write while all is read from a snapshot");
         state.writes += 1;
         let (fault, number) = state.armed?;
         state.armed = (number > 1).then(|| (fault, number - 1));
@@ -163,13 +180,11 @@ impl PageStorage for FaultyStorage {
         after: Option<&SessionId>,
         limit: usize,
     ) -> StorageResult<Vec<SessionInfo>> {
-        self.reach()?;
-        self.inner.sessions(after, limit).await
+        self.source()?.sessions(after, limit).await
     }
 
     async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
-        self.reach()?;
-        self.inner.session(session).await
+        self.source()?.session(session).await
     }
 
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
@@ -177,8 +192,7 @@ impl PageStorage for FaultyStorage {
     }
 
     async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
-        self.reach()?;
-        self.inner.segments(session).await
+        self.source()?.segments(session).await
     }
 
     async fn pages(
@@ -186,18 +200,15 @@ impl PageStorage for FaultyStorage {
         session: &SessionId,
         indices: &[PageIndex],
     ) -> StorageResult<Vec<Option<Page>>> {
-        self.reach()?;
-        self.inner.pages(session, indices).await
+        self.source()?.pages(session, indices).await
     }
 
     async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
-        self.reach()?;
-        self.inner.children(session, query).await
+        self.source()?.children(session, query).await
     }
 
     async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
-        self.reach()?;
-        self.inner.child_count(session, parent).await
+        self.source()?.child_count(session, parent).await
     }
 
     async fn last_place(
@@ -205,13 +216,11 @@ impl PageStorage for FaultyStorage {
         session: &SessionId,
         parent: &PageIndex,
     ) -> StorageResult<Option<Place>> {
-        self.reach()?;
-        self.inner.last_place(session, parent).await
+        self.source()?.last_place(session, parent).await
     }
 
     async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
-        self.reach()?;
-        self.inner.scan(session, query).await
+        self.source()?.scan(session, query).await
     }
 
     async fn last_turn_page(
@@ -220,8 +229,7 @@ impl PageStorage for FaultyStorage {
         segment: &SegmentId,
         author: &Actor,
     ) -> StorageResult<Option<Page>> {
-        self.reach()?;
-        self.inner.last_turn_page(session, segment, author).await
+        self.source()?.last_turn_page(session, segment, author).await
     }
 
     async fn next_turn_page(
@@ -231,8 +239,7 @@ impl PageStorage for FaultyStorage {
         author: &Actor,
         after: Place,
     ) -> StorageResult<Option<Page>> {
-        self.reach()?;
-        self.inner.next_turn_page(session, segment, author, after).await
+        self.source()?.next_turn_page(session, segment, author, after).await
     }
 
     async fn contents(
@@ -240,8 +247,7 @@ impl PageStorage for FaultyStorage {
         session: &SessionId,
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
-        self.reach()?;
-        self.inner.contents(session, hashes).await
+        self.source()?.contents(session, hashes).await
     }
 
     async fn levels(
@@ -249,23 +255,19 @@ impl PageStorage for FaultyStorage {
         session: &SessionId,
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>> {
-        self.reach()?;
-        self.inner.levels(session, keys).await
+        self.source()?.levels(session, keys).await
     }
 
     async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
-        self.reach()?;
-        self.inner.level_keys(session).await
+        self.source()?.level_keys(session).await
     }
 
     async fn views(&self, session: &SessionId) -> StorageResult<Vec<ViewHead>> {
-        self.reach()?;
-        self.inner.views(session).await
+        self.source()?.views(session).await
     }
 
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
-        self.reach()?;
-        self.inner.custom(session).await
+        self.source()?.custom(session).await
     }
 
     async fn history(
@@ -273,13 +275,11 @@ impl PageStorage for FaultyStorage {
         session: &SessionId,
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
-        self.reach()?;
-        self.inner.history(session, query).await
+        self.source()?.history(session, query).await
     }
 
     async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
-        self.reach()?;
-        self.inner.runs(session, prefix).await
+        self.source()?.runs(session, prefix).await
     }
 
     async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
@@ -295,8 +295,7 @@ impl PageStorage for FaultyStorage {
     }
 
     async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
-        self.reach()?;
-        self.inner.ledgers(session).await
+        self.source()?.ledgers(session).await
     }
 
     async fn ledger(
@@ -305,8 +304,7 @@ impl PageStorage for FaultyStorage {
         key: &LedgerKey,
         query: &LedgerQuery,
     ) -> StorageResult<Vec<SentWindow>> {
-        self.reach()?;
-        self.inner.ledger(session, key, query).await
+        self.source()?.ledger(session, key, query).await
     }
 
     async fn record(

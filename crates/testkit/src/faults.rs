@@ -8,7 +8,8 @@
 //! would have met it in a run of its own. Only the context system's memory has a longer past, which
 //! makes the test harder, not easier: it lives through all faults and is never opened anew.
 //!
-//! Where each answer takes milliseconds the kinds of faults take turns ([`Passes::InTurn`]).
+//! Where each answer takes milliseconds the kinds of faults take turns ([`Passes::InTurn`]). Where a
+//! server gives them, they are mostly asked of a snapshot of the state that is compared.
 
 mod answers;
 mod script;
@@ -108,7 +109,8 @@ pub fn run(backend: &dyn Backend, passes: Passes) -> Summary {
     let script = Script::new();
     for faults in passes.faults() {
         let home = backend.home();
-        block_on(Pass::begin(&script, faults, home.open())).run(&mut summary);
+        let is_remote = home.locator().is_some() && home.folder().is_none();
+        block_on(Pass::begin(&script, faults, home.open(), is_remote)).run(&mut summary);
     }
     summary
 }
@@ -176,6 +178,8 @@ struct Pass<'a> {
     faulty: Arc<FaultyStorage>,
     clock: Arc<StepClock>,
     system: ContextSystem,
+    /// Whether a server is asked.
+    is_remote: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -183,11 +187,12 @@ impl<'a> Pass<'a> {
         script: &'a Script,
         faults: &'static [Fault],
         storage: Arc<dyn PageStorage>,
+        is_remote: bool,
     ) -> Self {
         let faulty = FaultyStorage::new(storage.clone());
         let clock = StepClock::new();
         let system = open(faulty.clone(), clock.clone()).await;
-        Self { script, faults, storage, faulty, clock, system }
+        Self { script, faults, storage, faulty, clock, system, is_remote }
     }
 
     /// Returns what strikes at a step.
@@ -303,7 +308,11 @@ impl<'a> Pass<'a> {
             return Err(if earlier { Problem::Lost(note) } else { Problem::Between(note) });
         }
         let expected = &self.script.answers[state];
+        // Now and then the server itself is asked.
+        let asks_still = self.is_remote && !state.is_multiple_of(VERIFY);
+        self.faulty.read_from(asks_still.then(|| still.clone()));
         let warm = answers(&self.system).await;
+        self.faulty.read_from(None);
         if warm != *expected {
             return Err(Problem::Between(format!("memory: {}", difference(&warm, expected))));
         }

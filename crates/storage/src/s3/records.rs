@@ -182,11 +182,16 @@ pub(crate) fn references(entry: &HistoryEntry) -> BTreeMap<ContentHash, u64> {
 
 /// Returns the records of a history entry.
 pub(crate) fn of_entry(entry: &HistoryEntry) -> Vec<(Key, Value)> {
+    let mut all = vec![(keys::history(entry.revision), json(entry).into())];
+    all.extend(beside_entry(entry));
+    all
+}
+
+/// Returns the records that a history entry has in lists.
+pub(crate) fn beside_entry(entry: &HistoryEntry) -> Vec<(Key, Value)> {
     let undoable = [u8::from(is_undoable(entry))];
-    let mut all: Vec<(Key, Value)> = vec![
-        (keys::history(entry.revision), json(entry).into()),
-        (keys::actor(&entry.actor, entry.revision), undoable.as_slice().into()),
-    ];
+    let mut all: Vec<(Key, Value)> =
+        vec![(keys::actor(&entry.actor, entry.revision), undoable.as_slice().into())];
     all.extend(references(entry).iter().map(|(hash, count)| {
         (keys::reference(hash, entry.revision), count.to_le_bytes().as_slice().into())
     }));

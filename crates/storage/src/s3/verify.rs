@@ -192,8 +192,8 @@ impl Survey {
             }
             family::HISTORY => {
                 let entry = records::entry(key, value)?;
-                for (key, value) in records::of_entry(&entry).iter().skip(1) {
-                    self.expect(key, value);
+                for (key, value) in records::beside_entry(&entry) {
+                    self.expect(&key, &value);
                 }
             }
             family::CONTENT => {
