@@ -40,6 +40,23 @@ pub(crate) fn in_folders() -> Vec<Box<dyn Backend>> {
     all().into_iter().filter(|backend| backend.home().folder().is_some()).collect()
 }
 
+/// Does something with each storage, side by side: they wait for disks and servers more than they work.
+/// What came of it stands in the order of the storages.
+pub(crate) fn side_by_side<T: Send>(
+    backends: &[Box<dyn Backend>],
+    work: impl Fn(&dyn Backend) -> T + Sync,
+) -> Vec<T> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let all = backends.iter().map(|backend| scope.spawn(move || work(&**backend)));
+        let all: Vec<_> = all.collect();
+        let done = |it: std::thread::ScopedJoinHandle<'_, T>| {
+            it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        all.into_iter().map(done).collect()
+    })
+}
+
 /// Opens what a [`Home`] of another process told as its locator.
 pub(crate) fn open(locator: &str) -> StorageResult<Arc<dyn PageStorage>> {
     match locator.split_once(':') {

@@ -19,24 +19,26 @@ use contexture_testkit::conformance::{self, Summary};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (only, named) = (arguments.first(), arguments.get(1).map_or("", String::as_str));
-    let mut summaries: Vec<Summary> = Vec::new();
-    for backend in backends::all() {
-        if only.is_some_and(|only| only != backend.name()) {
-            continue;
-        }
+    let mut backends = backends::all();
+    backends.retain(|backend| only.is_none_or(|only| only == backend.name()));
+    let summaries = backends::side_by_side(&backends, |backend| {
         let began = Instant::now();
-        let summary = conformance::run_some(&*backend, named);
+        let summary = conformance::run_some(backend, named);
         println!("{}: {:.1} s", summary.name, began.elapsed().as_secs_f64());
         for name in &summary.failed {
             println!("test {}::{name} ... FAILED", summary.name);
         }
-        summaries.push(summary);
-    }
+        summary
+    });
     println!();
     for summary in &summaries {
         println!("{summary}");
     }
     let sound =
         |summary: &Summary| summary.failed.is_empty() && summary.passed == conformance::TESTS.len();
-    if summaries.iter().all(sound) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if !summaries.is_empty() && summaries.iter().all(sound) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -20,7 +20,10 @@ mod disk;
 
 use std::{process::ExitCode, time::Instant};
 
-use contexture_testkit::faults::{self, Passes};
+use contexture_testkit::{
+    backend::Backend,
+    faults::{self, Passes},
+};
 use damage::Measure;
 
 fn main() -> ExitCode {
@@ -33,41 +36,45 @@ fn main() -> ExitCode {
     }
     let (only, part) = (arguments.first(), arguments.get(1));
     let every = arguments.get(2).is_some_and(|which| which == "every");
-    let wanted = |what: &str| part.is_none_or(|part| part == what);
-    let mut told = Vec::new();
-    let mut clean = true;
-    for backend in backends::all() {
-        if only.is_some_and(|only| only != backend.name()) {
-            continue;
-        }
-        let began = Instant::now();
-        let lap = |what: &str| {
-            println!("{}: {what}: {:.1} s", backend.name(), began.elapsed().as_secs_f64());
-        };
-        if wanted("writes") {
-            // Every kind at every write where that takes seconds; `every` takes the time elsewhere.
-            let is_quick = backend.name() == "memory";
-            let passes = if is_quick || every { Passes::EveryKind } else { Passes::InTurn };
-            let summary = faults::run(&*backend, passes);
-            summary.notes.iter().for_each(|note| println!("{note}"));
-            clean &= summary.is_clean();
-            told.push(summary.to_string());
-            lap("writes");
-        }
-        let keeps_files = backend.home().folder().is_some();
-        if keeps_files && wanted("disk") {
-            told.push(disk::run(&*backend));
-            lap("disk");
-        }
-        if keeps_files && wanted("damage") {
-            let measure = if every { Measure::WHOLE } else { Measure::SAMPLE };
-            let summary = damage::run(&*backend, measure);
-            clean &= summary.is_clean();
-            told.push(summary.to_string());
-            lap("damage");
-        }
-    }
+    let mut backends = backends::all();
+    backends.retain(|backend| only.is_none_or(|only| only == backend.name()));
+    let told = backends::side_by_side(&backends, |backend| strike(backend, part, every));
     println!();
-    told.iter().for_each(|line| println!("{line}"));
-    if clean && !told.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let (lines, clean): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+    lines.iter().flatten().for_each(|line| println!("{line}"));
+    let was_tested = lines.iter().any(|lines| !lines.is_empty());
+    if was_tested && clean.iter().all(|it| *it) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tests a storage, or a part of it; returns what is to be told, and whether nothing was lost or wrong.
+fn strike(backend: &dyn Backend, part: Option<&String>, every: bool) -> (Vec<String>, bool) {
+    let wanted = |what: &str| part.is_none_or(|part| part == what);
+    let (mut told, mut clean) = (Vec::new(), true);
+    let began = Instant::now();
+    let lap = |what: &str| {
+        println!("{}: {what}: {:.1} s", backend.name(), began.elapsed().as_secs_f64());
+    };
+    if wanted("writes") {
+        // Every kind at every write where that takes seconds; `every` takes the time elsewhere.
+        let is_quick = backend.name() == "memory";
+        let passes = if is_quick || every { Passes::EveryKind } else { Passes::InTurn };
+        let summary = faults::run(backend, passes);
+        summary.notes.iter().for_each(|note| println!("{note}"));
+        clean &= summary.is_clean();
+        told.push(summary.to_string());
+        lap("writes");
+    }
+    let keeps_files = backend.home().folder().is_some();
+    if keeps_files && wanted("disk") {
+        told.push(disk::run(backend));
+        lap("disk");
+    }
+    if keeps_files && wanted("damage") {
+        let measure = if every { Measure::WHOLE } else { Measure::SAMPLE };
+        let summary = damage::run(backend, measure);
+        clean &= summary.is_clean();
+        told.push(summary.to_string());
+        lap("damage");
+    }
+    (told, clean)
 }

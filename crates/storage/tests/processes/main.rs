@@ -45,12 +45,14 @@ fn main() {
     // Who writes to S3 leaves nothing half done but objects that nothing names; its own tests end
     // the process at every request. By name it can be asked for here as well.
     let wanted = |name: &str| only.map_or(name != "s3", |only| only == name);
-    let mut summaries = Vec::new();
-    for backend in backends::durable().iter().filter(|backend| wanted(backend.name())) {
+    let mut backends = backends::durable();
+    backends.retain(|backend| wanted(backend.name()));
+    let summaries = backends::side_by_side(&backends, |backend| {
         let began = Instant::now();
-        summaries.push(kill::what_was_acknowledged_survives(&**backend));
+        let summary = kill::what_was_acknowledged_survives(backend);
         println!("{}: {:.1} s", backend.name(), began.elapsed().as_secs_f64());
-    }
+        summary
+    });
     println!();
     summaries.iter().for_each(|summary| println!("{summary}"));
     assert!(!summaries.is_empty() && summaries.iter().all(kill::Summary::is_clean));
