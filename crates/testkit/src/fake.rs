@@ -24,6 +24,8 @@ use futures::channel::oneshot;
 pub struct WatchedStorage {
     inner: Arc<dyn PageStorage>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    /// How often each method was called, however much was asked for.
+    calls: Mutex<BTreeMap<&'static str, u64>>,
     /// How often each page was asked for by its index.
     page_counts: Mutex<BTreeMap<PageIndex, u64>>,
     /// The next read by this method is answered only when this fires.
@@ -56,6 +58,7 @@ impl WatchedStorage {
         Arc::new(Self {
             inner,
             counts: Mutex::default(),
+            calls: Mutex::default(),
             page_counts: Mutex::default(),
             held_read: Mutex::default(),
             fails_reads: AtomicBool::new(false),
@@ -74,6 +77,11 @@ impl WatchedStorage {
         lock(&self.counts).get(method).copied().unwrap_or(0)
     }
 
+    /// Returns how often a method was called since the last reset, however much it was asked for.
+    pub fn calls(&self, method: &str) -> u64 {
+        lock(&self.calls).get(method).copied().unwrap_or(0)
+    }
+
     /// Returns how often a page was asked for by its index since the last reset.
     pub fn count_of(&self, page: &PageIndex) -> u64 {
         lock(&self.page_counts).get(page).copied().unwrap_or(0)
@@ -87,6 +95,7 @@ impl WatchedStorage {
     /// Begins to count anew.
     pub fn reset(&self) {
         lock(&self.counts).clear();
+        lock(&self.calls).clear();
         lock(&self.page_counts).clear();
     }
 
@@ -152,6 +161,7 @@ impl WatchedStorage {
 
     fn tally(&self, method: &'static str, by: usize) {
         *lock(&self.counts).entry(method).or_default() += by as u64;
+        *lock(&self.calls).entry(method).or_default() += 1;
     }
 }
 

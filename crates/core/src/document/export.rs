@@ -70,6 +70,8 @@ async fn export_segment(
         };
         let batch = system.storage().scan(system.session(), &query).await?;
         let done = batch.len() < BATCH;
+        let details = batch.iter().filter_map(Page::detail);
+        system.fetch_contents(details.map(|detail| detail.content)).await?;
         for page in batch.into_iter().map(Arc::new) {
             after = Some(page.index.number());
             if let (Some(parent), true) = (&page.parent, page.standing.is_listed()) {

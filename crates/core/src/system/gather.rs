@@ -1,6 +1,6 @@
 //! Loading what a decision needs, from memory where it is resident and from the storage where not.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     ContextSystem,
@@ -15,6 +15,9 @@ use crate::{
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
+
+/// How many contents are read at a time: each may be large.
+pub(super) const CONTENTS: usize = 64;
 
 impl ContextSystem {
     /// Begins what is known with what the edit itself names.
@@ -255,6 +258,31 @@ impl ContextSystem {
             async move { system.read_content(hash, stamp).await }
         };
         self.inner.loads.contents.load(&hash, stamp, known, read).await
+    }
+
+    /// Makes contents resident that are about to be read one by one, many with one question: behind a
+    /// server each takes a round trip. What is not there is told to whoever reads it.
+    pub(crate) async fn fetch_contents(
+        &self,
+        hashes: impl IntoIterator<Item = ContentHash>,
+    ) -> StorageResult<()> {
+        let resident = &self.inner.resident;
+        let missing: BTreeSet<ContentHash> =
+            hashes.into_iter().filter(|hash| !resident.has_content(hash)).collect();
+        let missing: Vec<ContentHash> = missing.into_iter().collect();
+        for hashes in missing.chunks(CONTENTS) {
+            // One alone is as well read by whoever wants it, together with others who do.
+            if hashes.len() == 1 {
+                continue;
+            }
+            let stamps: Vec<Stamp> =
+                hashes.iter().map(|hash| resident.content_stamp(hash)).collect();
+            let contents = self.storage().contents(&self.inner.session, hashes).await?;
+            for (content, stamp) in contents.iter().zip(stamps) {
+                content.iter().for_each(|content| resident.keep_content(content, stamp));
+            }
+        }
+        Ok(())
     }
 
     async fn read_content(&self, hash: ContentHash, stamp: Stamp) -> StorageResult<Content> {

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use super::{ContextSystem, bounded::Bounded};
+use super::{ContextSystem, bounded::Bounded, gather::CONTENTS};
 use crate::{
     ContentHash, Message, Result, Speech, Tokens,
     storage::{CountKey, StorageError},
@@ -200,6 +200,12 @@ impl ContextSystem {
     ) -> Result<()> {
         let wanted: Vec<CountKey> = missing.iter().map(|&at| keys[at]).collect();
         let stored = self.storage().counts(&wanted).await?;
+        let unknown = missing.iter().zip(&stored).filter(|(_, stored)| stored.is_none());
+        let contents = unknown.filter_map(|(&at, _)| match &things[at] {
+            Countable::Body(body) => Some(body.content),
+            Countable::Line(_) => None,
+        });
+        self.fetch_contents(contents).await?;
         let mut made: HashMap<CountKey, Tokens> = HashMap::new();
         for (&at, stored) in missing.iter().zip(stored) {
             let known = stored.or_else(|| made.get(&keys[at]).copied());
@@ -275,16 +281,20 @@ impl ContextSystem {
             asked.iter().map(|key| cache.get(key).cloned()).collect()
         };
         let mut words = Vec::with_capacity(asked.len());
-        for (key @ (hash, speech), known) in asked.iter().zip(known) {
-            if let Some(known) = known {
-                words.push(known);
-                continue;
+        for (asked, known) in asked.chunks(CONTENTS).zip(known.chunks(CONTENTS)) {
+            let unknown = asked.iter().zip(known).filter(|(_, known)| known.is_none());
+            self.fetch_contents(unknown.map(|((hash, _), _)| *hash)).await?;
+            for (key @ (hash, speech), known) in asked.iter().zip(known) {
+                if let Some(known) = known {
+                    words.push(known.clone());
+                    continue;
+                }
+                let messages = speech.heard(self.messages(*hash).await?);
+                let made: Arc<[Word]> = telling::words(&messages).into();
+                let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
+                measures.keep_text_of(&measures.words, (*key, made.clone(), size), since);
+                words.push(made);
             }
-            let messages = speech.heard(self.messages(*hash).await?);
-            let made: Arc<[Word]> = telling::words(&messages).into();
-            let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
-            measures.keep_text_of(&measures.words, (*key, made.clone(), size), since);
-            words.push(made);
         }
         Ok(words)
     }

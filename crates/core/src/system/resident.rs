@@ -162,6 +162,11 @@ impl Resident {
         state.contents.get(hash, now).cloned()
     }
 
+    /// Tells whether a content is here. It is not used by that.
+    pub(super) fn has_content(&self, hash: &ContentHash) -> bool {
+        self.lock().contents.peek(hash).is_some()
+    }
+
     /// Notes the moment before a page or chunk of a segment is loaded.
     pub(super) fn stamp(&self, segment: &SegmentId, number: u64) -> Stamp {
         let state = self.lock();

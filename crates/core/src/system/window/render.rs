@@ -171,6 +171,7 @@ impl ContextSystem {
             pieces.iter().map(|piece| piece_key(piece, options, mark, format)).collect();
         let since = self.inner.measures.drops();
         let known = self.inner.measures.rendered(&keys);
+        self.fetch_shown(pieces, known.iter().map(Option::is_some)).await?;
         let mut talk: Vec<Arc<RenderedPiece>> = Vec::with_capacity(pieces.len());
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
             if let (false, Some(known)) = (sent.system, known) {
@@ -201,6 +202,18 @@ impl ContextSystem {
             messages: assembled.items,
             repaired: assembled.repaired,
         })
+    }
+
+    /// Reads what pieces show that are not rendered yet.
+    async fn fetch_shown(
+        &self,
+        pieces: &[SentPiece],
+        are_known: impl Iterator<Item = bool>,
+    ) -> Result<()> {
+        let wanted =
+            pieces.iter().zip(are_known).filter(|(sent, is_known)| sent.system || !is_known);
+        let bodies = wanted.filter_map(|(sent, _)| Body::of(&sent.source));
+        Ok(self.fetch_contents(bodies.map(|body| body.content)).await?)
     }
 
     async fn piece(&self, sent: &SentPiece, key: PieceKey, scale: &Scale<'_>) -> Result<Piece> {
@@ -237,6 +250,7 @@ impl ContextSystem {
             pieces.iter().map(|piece| piece_key(piece, options, self.mark(), format)).collect();
         let since = self.inner.measures.drops();
         let known = self.inner.measures.texts(&keys);
+        self.fetch_shown(pieces, known.iter().map(Option::is_some)).await?;
         let mut text = String::new();
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
             if !text.is_empty() {

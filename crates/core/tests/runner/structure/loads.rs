@@ -6,12 +6,41 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use contexture_core::{ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate};
+use contexture_core::{
+    ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate, window::request::WindowOptions,
+};
 use contexture_testkit::{
     fake::WatchedStorage,
     fixture::{apply, leaf, page, reopen, session, valid},
+    window::FourBytes,
 };
 use futures::executor::block_on;
+
+// C25: a session that was just opened shows its window with few questions, whatever the format: behind a
+// server each takes a round trip.
+#[test]
+fn contents_are_asked_for_together() {
+    block_on(async {
+        let storage = WatchedStorage::new(Arc::new(MemoryStorage::new()));
+        let system = session(storage.clone()).await;
+        for at in 0..100 {
+            let index = leaf(&system, "usr-0", &format!("leaf {at}")).await;
+            if at < 50 {
+                apply(&system, Edit::ExpandDetails(index)).await;
+            }
+        }
+        for format in ["openai", "markdown"] {
+            let system = reopen(storage.clone()).await;
+            storage.reset();
+            let format = format.parse().unwrap();
+            let options = WindowOptions::new(format, Arc::new(FourBytes));
+            let window = system.reader().window(&options).await.unwrap();
+            assert!(window.body.contains("text of leaf 49"));
+            assert_eq!(storage.count("contents"), 100, "{format}: all are read, and none twice");
+            assert!(storage.calls("contents") <= 4, "{format}: {}", storage.calls("contents"));
+        }
+    });
+}
 
 /// Polls a future once: as far as it goes by itself.
 fn begin<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
