@@ -28,6 +28,7 @@ use std::{
 
 use futures::lock::Mutex;
 
+pub(crate) use gather::CONTENTS;
 pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::{ResidentLimits, ResidentUsage};
 pub(crate) use window::Purpose;

@@ -23,6 +23,8 @@
 //! ```
 
 mod clock;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod columns;
 mod options;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
 mod packing;

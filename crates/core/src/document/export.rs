@@ -9,7 +9,7 @@ use crate::{
     ContextSystem, Page, PageIndex, Result, Segment, Standing,
     message::detail_text,
     storage::{ScanQuery, StandingFilter},
-    system::PageView,
+    system::{CONTENTS, PageView},
 };
 
 const BATCH: usize = 1_000;
@@ -70,28 +70,33 @@ async fn export_segment(
         };
         let batch = system.storage().scan(system.session(), &query).await?;
         let done = batch.len() < BATCH;
-        let details = batch.iter().filter_map(Page::detail);
-        system.fetch_contents(details.map(|detail| detail.content)).await?;
-        for page in batch.into_iter().map(Arc::new) {
-            after = Some(page.index.number());
-            if let (Some(parent), true) = (&page.parent, page.standing.is_listed()) {
-                let entry = (page.place, page.index.clone());
-                children.entry(parent.number()).or_default().push(entry);
-            }
-            let messages = match page.detail() {
-                Some(detail) => {
-                    let content = system.content(detail.content).await?;
-                    content.messages().map_err(|reason| crate::storage::StorageError::Corrupt {
-                        what: format!("the content of page {}", page.index),
-                        reason,
-                    })?
+        let batch: Vec<Arc<Page>> = batch.into_iter().map(Arc::new).collect();
+        for some in batch.chunks(CONTENTS) {
+            let details = some.iter().filter_map(|page| page.detail());
+            system.fetch_contents(details.map(|detail| detail.content)).await?;
+            for page in some.iter().cloned() {
+                after = Some(page.index.number());
+                if let (Some(parent), true) = (&page.parent, page.standing.is_listed()) {
+                    let entry = (page.place, page.index.clone());
+                    children.entry(parent.number()).or_default().push(entry);
                 }
-                None => Vec::new(),
-            };
-            // Pages of removed segments and retired pages are in nobody's view.
-            let view = system.reader().page_or_archived(&page.index).await.ok();
-            let key = (segment.ordinal, page.index.number());
-            pages.insert(key, Exported { view, page, children: Vec::new(), messages });
+                let messages = match page.detail() {
+                    Some(detail) => {
+                        let content = system.content(detail.content).await?;
+                        content.messages().map_err(|reason| {
+                            crate::storage::StorageError::Corrupt {
+                                what: format!("the content of page {}", page.index),
+                                reason,
+                            }
+                        })?
+                    }
+                    None => Vec::new(),
+                };
+                // Pages of removed segments and retired pages are in nobody's view.
+                let view = system.reader().page_or_archived(&page.index).await.ok();
+                let key = (segment.ordinal, page.index.number());
+                pages.insert(key, Exported { view, page, children: Vec::new(), messages });
+            }
         }
         if done {
             break;

@@ -17,7 +17,7 @@ use crate::{
 const BATCH: usize = 1_000;
 
 /// How many contents are read at a time: each may be large.
-pub(super) const CONTENTS: usize = 64;
+pub(crate) const CONTENTS: usize = 64;
 
 impl ContextSystem {
     /// Begins what is known with what the edit itself names.

@@ -184,7 +184,6 @@ impl Store {
         if self.journal.len()? > mark.length() {
             self.journal.take_back(mark)?;
         }
-        self.journal.set_applied(mark)?;
         self.mark = mark;
         self.unplaced = false;
         if is_crash {
@@ -194,7 +193,8 @@ impl Store {
                 synced => synced.map_err(|trouble| trouble.at(&self.index.path))?,
             }
         }
-        Ok(())
+        // Only now: who is killed before this does all of it again.
+        self.journal.set_applied(mark)
     }
 
     /// Puts in place what a group that was made could not. Without it nothing may be taken from the

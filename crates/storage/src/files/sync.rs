@@ -164,16 +164,17 @@ fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> Attemp
         let Some(kind) = Kind::of(inner).filter(|kind| *kind != Kind::Head) else {
             return Ok(());
         };
-        found.add(kind);
         let path = format!("{root}/{inner}");
         let stamp = look.stamp(&path)?;
-        seen.insert(inner.to_owned());
-        if stamp.is_some() && index::stamp(db, key, inner)? == stamp {
-            return Ok(());
+        if stamp.is_none() || index::stamp(db, key, inner)? != stamp {
+            // One that was taken away since it was listed is not there.
+            let Some((bytes, stamp)) = look.read(&path)? else { return Ok(()) };
+            let record = decode(&path, inner, &bytes)?;
+            index::put(db, key, session, &record, stamp)?;
         }
-        let Some((bytes, stamp)) = look.read(&path)? else { return Ok(()) };
-        let record = decode(&path, inner, &bytes)?;
-        Ok(index::put(db, key, session, &record, stamp)?)
+        found.add(kind);
+        seen.insert(inner.to_owned());
+        Ok(())
     })?;
     let known = index::files(db, key)?.into_iter().map(|(path, _)| path);
     let mut gone = known.filter(|path| !seen.contains(path));

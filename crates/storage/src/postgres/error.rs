@@ -6,6 +6,8 @@ use contexture_core::storage::StorageError;
 use deadpool_postgres::PoolError;
 use tokio_postgres::{Error, error::SqlState};
 
+pub(crate) use crate::columns::{integer, limit};
+
 /// What goes wrong below the trait, before it is known in which database.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -143,20 +145,7 @@ fn told(error: &Error) -> String {
     line
 }
 
-/// Converts a number to what PostgreSQL can hold, naming it where that fails.
-pub(crate) fn integer(number: u64, what: impl Display) -> Result<i64, StorageError> {
-    i64::try_from(number).map_err(|_| StorageError::ReadOnly {
-        what: format!("{what} {number}"),
-        reason: format!("PostgreSQL holds numbers up to {}", i64::MAX),
-    })
-}
-
 /// Converts a number back.
 pub(crate) fn natural(integer: i64, what: impl Display) -> Outcome<u64> {
     u64::try_from(integer).map_err(|_| Fault::corrupt(what, format!("{integer} is negative")))
-}
-
-/// Converts a limit; what PostgreSQL cannot count to is no limit.
-pub(crate) fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -8,13 +8,15 @@ use std::fmt::Display;
 use contexture_core::{
     ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Mark, Page,
     PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Standing, Timestamp, Version, ViewHead, ViewId, storage::SessionInfo,
+    Timestamp, Version, ViewHead, ViewId, storage::SessionInfo,
 };
 use tokio_postgres::Row;
 
 use crate::packing::{Packed, checksum, unpack, unpack_content};
 
 use super::error::{Fault, Outcome, integer, natural};
+
+pub(crate) use crate::columns::PageColumns;
 
 /// Refuses a row whose checksum, in column `at`, is not the one expected.
 fn fits(row: &Row, at: usize, expected: [u8; 16], what: impl FnOnce() -> String) -> Outcome<()> {
@@ -132,43 +134,6 @@ pub(crate) fn read_segment(row: &Row, of: &SessionId) -> Outcome<Segment> {
         return Err(Fault::corrupt(what(), "it is stored under another name"));
     }
     Ok(segment)
-}
-
-/// What is stored of a page beside its data.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PageColumns {
-    pub(crate) parent: Option<i64>,
-    pub(crate) place: i64,
-    pub(crate) standing: i64,
-    pub(crate) version: i64,
-    pub(crate) turn_author: Option<String>,
-}
-
-impl PageColumns {
-    pub(crate) const LISTED: i64 = 0;
-    pub(crate) const COLD_ARCHIVED: i64 = 1;
-    pub(crate) const MOVED: i64 = 2;
-
-    pub(crate) fn of(page: &Page) -> Outcome<Self> {
-        let parent = page.parent.as_ref().map(|parent| {
-            if parent.segment() != page.index.segment() {
-                let reason = format!("{parent} lies in another segment");
-                return Err(Fault::corrupt(&page.index, reason));
-            }
-            Ok(integer(parent.number(), "page number")?)
-        });
-        Ok(Self {
-            parent: parent.transpose()?,
-            place: integer(page.place.0, "place")?,
-            standing: match page.standing {
-                Standing::InTree | Standing::HotArchived => Self::LISTED,
-                Standing::ColdArchived => Self::COLD_ARCHIVED,
-                Standing::Moved(_) => Self::MOVED,
-            },
-            version: integer(page.version.0, "version")?,
-            turn_author: page.turn.as_ref().map(|_| page.author.to_string()),
-        })
-    }
 }
 
 pub(crate) const PAGE: &str = "t.session, t.segment, t.number, t.parent, t.place, t.standing, \

@@ -5,6 +5,8 @@ use std::{fmt::Display, path::Path};
 use contexture_core::storage::StorageError;
 use rusqlite::{Error, ErrorCode, ffi};
 
+pub(crate) use crate::columns::{integer, limit};
+
 /// What goes wrong below the trait, before it is known in which file.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -62,20 +64,7 @@ fn named(path: &Path, error: &Error) -> StorageError {
     }
 }
 
-/// Converts a number to what SQLite can hold, naming it where that fails.
-pub(crate) fn integer(number: u64, what: impl Display) -> Result<i64, StorageError> {
-    i64::try_from(number).map_err(|_| StorageError::ReadOnly {
-        what: format!("{what} {number}"),
-        reason: format!("SQLite holds numbers up to {}", i64::MAX),
-    })
-}
-
 /// Converts a number back.
 pub(crate) fn natural(integer: i64, what: impl Display) -> Outcome<u64> {
     u64::try_from(integer).map_err(|_| Fault::corrupt(what, format!("{integer} is negative")))
-}
-
-/// Converts a limit; what SQLite cannot count to is no limit.
-pub(crate) fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -7,13 +7,15 @@ use std::fmt::Display;
 
 use contexture_core::{
     HistoryEntry, LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId,
-    SessionId, Standing, Timestamp, ViewId, storage::SessionInfo,
+    SessionId, Timestamp, ViewId, storage::SessionInfo,
 };
 use rusqlite::{Connection, Row, params};
 
 use crate::packing::{Packed, checksum, unpack};
 
-use super::error::{Fault, Outcome, integer, natural};
+use super::error::{Fault, Outcome, natural};
+
+pub(crate) use crate::columns::PageColumns;
 
 /// Tells whether a row's checksum, in column `at`, is the one expected.
 pub(crate) fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> Outcome<bool> {
@@ -151,50 +153,6 @@ pub(crate) struct PageHome<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) segment: &'a SegmentId,
     pub(crate) key: i64,
-}
-
-/// A page's row but for its key.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PageColumns {
-    pub(crate) parent: Option<i64>,
-    pub(crate) place: i64,
-    pub(crate) standing: i64,
-    pub(crate) version: i64,
-    pub(crate) turn_author: Option<String>,
-}
-
-impl PageColumns {
-    pub(crate) const LISTED: i64 = 0;
-    pub(crate) const COLD_ARCHIVED: i64 = 1;
-    pub(crate) const MOVED: i64 = 2;
-
-    pub(crate) fn of(page: &Page) -> Outcome<Self> {
-        let parent = page.parent.as_ref().map(|parent| {
-            if parent.segment() != page.index.segment() {
-                return Err(Fault::corrupt(
-                    &page.index,
-                    format!("{parent} lies in another segment"),
-                ));
-            }
-            Ok(integer(parent.number(), "page number")?)
-        });
-        Ok(Self {
-            parent: parent.transpose()?,
-            place: integer(page.place.0, "place")?,
-            standing: match page.standing {
-                Standing::InTree | Standing::HotArchived => Self::LISTED,
-                Standing::ColdArchived => Self::COLD_ARCHIVED,
-                Standing::Moved(_) => Self::MOVED,
-            },
-            version: integer(page.version.0, "version")?,
-            turn_author: page.turn.as_ref().map(|_| page.author.to_string()),
-        })
-    }
-
-    /// Returns the number of the directory that lists the page.
-    pub(crate) fn listed_in(&self) -> Option<i64> {
-        self.parent.filter(|_| self.standing == Self::LISTED)
-    }
 }
 
 /// The columns [`read_page`] reads.

@@ -171,7 +171,9 @@ impl ContextSystem {
             pieces.iter().map(|piece| piece_key(piece, options, mark, format)).collect();
         let since = self.inner.measures.drops();
         let known = self.inner.measures.rendered(&keys);
-        self.fetch_shown(pieces, known.iter().map(Option::is_some)).await?;
+        // Prompts are made anew each time.
+        let is_known = |(known, sent): (&Option<_>, &SentPiece)| known.is_some() && !sent.system;
+        self.fetch_shown(pieces, known.iter().zip(pieces).map(is_known)).await?;
         let mut talk: Vec<Arc<RenderedPiece>> = Vec::with_capacity(pieces.len());
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
             if let (false, Some(known)) = (sent.system, known) {
@@ -210,8 +212,7 @@ impl ContextSystem {
         pieces: &[SentPiece],
         are_known: impl Iterator<Item = bool>,
     ) -> Result<()> {
-        let wanted =
-            pieces.iter().zip(are_known).filter(|(sent, is_known)| sent.system || !is_known);
+        let wanted = pieces.iter().zip(are_known).filter(|(_, is_known)| !is_known);
         let bodies = wanted.filter_map(|(sent, _)| Body::of(&sent.source));
         Ok(self.fetch_contents(bodies.map(|body| body.content)).await?)
     }
