@@ -31,6 +31,28 @@ fn a_flipped_byte_is_noticed() {
     assert_eq!(sandbox.refused(&["page", "show", "usr-1"]).0, "corrupt");
 }
 
+// What a folder lacks is named by the command, and it is in order again once that is back.
+#[test]
+fn a_file_that_is_gone_is_named() {
+    let sandbox = Sandbox::new();
+    let store = ["--store", "files:day"];
+    let run = |args: &[&str]| sandbox.run(&[&store[..], args].concat());
+    assert_eq!(run(&["init"]).code, 0);
+    let page = ["page", "create", "--parent", "usr-0", "--name", "Plan", "--detail", "Mend it."];
+    assert_eq!(run(&page).code, 0);
+    for file in ["pages/usr-1.json", "segments/sys.json", "history/00000001.json"] {
+        let path = sandbox.path().join("day/sessions/default").join(file);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let checked = run(&["store", "check"]);
+        assert_eq!(checked.code, 1, "{file}: {}", checked.out);
+        assert!(checked.out.contains(file), "{file}: {}", checked.out);
+        std::fs::write(&path, &whole).unwrap();
+        let checked = run(&["store", "check"]);
+        assert_eq!((checked.code, checked.out.as_str()), (0, "files:day is in order\n"), "{file}");
+    }
+}
+
 const COPY: [&str; 2] = ["--store", "sqlite:copy/copy.db"];
 
 /// Everything there is to see of a session in two stores, byte for byte.

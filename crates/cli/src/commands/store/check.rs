@@ -1,7 +1,7 @@
 //! `contexture store check`
 
 use contexture_core::{
-    Clock, Error, ErrorKind, PageStorage,
+    Clock, ErrorKind, PageStorage,
     check::{check_session, repair_session},
     storage::StorageError,
 };
@@ -55,8 +55,7 @@ pub(crate) async fn run(
             if let Some(done) = &mut repaired {
                 beyond = repair(&*storage, done).await?;
             }
-            // On a snapshot: what others write meanwhile is no damage.
-            beyond.extend(check(&*storage.snapshot().await.map_err(Error::from)?).await?);
+            beyond.extend(check(&*storage).await?);
             beyond
         }
         // Damage is what is looked for here, so it is an answer and no failure.
@@ -125,10 +124,19 @@ async fn repair(storage: &dyn PageStorage, done: &mut Vec<String>) -> Result<Vec
 }
 
 async fn check(storage: &dyn PageStorage) -> Result<Vec<String>> {
+    // The storage itself looks at one moment. Not so a snapshot of it: that need not see its files.
     let mut problems = found(storage.verify().await)?;
+    // On a snapshot: what others write meanwhile is no damage.
+    let still = match storage.snapshot().await {
+        Ok(still) => still,
+        Err(error) => {
+            problems.extend(found(Err(error))?);
+            return Ok(problems);
+        }
+    };
     let mut after = None;
     loop {
-        let sessions = match storage.sessions(after.as_ref(), BATCH).await {
+        let sessions = match still.sessions(after.as_ref(), BATCH).await {
             Ok(sessions) => sessions,
             Err(error) => {
                 problems.extend(found(Err(error))?);
@@ -136,7 +144,7 @@ async fn check(storage: &dyn PageStorage) -> Result<Vec<String>> {
             }
         };
         for info in &sessions {
-            let wrong = found(check_session(storage, &info.id).await)?;
+            let wrong = found(check_session(&*still, &info.id).await)?;
             problems.extend(wrong.iter().map(|wrong| format!("session {}: {wrong}", info.id)));
         }
         if sessions.len() < BATCH {
