@@ -102,6 +102,35 @@ fn removal_needs_to_be_meant() {
 }
 
 #[test]
+fn giving_agents_write_access_to_system_prompts_needs_yes() {
+    let sandbox = Sandbox::with_pages();
+    let loosened = |permission: &str| {
+        let says = format!(
+            "segment sys holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove every page of it but the root, and so their own instructions"
+        );
+        error("invalid", &says)
+    };
+    let update = ["segment", "update", "sys", "--permission"];
+    for permission in ["read-write", "system-managed"] {
+        let asked = [&update[..], &[permission]].concat();
+        assert_eq!(sandbox.unchanged(&asked), loosened(permission));
+        let add = ["segment", "add", "sys", "--kind", "system", "--permission", permission];
+        assert_eq!(sandbox.unchanged(&add), loosened(permission));
+    }
+    let rename = ["--as", "bee", "page", "update", "sys-1", "--name", "Mine"];
+    assert_eq!(sandbox.unchanged(&rename).0, "permission-denied");
+
+    sandbox.json(&[&update[..], &["read-write", "--yes"]].concat());
+    assert_eq!(sandbox.json(&rename)["name"], "Mine", "what the matrix allows stays allowed");
+    // Nothing is loosened by saying again what holds, nor by tightening.
+    sandbox.json(&[&update[..], &["read-write", "--name", "Prompts"]].concat());
+    sandbox.json(&[&update[..], &["read-only"]].concat());
+    assert_eq!(sandbox.unchanged(&rename).0, "permission-denied");
+    // Other kinds need no confirmation.
+    sandbox.json(&["segment", "update", "usr", "--permission", "system-managed"]);
+}
+
+#[test]
 fn bad_segments_change_nothing() {
     let sandbox = Sandbox::new();
     let add = |id: &str, kind: &str, permission: &str, more: &[&str]| {

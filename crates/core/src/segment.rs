@@ -72,7 +72,7 @@ pub enum SegmentKind {
     Custom = 3,
 }
 
-/// What agents may do in a segment. The numbers are the seed's.
+/// What agents may do in a segment, from the strictest to the loosest. The numbers are the seed's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Permission {
@@ -80,7 +80,8 @@ pub enum Permission {
     ReadOnly = 0,
     /// Also write.
     ReadWrite = 1,
-    /// Everything, the system-level operations on this segment included (C03).
+    /// Everything: agents manage the segment as the system side does, its permission and removal
+    /// included (C03). Its name sounds strict, but it is the loosest.
     SystemManaged = 2,
 }
 

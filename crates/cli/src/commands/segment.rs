@@ -7,7 +7,7 @@ mod show;
 mod update;
 
 use clap::Subcommand;
-use contexture_core::{Segment, Tokens};
+use contexture_core::{Permission, Segment, SegmentId, SegmentKind, Tokens};
 
 use super::Status;
 use crate::{
@@ -24,6 +24,15 @@ const PERMISSIONS: &[&str] = &["read-only", "read-write", "system-managed"];
 
 /// What `--kind` suggests.
 const KINDS: &[&str] = &["system", "user", "tool", "custom"];
+
+/// What `--permission` means.
+const PERMISSION_HELP: &str = "\
+What agents may do in it
+
+- read-only, the strictest: agents read it and choose what they show of it.
+- read-write: agents also create, change, move and remove its pages.
+- system-managed, the loosest: agents also rename the segment, change this very permission and remove the segment. \
+The name sounds strict and is not: it means that agents manage the segment as the system side does.";
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -62,6 +71,25 @@ fn print(segment: &Segment, printer: &mut Printer<'_>) -> Result<Status> {
         printer.line(harmless::text(segment.description.as_str()))?;
     }
     Ok(Status::Done)
+}
+
+/// Asks for `--yes` where agents are about to get write access to system prompts, and says what
+/// they can then do.
+fn confirm_writable_prompt(
+    id: &SegmentId,
+    kind: SegmentKind,
+    permission: Permission,
+    yes: bool,
+) -> Result<()> {
+    if yes || kind != SegmentKind::System || permission == Permission::ReadOnly {
+        return Ok(());
+    }
+    Err(Stop::invalid(
+        format!(
+            "segment {id} holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove every page of it but the root, and so their own instructions"
+        ),
+        "add --yes if that is what you want; otherwise use read-only",
+    ))
 }
 
 /// Reads a capacity; a negative one is refused (C46).

@@ -2,7 +2,7 @@
 
 use contexture_core::{Edit, NewSegment, SegmentId, Tokens};
 
-use super::{KINDS, PERMISSIONS};
+use super::{KINDS, PERMISSION_HELP, PERMISSIONS};
 use crate::{
     args::Suggested, commands::Status, context::Caller, error::Result, printer::Printer,
     settings::Settings,
@@ -11,9 +11,8 @@ use crate::{
 /// Add a segment with its root page
 ///
 /// A segment is a tree of pages with its own numbering: the root of `notes` is notes-0, its first
-/// page notes-1. What agents may do in it is its permission: read-only, read-write or
-/// system-managed. Segments called agent-NAME, prompt-NAME and group-NAME are seen by their owner
-/// only.
+/// page notes-1. Segments called agent-NAME, prompt-NAME and group-NAME are seen by their owner only.
+/// A segment of kind system that agents may write to needs --yes: they could change their prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -25,8 +24,8 @@ pub(crate) struct Args {
     /// What it is for
     #[arg(long, value_name = "KIND", value_parser = Suggested(KINDS))]
     kind: String,
-    /// What agents may do in it
     #[arg(long, value_name = "PERMISSION", value_parser = Suggested(PERMISSIONS))]
+    #[arg(help = "What agents may do in it", long_help = PERMISSION_HELP)]
     permission: String,
     /// How many tokens it may take in a window; 0 is unlimited
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -37,6 +36,9 @@ pub(crate) struct Args {
     /// What it is about
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
+    /// Let agents write to a segment of kind system
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(crate) async fn run(
@@ -53,6 +55,7 @@ pub(crate) async fn run(
         permission: args.permission.parse()?,
         capacity: args.capacity.as_deref().map_or(Ok(Tokens(0)), super::capacity)?,
     };
+    super::confirm_writable_prompt(&id, new.kind, new.permission, args.yes)?;
     let caller = Caller::open(settings).await?;
     caller.apply(Edit::AddSegment(new)).await?;
     let segment = caller.reader().segment(&id)?;

@@ -2,7 +2,7 @@
 
 use contexture_core::{Edit, SegmentId, SegmentUpdate};
 
-use super::PERMISSIONS;
+use super::{PERMISSION_HELP, PERMISSIONS};
 use crate::{
     args::Suggested, commands::Status, context::Caller, error::Result, printer::Printer,
     settings::Settings,
@@ -10,7 +10,8 @@ use crate::{
 
 /// Change a segment's name, description, permission or capacity
 ///
-/// What is not given, or empty, stays as it is.
+/// What is not given, or empty, stays as it is. Letting agents write to a segment of kind system needs
+/// --yes: they could change their prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture segment update usr --capacity 8000")]
 pub(crate) struct Args {
@@ -23,12 +24,15 @@ pub(crate) struct Args {
     /// What it is about
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
-    /// What agents may do in it
     #[arg(long, value_name = "PERMISSION", value_parser = Suggested(PERMISSIONS))]
+    #[arg(help = "What agents may do in it", long_help = PERMISSION_HELP)]
     permission: Option<String>,
     /// How many tokens it may take in a window; 0 is unlimited
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     capacity: Option<String>,
+    /// Let agents write to a segment of kind system
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(crate) async fn run(
@@ -46,6 +50,10 @@ pub(crate) async fn run(
         capacity: args.capacity.as_deref().map(super::capacity).transpose()?,
     };
     let caller = Caller::open(settings).await?;
+    let now = caller.reader().segment(&id)?;
+    if let Some(permission) = update.permission.filter(|asked| *asked != now.permission) {
+        super::confirm_writable_prompt(&id, now.kind, permission, args.yes)?;
+    }
     caller.apply(Edit::UpdateSegment(update)).await?;
     let segment = caller.reader().segment(&id)?;
     super::print(&segment, printer)
