@@ -1,5 +1,7 @@
 //! History: every committed edit with who, when, what and how to take it back, append-only.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -109,6 +111,14 @@ pub struct Inverse {
     /// Custom state as it was and became.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<CustomDelta>,
+}
+
+impl Inverse {
+    /// Returns where which page stands in `pages`: an edit may have touched very many.
+    pub fn positions(&self) -> HashMap<PageIndex, usize> {
+        let positions = self.pages.iter().enumerate().rev();
+        positions.map(|(position, before)| (before.index.clone(), position)).collect()
+    }
 }
 
 /// A page as it was before an edit.

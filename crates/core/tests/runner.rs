@@ -32,6 +32,8 @@ mod switching;
 mod turns;
 #[path = "runner/undo.rs"]
 mod undo;
+#[path = "runner/undo_many.rs"]
+mod undo_many;
 #[path = "runner/view_filter.rs"]
 mod view_filter;
 #[path = "runner/view_filter_random.rs"]

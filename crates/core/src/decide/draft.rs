@@ -236,12 +236,17 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Returns the pages this draft takes out from under a directory.
-    pub(super) fn left(&self, parent: &PageIndex) -> usize {
-        let under = |page: &Option<Page>| {
-            page.as_ref().and_then(|page| page.parent.as_ref()) == Some(parent)
-        };
-        self.pages.iter().filter(|delta| under(&delta.before) && !under(&delta.after)).count()
+    /// Counts the pages this draft takes out from under each directory.
+    pub(super) fn leaving(&self) -> HashMap<PageIndex, usize> {
+        let mut leaving: HashMap<PageIndex, usize> = HashMap::new();
+        for PageDelta { before, after, .. } in &self.pages {
+            let stood = before.as_ref().and_then(|page| page.parent.as_ref());
+            let stands = after.as_ref().and_then(|page| page.parent.as_ref());
+            if let Some(parent) = stood.filter(|_| stood != stands) {
+                *leaving.entry(parent.clone()).or_default() += 1;
+            }
+        }
+        leaving
     }
 }
 

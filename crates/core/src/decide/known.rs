@@ -39,6 +39,9 @@ pub enum Need {
     NewestUndoable(Actor),
     /// The newest edit after a revision that touched something.
     LaterEdit(Revision, Subject),
+    /// Several things at once, none of them several itself. Deciding begins again after each need, so
+    /// an edit on many pages names together all that it knows it will look at.
+    Several(Vec<Need>),
 }
 
 /// Something without a version of its own that edits touch.

@@ -1,5 +1,7 @@
 //! Pages: created and updated.
 
+use std::collections::HashSet;
+
 use super::{Decision, Draft, draft::Lineage, segments::actor_trust};
 use crate::{
     Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
@@ -59,6 +61,7 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
 
 fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> Decision<Vec<Page>> {
     let mut adopted: Vec<Page> = Vec::with_capacity(children.len());
+    let mut named = HashSet::with_capacity(children.len());
     for child in children {
         let page = draft.allowed(child, Operation::CreatePage)?.not_a_root("adopted")?.page;
         let above = parent.ancestors.iter().any(|ancestor| ancestor.index == *child);
@@ -68,7 +71,7 @@ fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> D
         }
         let wrong = if child.segment() != parent.page.index.segment() {
             Some(format!("page {child} lies in another segment than {}", parent.page.index))
-        } else if adopted.iter().any(|other| other.index == *child) {
+        } else if !named.insert(child) {
             Some(format!("page {child} is named twice"))
         } else {
             None

@@ -4,10 +4,16 @@
 //! being touched, because a page counts as archived when any page above it is. So removing a
 //! directory of a million pages writes one page.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use super::{Decision, Draft, Halt, draft::Lineage};
-use crate::{Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version};
+use super::{Decision, Draft, Halt, Need, draft::Lineage};
+use crate::{
+    ChunkKey, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version,
+    ViewId,
+};
 
 /// Moves a page, with all below it, to the end of a directory (C09).
 pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex) -> Decision {
@@ -38,6 +44,10 @@ fn refuse_cycle(page: &Page, target: &Lineage) -> Decision {
 fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
     let originals = subtree(draft, top)?;
     let segment: &Segment = &target.segment;
+    let views = draft.views()?;
+    let chunks = originals.iter().map(|original| &original.index);
+    let chunks = chunks.flat_map(|page| views.iter().map(|view| ChunkKey::of(view, page)));
+    draft.need_chunks(chunks)?;
     let mut renamed: HashMap<PageIndex, PageIndex> = HashMap::new();
     for original in &originals {
         let (index, place) = draft.claim(segment);
@@ -62,7 +72,7 @@ fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
             ..original.clone()
         };
         renamed.insert(original.index.clone(), index.clone());
-        carry_levels(draft, &original.index, &index)?;
+        carry_levels(draft, &views, &original.index, &index)?;
         draft.put_page(index.clone(), Some(copy), None)?;
         draft.change_page(Page { standing: Standing::Moved(index.clone()), ..original.clone() })?;
         draft.moved.push((original.index.clone(), index.clone()));
@@ -74,29 +84,43 @@ fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
 /// Returns a page and all listed below it, parents before children, siblings in order.
 fn subtree(draft: &mut Draft<'_>, top: &Page) -> Decision<Vec<Page>> {
     let mut pages = vec![top.clone()];
-    let mut next = 0;
-    while next < pages.len() {
-        if pages[next].is_contents() {
-            let parent = pages[next].index.clone();
-            let children = draft.listed_children(&parent)?;
+    let mut seen = 0;
+    while seen < pages.len() {
+        // One generation at a time, so that its lists are asked for together.
+        let generation = pages[seen..].iter().filter(|page| page.is_contents());
+        let directories: Vec<PageIndex> = generation.map(|page| page.index.clone()).collect();
+        seen = pages.len();
+        need_children(draft, &directories)?;
+        for directory in &directories {
+            let children = draft.listed_children(directory)?;
             pages.extend(children.iter().map(|child| (**child).clone()));
         }
-        next += 1;
     }
     Ok(pages)
 }
 
+/// Asks for all that lies in directories, at once.
+fn need_children(draft: &Draft<'_>, directories: &[PageIndex]) -> Decision {
+    let need = |parent: &PageIndex| Need::Children { parent: parent.clone(), limit: None };
+    draft.need_all(directories.iter().map(need))
+}
+
 /// Gives the new index what every view says of the old one.
-fn carry_levels(draft: &mut Draft<'_>, old: &PageIndex, new: &PageIndex) -> Decision {
-    for view in draft.views()? {
-        let mut entry = draft.entry(&view, old)?;
+fn carry_levels(
+    draft: &mut Draft<'_>,
+    views: &BTreeSet<ViewId>,
+    old: &PageIndex,
+    new: &PageIndex,
+) -> Decision {
+    for view in views {
+        let mut entry = draft.entry(view, old)?;
         // A fold speaks of where pages stood; elsewhere they are folded anew when that is due.
         (entry.fold, entry.runs) = (None, Arc::default());
         if entry != LevelEntry::default() {
-            draft.set_new_entry(&view, new, entry);
+            draft.set_new_entry(view, new, entry);
         }
-        if draft.focus(&view)?.as_ref() == Some(old) {
-            draft.set_focus(&view, Some(new.clone()))?;
+        if draft.focus(view)?.as_ref() == Some(old) {
+            draft.set_focus(view, Some(new.clone()))?;
         }
     }
     Ok(())

@@ -4,10 +4,15 @@
 //! segments that is so while the edit that last touched them is this one, or undos have brought back
 //! what this one left; for levels, focus and custom state their values decide.
 
-use super::{Decision, Draft, Halt, Subject};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap, HashSet},
+};
+
+use super::{Decision, Draft, Halt, Need, Subject};
 use crate::{
-    Actor, Error, HistoryEntry, Inverse, LevelDelta, Operation, Page, PageBefore, PageIndex,
-    Revision, Segment, SegmentBefore, Standing, UndoneMark, Visibility,
+    Actor, ChunkKey, Error, HistoryEntry, Inverse, LevelDelta, Operation, Page, PageBefore,
+    PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark, Visibility,
     permission::{self, AccessLevel},
 };
 
@@ -38,7 +43,7 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
     refuse_purged(entry, &source.inverse)?;
     draft.view = entry.view.clone();
     mark(draft, entry)?;
-    let reverse = Reverse { revision, source: source.revision };
+    let reverse = Reverse::new(revision, source.revision);
     let veiled = seen_among(draft, &entry.pages)? < entry.pages.len();
     let done = reverse.all(draft, &source.inverse);
     done.map_err(|halt| if veiled { reverse.veil(halt) } else { halt })?;
@@ -124,10 +129,10 @@ fn mark(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
 }
 
 /// Returns the edit whose work an edit left: itself, or the one it brought back.
-fn origin(
-    draft: &Draft<'_>,
+fn origin<'a>(
+    draft: &Draft<'a>,
     mut revision: Revision,
-    restored: &impl Fn(&HistoryEntry) -> Option<Revision>,
+    restored: &impl Fn(&'a HistoryEntry) -> Option<Revision>,
 ) -> Decision<Revision> {
     while let Some(earlier) = draft.history(revision)?.and_then(restored) {
         revision = earlier;
@@ -135,26 +140,61 @@ fn origin(
     Ok(revision)
 }
 
-/// Finds whose work an entry brought back in a page.
-fn restored_page(index: &PageIndex) -> impl Fn(&HistoryEntry) -> Option<Revision> {
-    move |entry| {
-        let item = entry.inverse.pages.iter().find(|before| before.index == *index);
-        item.and_then(|before| before.restores)
-    }
-}
+/// What an edit brought back of each page it touched.
+type Restored<'a> = HashMap<&'a PageIndex, Option<Revision>>;
 
-struct Reverse {
+struct Reverse<'a> {
     /// The edit to be taken back, for error messages.
     revision: Revision,
     /// The edit whose inverse is used.
     source: Revision,
+    /// What edits brought back, by page: an edit may have touched very many.
+    restored: RefCell<HashMap<Revision, Restored<'a>>>,
 }
 
-impl Reverse {
-    fn all(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
+impl<'a> Reverse<'a> {
+    fn new(revision: Revision, source: Revision) -> Self {
+        Self { revision, source, restored: RefCell::default() }
+    }
+
+    fn all(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
+        self.need(draft, inverse)?;
         self.segments(draft, inverse)?;
         self.pages(draft, inverse)?;
         self.rest(draft, inverse)
+    }
+
+    /// Asks at once for all that is known to be looked at, so that an edit on many pages is not
+    /// decided again for each of them.
+    fn need(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
+        let parent = |before: &PageBefore| before.before.as_ref()?.parent.clone();
+        let pages = inverse.pages.iter();
+        let pages = pages.flat_map(|before| [Some(before.index.clone()), parent(before)]);
+        draft.need_all(pages.flatten().map(Need::Lineage))?;
+        draft.need_chunks(
+            inverse.levels.iter().map(|delta| ChunkKey::of(&delta.view, &delta.page)),
+        )?;
+        let mut earlier = Vec::new();
+        for PageBefore { index, .. } in &inverse.pages {
+            let Some(page) = draft.page(index)? else { continue };
+            match self.is_as_left(draft, page.revision, &self.restored_page(index)) {
+                Err(Halt::Need(need)) => earlier.push(need),
+                _ => {}
+            }
+        }
+        draft.need_all(earlier.into_iter().collect::<HashSet<Need>>())
+    }
+
+    /// Finds whose work an entry brought back in a page.
+    fn restored_page(&self, index: &PageIndex) -> impl Fn(&'a HistoryEntry) -> Option<Revision> {
+        move |entry| {
+            let mut restored = self.restored.borrow_mut();
+            let pages = restored.entry(entry.revision).or_insert_with(|| {
+                let pages = entry.inverse.pages.iter().rev();
+                pages.map(|before| (&before.index, before.restores)).collect()
+            });
+            pages.get(index).copied().flatten()
+        }
     }
 
     /// Says why an edit cannot be taken back without naming what the caller does not see.
@@ -174,7 +214,7 @@ impl Reverse {
         Error::CannotUndo { revision: self.revision, reason }.into()
     }
 
-    fn segments(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
+    fn segments(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
         for SegmentBefore { id, before, .. } in &inverse.segments {
             let current = draft.any_segment(id);
             let current = current.ok_or_else(|| self.cannot(format!("segment {id} is gone")))?;
@@ -196,27 +236,30 @@ impl Reverse {
         Ok(())
     }
 
-    fn pages(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
+    fn pages(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
         for before in &inverse.pages {
             self.page(draft, before)?;
         }
+        let going = inverse.pages.iter().filter(|item| item.before.is_none());
+        let going: Vec<&PageIndex> = going.map(|item| &item.index).collect();
+        let lists = self.lists_to_look_at(draft, &going)?;
+        let mut sound = HashSet::new();
         for PageBefore { index, before, .. } in &inverse.pages {
             match before {
-                Some(page) if page.standing.is_listed() => self.can_stand(draft, page)?,
-                Some(_) => {}
-                None => {
-                    self.can_go(draft, index)?;
-                    self.ends_its_turn(draft, index, inverse)?;
+                Some(page) if page.standing.is_listed() => {
+                    self.can_stand(draft, page, &mut sound)?;
                 }
+                Some(_) => {}
+                None => self.can_go(draft, index, lists.get(index).copied())?,
             }
         }
-        Ok(())
+        self.ends_turns(draft, &going)
     }
 
-    fn page(&self, draft: &mut Draft<'_>, item: &PageBefore) -> Decision {
+    fn page(&self, draft: &mut Draft<'a>, item: &PageBefore) -> Decision {
         let PageBefore { index, before, after, .. } = item;
         let current = draft.page(index)?;
-        let restored = restored_page(index);
+        let restored = self.restored_page(index);
         match (&current, after) {
             (Some(current), Some(_)) if self.is_as_left(draft, current.revision, &restored)? => {}
             (None, None) => {}
@@ -240,21 +283,30 @@ impl Reverse {
     /// brought it back.
     fn is_as_left(
         &self,
-        draft: &Draft<'_>,
+        draft: &Draft<'a>,
         current: Revision,
-        restored: &impl Fn(&HistoryEntry) -> Option<Revision>,
+        restored: &impl Fn(&'a HistoryEntry) -> Option<Revision>,
     ) -> Decision<bool> {
         let left = |revision| origin(draft, revision, restored);
         Ok(current == self.source || left(current)? == left(self.source)?)
     }
 
     /// Checks that a page that comes back has a directory to stand in and does not stand in itself.
-    fn can_stand(&self, draft: &mut Draft<'_>, page: &Page) -> Decision {
-        let Some(parent) = &page.parent else { return Ok(()) };
+    ///
+    /// `sound` holds the directories that were found to be fit to stand in.
+    fn can_stand(
+        &self,
+        draft: &mut Draft<'a>,
+        page: &Page,
+        sound: &mut HashSet<PageIndex>,
+    ) -> Decision {
+        let Some(parent) = page.parent.as_ref().filter(|parent| !sound.contains(parent)) else {
+            return Ok(());
+        };
         let stands_in = draft.page(parent)?;
         let gone = || self.cannot(format!("{parent}, where page {} stood, is gone", page.index));
         let stands_in = stands_in.ok_or_else(gone)?;
-        let mut above = draft.ancestors(&stands_in)?;
+        let (mut above, ended) = draft.ancestors_below(&stands_in, sound)?;
         above.push(stands_in);
         if let Some(itself) = above.iter().find(|ancestor| ancestor.index == page.index) {
             let current = above.iter().map(|page| page.revision).max().unwrap_or(itself.revision);
@@ -265,17 +317,41 @@ impl Reverse {
                 return Err(gone());
             }
             // It may go back to where it was in the archive, but not follow what went there since.
-            if origin(draft, above.revision, &restored_page(&above.index))? >= self.source {
+            if origin(draft, above.revision, &self.restored_page(&above.index))? >= self.source {
                 return Err(self.built_upon(above.revision, format!("page {}", above.index)));
             }
+        }
+        if ended {
+            sound.extend(above.into_iter().map(|above| above.index.clone()));
         }
         Ok(())
     }
 
+    /// Returns how many pages of each directory that goes must be looked at: one more than leave it.
+    fn lists_to_look_at(
+        &self,
+        draft: &Draft<'a>,
+        going: &[&PageIndex],
+    ) -> Decision<HashMap<PageIndex, usize>> {
+        let leaving = draft.leaving();
+        let directories = going.iter().copied();
+        // Nothing ever lies under a leaf.
+        let directories =
+            directories.filter(|index| draft.before(index).is_some_and(Page::is_contents));
+        let limit = |index: &PageIndex| leaving.get(index).copied().unwrap_or(0) + 1;
+        let lists: HashMap<PageIndex, usize> =
+            directories.map(|index| (index.clone(), limit(index))).collect();
+        draft.need_all(lists.iter().map(|(parent, &limit)| Need::Children {
+            parent: parent.clone(),
+            limit: Some(limit),
+        }))?;
+        Ok(lists)
+    }
+
     /// Checks that a page that goes leaves no page behind without a parent.
-    fn can_go(&self, draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
-        let leaving = draft.left(index);
-        let list = draft.children(index, Some(leaving + 1))?;
+    fn can_go(&self, draft: &mut Draft<'a>, index: &PageIndex, look_at: Option<usize>) -> Decision {
+        let Some(limit) = look_at else { return Ok(()) };
+        let list = draft.children(index, Some(limit))?;
         for child in &list.pages {
             let stays =
                 draft.page(&child.index)?.is_some_and(|page| page.parent.as_ref() == Some(index));
@@ -286,21 +362,33 @@ impl Reverse {
         Ok(())
     }
 
-    /// Checks that a page that goes leaves no page of its turn behind that a later edit added.
-    fn ends_its_turn(&self, draft: &Draft<'_>, index: &PageIndex, inverse: &Inverse) -> Decision {
-        let Some(page) = draft.before(index).filter(|page| page.turn.is_some()) else {
-            return Ok(());
-        };
-        let next = draft.next_turn_page(page)?.filter(|next| next.turn == page.turn);
-        match next {
-            Some(next) if !inverse.pages.iter().any(|before| before.index == next.index) => {
-                Err(self.built_upon(next.revision, format!("the turn of page {index}")))
+    /// Checks that pages that go leave no page of their turns behind that a later edit added.
+    ///
+    /// What an edit makes takes places in a row, and a later page has a larger one: so of each
+    /// author's pages in a segment only the last can have a page of its turn behind it that stays.
+    fn ends_turns(&self, draft: &Draft<'a>, going: &[&PageIndex]) -> Decision {
+        let mut last: BTreeMap<(&SegmentId, &Actor), &Page> = BTreeMap::new();
+        let pages = going.iter().filter_map(|index| draft.before(index));
+        for page in pages.filter(|page| page.turn.is_some()) {
+            let newest = last.entry((page.index.segment(), &page.author)).or_insert(page);
+            if newest.place < page.place {
+                *newest = page;
             }
-            _ => Ok(()),
         }
+        draft.need_all(last.iter().map(|((segment, author), page)| {
+            Need::NextTurn((*segment).clone(), (*author).clone(), page.place)
+        }))?;
+        for page in last.values() {
+            let next = draft.next_turn_page(page)?.filter(|next| next.turn == page.turn);
+            if let Some(next) = next.filter(|next| draft.before(&next.index).is_none()) {
+                let subject = format!("the turn of page {}", page.index);
+                return Err(self.built_upon(next.revision, subject));
+            }
+        }
+        Ok(())
     }
 
-    fn rest(&self, draft: &mut Draft<'_>, inverse: &Inverse) -> Decision {
+    fn rest(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
         for delta in &inverse.levels {
             if draft.entry(&delta.view, &delta.page)? != delta.after {
                 // What another view has said since is its own, and nobody else's business.
@@ -335,7 +423,7 @@ impl Reverse {
         Ok(())
     }
 
-    fn later(&self, draft: &Draft<'_>, subject: Subject) -> Decision<Halt> {
+    fn later(&self, draft: &Draft<'a>, subject: Subject) -> Decision<Halt> {
         let later = draft.later_edit(self.source, subject.clone())?;
         Ok(match later {
             Some(later) => self.built_upon(later, subject),

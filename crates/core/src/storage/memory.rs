@@ -7,7 +7,7 @@ mod ledgers;
 mod session;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -108,10 +108,12 @@ impl State {
             }
         }
         session.history.insert(assigned.revision, change.history_entry(assigned.revision));
+        let new: HashMap<ContentHash, &Content> =
+            change.contents.iter().map(|content| (content.hash(), content)).collect();
         for hash in change.pages.iter().filter_map(crate::PageDelta::assigned_content) {
             if let Some((_, references)) = self.contents.get_mut(&hash) {
                 *references += 1;
-            } else if let Some(content) = change.contents.iter().find(|new| new.hash() == hash) {
+            } else if let Some(&content) = new.get(&hash) {
                 self.contents.insert(hash, (content.clone(), 1));
             }
         }
@@ -223,7 +225,7 @@ impl PageStorage for MemoryStorage {
         author: &Actor,
     ) -> StorageResult<Option<Page>> {
         self.read(session, |session| {
-            session.turn_pages(segment, author).max_by_key(|page| page.place).cloned()
+            session.turn_pages(segment, author, Place(0)).next_back().cloned()
         })
     }
 
@@ -234,10 +236,7 @@ impl PageStorage for MemoryStorage {
         author: &Actor,
         after: Place,
     ) -> StorageResult<Option<Page>> {
-        self.read(session, |session| {
-            let later = session.turn_pages(segment, author).filter(|page| page.place > after);
-            later.min_by_key(|page| page.place).cloned()
-        })
+        self.read(session, |session| session.turn_pages(segment, author, after).next().cloned())
     }
 
     async fn contents(

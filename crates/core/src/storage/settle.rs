@@ -8,7 +8,7 @@
 //!
 //! Nothing here waits: the storage sees to it that what it read cannot move before it has written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Commit, Committed, SessionInfo, StorageError, StorageResult};
 use crate::{
@@ -162,6 +162,7 @@ impl Present {
     /// the rest is read. Read it too, and ask again until there is nothing more.
     pub fn unread(&self, change: &Change, asked: &Wanted) -> Wanted {
         let mut more = Wanted::default();
+        let mut positions = Positions::default();
         for delta in change.pages.iter().filter(|_| change.purge) {
             let mut next = delta.previous;
             while let Some(revision) = next {
@@ -169,8 +170,8 @@ impl Present {
                     more.entries.insert(revision);
                     break;
                 };
-                let before = entry.inverse.pages.iter().find(|before| before.index == delta.index);
-                next = before.and_then(|before| before.previous);
+                let position = positions.of(entry, &delta.index);
+                next = position.and_then(|position| entry.inverse.pages[position].previous);
             }
         }
         for claim in &change.numbers {
@@ -422,6 +423,18 @@ fn is_claimed(change: &Change, delta: &PageDelta) -> bool {
         && claims.any(|claim| index.number() >= claim.first && *index.segment() == claim.segment)
 }
 
+/// Where history entries hold which page, for those that were asked.
+#[derive(Debug, Default)]
+pub(super) struct Positions(HashMap<Revision, HashMap<PageIndex, usize>>);
+
+impl Positions {
+    /// Returns where in its inverse an entry holds a page.
+    pub(super) fn of(&mut self, entry: &HistoryEntry, page: &PageIndex) -> Option<usize> {
+        let known = self.0.entry(entry.revision);
+        known.or_insert_with(|| entry.inverse.positions()).get(page).copied()
+    }
+}
+
 /// History entries, some of them changed.
 struct Entries {
     stored: BTreeMap<Revision, HistoryEntry>,
@@ -432,12 +445,13 @@ impl Entries {
     /// Scrubs what a change purges and sets its marks; returns the content references that frees.
     fn amend(&mut self, change: &Change, revision: Revision) -> Vec<ContentHash> {
         let mut freed = Vec::new();
+        let mut positions = Positions::default();
         for delta in change.pages.iter().filter(|_| change.purge) {
             let mut next = delta.previous;
             while let Some(revision) = next {
                 let Some(entry) = self.stored.get_mut(&revision) else { break };
-                let mut pages = entry.inverse.pages.iter_mut();
-                let Some(before) = pages.find(|before| before.index == delta.index) else { break };
+                let Some(position) = positions.of(entry, &delta.index) else { break };
+                let before = &mut entry.inverse.pages[position];
                 next = before.previous;
                 freed.extend(before.scrub());
                 self.changed.insert(revision);

@@ -26,14 +26,28 @@ impl ContextSystem {
         let mut known = Known { segments: self.segments(), ..Known::default() };
         let mut named = Vec::new();
         mentioned(edit, &mut named);
-        for index in named {
-            self.load_lineage(&mut known, index).await?;
-        }
+        self.load_lineages(&mut known, named).await?;
         Ok(known)
     }
 
-    /// Loads one need into what is known.
+    /// Loads what is needed into what is known: pages together, the rest one by one.
     pub(super) async fn load(&self, known: &mut Known, need: Need) -> StorageResult<()> {
+        let Need::Several(needs) = need else { return self.load_one(known, need).await };
+        let (mut pages, mut rest) = (Vec::new(), Vec::new());
+        for need in needs {
+            match need {
+                Need::Lineage(index) => pages.push(index),
+                other => rest.push(other),
+            }
+        }
+        self.load_lineages(known, pages).await?;
+        for need in rest {
+            self.load_one(known, need).await?;
+        }
+        Ok(())
+    }
+
+    async fn load_one(&self, known: &mut Known, need: Need) -> StorageResult<()> {
         let storage = self.storage();
         let session = &self.inner.session;
         match need {
@@ -93,6 +107,42 @@ impl ContextSystem {
                 let later = self.later_edit(after, &subject).await?;
                 known.later.insert((after, subject), later);
             }
+            // `load` takes these apart.
+            Need::Several(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Loads pages with all their ancestors: those that are not resident together, one generation
+    /// after the other.
+    async fn load_lineages(&self, known: &mut Known, pages: Vec<PageIndex>) -> StorageResult<()> {
+        let resident = &self.inner.resident;
+        let mut wanted: BTreeSet<PageIndex> = pages.into_iter().collect();
+        while wanted.len() > 1 {
+            let mut found: Vec<(PageIndex, Option<Arc<Page>>)> = Vec::with_capacity(wanted.len());
+            let mut missing = Vec::new();
+            for index in std::mem::take(&mut wanted) {
+                match resident.page(&index) {
+                    _ if known.pages.contains_key(&index) => {}
+                    Some(page) => found.push((index, Some(page))),
+                    None => missing.push(index),
+                }
+            }
+            for indices in missing.chunks(BATCH) {
+                let stamps = resident.stamps();
+                let pages = self.storage().pages(&self.inner.session, indices).await?;
+                for (index, page) in indices.iter().zip(pages) {
+                    let page = page.map(Arc::new);
+                    page.iter().for_each(|page| resident.keep_listed(page.clone(), &stamps));
+                    found.push((index.clone(), page));
+                }
+            }
+            let parents = found.iter().filter_map(|(_, page)| page.as_ref()?.parent.clone());
+            wanted.extend(parents);
+            known.pages.extend(found);
+        }
+        for index in wanted {
+            self.load_lineage(known, index).await?;
         }
         Ok(())
     }
@@ -362,5 +412,6 @@ pub(super) fn assume_empty(known: &mut Known, need: Need) {
         Need::History(revision) => drop(known.history.insert(revision, None)),
         Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),
         Need::LaterEdit(after, subject) => drop(known.later.insert((after, subject), None)),
+        Need::Several(needs) => needs.into_iter().for_each(|need| assume_empty(known, need)),
     }
 }

@@ -20,6 +20,9 @@ use crate::{
 const MOST: usize = 1_024;
 const MOST_LISTED: usize = 512 << 10;
 
+/// How many pages of one edit are put into lists and taken out of them one by one.
+const MOST_AMENDED: usize = 256;
+
 /// How many rows are read at first, and at a time later on.
 const BATCHES: (usize, usize) = (64, 1_024);
 
@@ -86,6 +89,8 @@ impl Lists {
     pub(super) fn publish(&self, deltas: &[PageDelta], newest: bool) {
         let mut state = self.lock();
         state.changes += 1;
+        // Putting many pages into a long list one by one takes longer than reading it again.
+        let newest = newest && deltas.len() <= MOST_AMENDED;
         for delta in deltas {
             let stood = delta.before.as_ref().and_then(stands);
             let stands = delta.after.as_ref().and_then(stands);

@@ -1,11 +1,12 @@
 //! The storage's figures, as ratios within one run. See docs/benchmarks.md.
 //!
 //! ```text
-//! cargo bench -p contexture-storage --bench storage -- [flat|open|memory|writers|read|all]
+//! cargo bench -p contexture-storage --bench storage -- [flat|open|memory|writers|read|undo|all]
 //!     [--store NAME] [--pages N] [--dir DIR]
 //! ```
 //!
-//! `open` and `memory` run on every durable storage, or on the one that `--store` names.
+//! `open` and `memory` run on every durable storage, or on the one that `--store` names; `undo` runs in
+//! memory and on SQLite, or on the one named.
 //!
 //! Disks drift, so the two sides of a comparison alternate within the run and medians are reported.
 
@@ -19,6 +20,7 @@ mod memory;
 mod open;
 mod read;
 mod session;
+mod undo;
 mod writers;
 
 use std::path::PathBuf;
@@ -63,6 +65,14 @@ fn main() {
         flat::run(dir.path(), &million);
     }
     let store = options.store.as_deref();
+    if wanted("undo") {
+        for backend in backends::all() {
+            let name = backend.name();
+            if store.map_or(matches!(name, "memory" | "sqlite"), |store| store == name) {
+                undo::run(&*backend);
+            }
+        }
+    }
     for backend in backends::durable() {
         if store.is_some_and(|store| store != backend.name()) {
             continue;

@@ -134,11 +134,8 @@ struct Loaded {
 
 impl Loaded {
     fn positions(&mut self) -> &HashMap<PageIndex, usize> {
-        let pages = &self.entry.inverse.pages;
-        self.positions.get_or_insert_with(|| {
-            let positions = pages.iter().enumerate().rev();
-            positions.map(|(position, before)| (before.index.clone(), position)).collect()
-        })
+        let inverse = &self.entry.inverse;
+        self.positions.get_or_insert_with(|| inverse.positions())
     }
 }
 

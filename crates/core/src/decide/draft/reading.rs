@@ -122,19 +122,29 @@ impl<'a> Draft<'a> {
 
     /// Returns the ancestors that exist, nearest first.
     pub(in crate::decide) fn ancestors(&mut self, page: &Page) -> Decision<Vec<Arc<Page>>> {
+        Ok(self.ancestors_below(page, &HashSet::new())?.0)
+    }
+
+    /// Returns the ancestors that exist, nearest first, up to one of `known`; tells whether they end
+    /// there or nowhere, as they must.
+    pub(in crate::decide) fn ancestors_below(
+        &mut self,
+        page: &Page,
+        known: &HashSet<PageIndex>,
+    ) -> Decision<(Vec<Arc<Page>>, bool)> {
         let mut ancestors: Vec<Arc<Page>> = Vec::new();
         let mut walked = HashSet::new();
         let mut next = page.parent.clone();
-        while let Some(index) = next {
+        while let Some(index) = next.filter(|index| !known.contains(index)) {
             let Some(ancestor) = self.standing_page(&index)? else { break };
             // Undo may have tied a knot that is yet to be noticed.
             if !walked.insert(index) {
-                break;
+                return Ok((ancestors, false));
             }
             next = ancestor.parent.clone();
             ancestors.push(ancestor);
         }
-        Ok(ancestors)
+        Ok((ancestors, true))
     }
 
     /// Returns the error that says where a retired page went, if the caller sees that place.
@@ -186,6 +196,40 @@ impl<'a> Draft<'a> {
             Some(_) => {
                 Err(Error::SystemSideOnly { what: format!("operation '{operation}'") }.into())
             }
+        }
+    }
+
+    /// Asks for all of these at once that are not known yet.
+    pub(in crate::decide) fn need_all(&self, needs: impl IntoIterator<Item = Need>) -> Decision {
+        let missing: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
+        if missing.is_empty() { Ok(()) } else { Err(Halt::Need(Need::Several(missing))) }
+    }
+
+    /// Tells whether a need is met: by what is known, or because this draft makes the page itself.
+    fn knows(&self, need: &Need) -> bool {
+        let known = self.known;
+        match need {
+            Need::Lineage(index) => {
+                self.page_at.contains_key(index) || known.pages.contains_key(index)
+            }
+            Need::Children { parent, limit } => {
+                known.children.contains_key(&(parent.clone(), *limit))
+            }
+            Need::LastPlace(parent) => known.last_places.contains_key(parent),
+            Need::Chunks(keys) => keys.iter().all(|key| known.chunks.contains_key(key)),
+            Need::Views => known.views.is_some(),
+            Need::Custom => known.custom.is_some(),
+            Need::LastTurn(segment, actor) => {
+                known.last_turns.contains_key(&(segment.clone(), actor.clone()))
+            }
+            Need::NextTurn(segment, actor, after) => {
+                known.next_turns.contains_key(&(segment.clone(), actor.clone(), *after))
+            }
+            Need::Content(hash) => known.contents.contains_key(hash),
+            Need::History(revision) => known.history.contains_key(revision),
+            Need::NewestUndoable(actor) => known.undoable.contains_key(actor),
+            Need::LaterEdit(after, subject) => known.later.contains_key(&(*after, subject.clone())),
+            Need::Several(needs) => needs.iter().all(|need| self.knows(need)),
         }
     }
 
@@ -266,9 +310,20 @@ impl<'a> Draft<'a> {
     pub(in crate::decide) fn need_levels(&self, pages: &[&PageIndex]) -> Decision {
         let views = [&self.view, &ViewId::SYSTEM];
         let keys = pages.iter().flat_map(|page| views.map(|view| ChunkKey::of(view, page)));
-        let missing: Vec<ChunkKey> =
-            keys.filter(|key| !self.known.chunks.contains_key(key)).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Halt::Need(Need::Chunks(missing))) }
+        self.need_chunks(keys)
+    }
+
+    /// Asks for all of these chunks at once that are not known yet.
+    pub(in crate::decide) fn need_chunks(
+        &self,
+        keys: impl IntoIterator<Item = ChunkKey>,
+    ) -> Decision {
+        let missing = keys.into_iter().filter(|key| !self.known.chunks.contains_key(key));
+        let missing: BTreeSet<ChunkKey> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Halt::Need(Need::Chunks(missing.into_iter().collect())))
     }
 
     /// Returns how a page stands in the draft's view.

@@ -1,13 +1,16 @@
 //! One session in memory: what it holds, and how a commit is checked and written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use super::ledgers::Ledgers;
 use crate::{
     Actor, Assigned, Basis, Change, ChunkKey, ContentHash, CustomKey, HistoryEntry, LevelChunk,
     Mark, Page, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment, SegmentId,
     SessionId, ViewId,
-    storage::{NewSession, SessionInfo, StorageError, StorageResult},
+    storage::{NewSession, SessionInfo, StorageError, StorageResult, settle::Positions},
 };
 
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub(super) struct Session {
     pub(super) pages: BTreeMap<PageIndex, Page>,
     /// Every page with a parent, by parent and place.
     pub(super) children: BTreeSet<(PageIndex, Place, PageIndex)>,
+    /// Every listed page of a turn, by segment, author and place.
+    pub(super) turns: BTreeMap<(SegmentId, Actor, Place), PageIndex>,
     pub(super) levels: BTreeMap<ChunkKey, LevelChunk>,
     pub(super) focus: BTreeMap<ViewId, PageIndex>,
     pub(super) custom: BTreeMap<CustomKey, String>,
@@ -43,6 +48,7 @@ impl Session {
             segments: BTreeMap::new(),
             pages: BTreeMap::new(),
             children: BTreeSet::new(),
+            turns: BTreeMap::new(),
             levels: BTreeMap::new(),
             focus: BTreeMap::new(),
             custom: BTreeMap::new(),
@@ -66,18 +72,16 @@ impl Session {
         self.children.range(from..to).filter_map(|(_, _, index)| self.pages.get(index))
     }
 
-    /// Returns the listed pages that belong to turns of an author.
+    /// Returns the listed pages beyond a place that belong to turns of an author, in order.
     pub(super) fn turn_pages(
         &self,
         segment: &SegmentId,
         author: &Actor,
-    ) -> impl Iterator<Item = &Page> {
-        self.pages.values().filter(move |page| {
-            page.turn.is_some()
-                && page.standing.is_listed()
-                && page.index.segment() == segment
-                && page.author == *author
-        })
+        after: Place,
+    ) -> impl DoubleEndedIterator<Item = &Page> {
+        let key = |place| (segment.clone(), author.clone(), place);
+        let places = (Bound::Excluded(key(after)), Bound::Included(key(Place(u64::MAX))));
+        self.turns.range(places).filter_map(|(_, index)| self.pages.get(index))
     }
 
     pub(super) fn check(&self, change: &Change) -> StorageResult<()> {
@@ -216,11 +220,21 @@ impl Session {
         let link = |page: &Page| {
             page.parent.clone().map(|parent| (parent, page.place, page.index.clone()))
         };
-        if let Some(old) = self.pages.remove(index).as_ref().and_then(link) {
-            self.children.remove(&old);
+        let turn = |page: &Page| {
+            let listed = page.turn.is_some() && page.standing.is_listed();
+            listed.then(|| (page.index.segment().clone(), page.author.clone(), page.place))
+        };
+        if let Some(old) = self.pages.remove(index) {
+            if let Some(link) = link(&old) {
+                self.children.remove(&link);
+            }
+            if let Some(turn) = turn(&old) {
+                self.turns.remove(&turn);
+            }
         }
         if let Some(page) = after {
             self.children.extend(link(&page));
+            self.turns.extend(turn(&page).map(|turn| (turn, page.index.clone())));
             self.pages.insert(index.clone(), page);
         }
     }
@@ -229,12 +243,13 @@ impl Session {
     pub(super) fn scrub(&mut self, change: &Change) -> Vec<ContentHash> {
         self.ledgers.scrub();
         let mut freed = Vec::new();
+        let mut positions = Positions::default();
         for delta in &change.pages {
             let mut next = delta.previous;
             while let Some(revision) = next {
                 let Some(entry) = self.history.get_mut(&revision) else { break };
-                let mut pages = entry.inverse.pages.iter_mut();
-                let Some(before) = pages.find(|before| before.index == delta.index) else { break };
+                let Some(position) = positions.of(entry, &delta.index) else { break };
+                let before = &mut entry.inverse.pages[position];
                 next = before.previous;
                 freed.extend(before.scrub());
             }
