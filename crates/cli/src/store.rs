@@ -14,7 +14,7 @@ use contexture_core::{
 };
 use contexture_storage::{
     CreateMode, FilesOptions, FilesStorage, PostgresOptions, PostgresStorage, S3Options, S3Storage,
-    SqliteOptions, SqliteStorage,
+    SqliteOptions, SqliteStorage, Unwritable,
 };
 
 use crate::error::{Result, Stop};
@@ -27,7 +27,7 @@ pub(crate) const DEFAULT: &str = "sqlite:.contexture/contexture.db";
 /// Whether opening may make what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Only what exists.
+    /// Only what exists; where it cannot be written, to read it.
     Existing,
     /// Makes it, folder included, where it does not exist.
     Create,
@@ -43,9 +43,9 @@ impl StoreUrl {
     }
 
     async fn try_open(&self, access: Access) -> StorageResult<Arc<dyn PageStorage>> {
-        let create = match access {
-            Access::Create => CreateMode::IfMissing,
-            Access::Existing => CreateMode::MustExist,
+        let (create, unwritable) = match access {
+            Access::Create => (CreateMode::IfMissing, Unwritable::Refuse),
+            Access::Existing => (CreateMode::MustExist, Unwritable::Read),
         };
         Ok(match self {
             StoreUrl::Memory => Arc::new(MemoryStorage::new()),
@@ -54,7 +54,8 @@ impl StoreUrl {
             }
             StoreUrl::Sqlite { path, durability } => {
                 let durability = *durability;
-                let options = SqliteOptions { create, durability, ..SqliteOptions::default() };
+                let options =
+                    SqliteOptions { create, unwritable, durability, ..SqliteOptions::default() };
                 Arc::new(SqliteStorage::open(path, options)?)
             }
             StoreUrl::Files { folder, durability } => {

@@ -32,6 +32,7 @@ mod page_edits;
 mod page_reads;
 mod press;
 mod processes;
+mod read_only;
 mod readme;
 mod segments;
 mod sessions;

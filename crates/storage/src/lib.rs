@@ -45,7 +45,7 @@ pub mod sqlite;
 pub use clock::SystemClock;
 #[cfg(feature = "files")]
 pub use files::{FilesOptions, FilesStorage};
-pub use options::{CreateMode, Durability};
+pub use options::{CreateMode, Durability, Unwritable};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStorage};
 #[cfg(feature = "s3")]

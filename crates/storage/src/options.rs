@@ -10,6 +10,17 @@ pub enum CreateMode {
     MustExist,
 }
 
+/// What happens where a store is there but may not be written: on a read-only file system, or with the
+/// right to read alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unwritable {
+    /// Opening it is refused.
+    #[default]
+    Refuse,
+    /// It is opened for reading; every write is refused.
+    Read,
+}
+
 /// What a commit that returned survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {

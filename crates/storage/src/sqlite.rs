@@ -30,6 +30,7 @@ mod repair;
 pub(crate) mod rows;
 pub(crate) mod runs;
 pub(crate) mod schema;
+mod still;
 mod tables;
 mod tasks;
 mod verify;
@@ -49,7 +50,7 @@ use contexture_core::{
 };
 
 use crate::{
-    options::{CreateMode, Durability},
+    options::{CreateMode, Durability, Unwritable},
     packing::PackedContent,
 };
 use commit::Request;
@@ -65,8 +66,8 @@ use writer::Writer;
 pub struct SqliteStorage {
     // Closed before the writer: the last connection to go empties the log, which a reader may not.
     readers: Readers,
-    /// None for a snapshot, which is only read.
-    writer: Option<Writer>,
+    /// Or why there is none, where it is only read.
+    writer: StorageResult<Writer>,
 }
 
 /// How a file is opened.
@@ -74,6 +75,8 @@ pub struct SqliteStorage {
 pub struct SqliteOptions {
     /// Whether a missing file is made.
     pub create: CreateMode,
+    /// What happens where the file or its folder cannot be written.
+    pub unwritable: Unwritable,
     /// What a commit survives.
     pub durability: Durability,
     /// How long to wait for another process that is writing.
@@ -84,6 +87,7 @@ impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
             create: CreateMode::default(),
+            unwritable: Unwritable::default(),
             durability: Durability::default(),
             busy_timeout: Duration::from_secs(10),
         }
@@ -96,14 +100,23 @@ impl SqliteStorage {
     /// What is not a Contexture database is left as it is; so is one that a later program wrote.
     pub fn open(path: &Path, options: SqliteOptions) -> StorageResult<Self> {
         let path = open::absolute(path)?;
-        let writer =
-            Some(Writer::start(open::writer(&path, &options)?, &path, options.durability)?);
-        Ok(Self { writer, readers: Readers::new(path, options.busy_timeout) })
+        match open::writer(&path, &options) {
+            Ok(db) => Ok(Self {
+                writer: Ok(Writer::start(db, &path, options.durability)?),
+                readers: Readers::new(path, options.busy_timeout),
+            }),
+            Err(error @ StorageError::ReadOnly { .. })
+                if options.unwritable == Unwritable::Read =>
+            {
+                open::check_readable(&path)?;
+                Ok(Self { writer: Err(error), readers: Readers::still(path, options.busy_timeout) })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn writer(&self) -> StorageResult<&Writer> {
-        let name = || StorageError::snapshot(&self.path().display().to_string());
-        self.writer.as_ref().ok_or_else(name)
+        self.writer.as_ref().map_err(Clone::clone)
     }
 
     fn fault(&self, fault: Fault) -> StorageError {
@@ -291,7 +304,8 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
-        Ok(Arc::new(Self { writer: None, readers: self.readers.snapshot()? }))
+        let writer = Err(StorageError::snapshot(&self.path().display().to_string()));
+        Ok(Arc::new(Self { writer, readers: self.readers.snapshot()? }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

@@ -43,11 +43,32 @@ pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> StorageResult<Conn
 /// Opens a connection that only reads.
 pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags)?;
+    for_reading(Connection::open_with_flags(path, flags)?, busy_timeout)
+}
+
+/// Opens a connection to a file that nobody writes and that has no log.
+pub(crate) fn still_reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    for_reading(Connection::open_with_flags(immutable(path), flags)?, busy_timeout)
+}
+
+fn for_reading(db: Connection, busy_timeout: Duration) -> Outcome<Connection> {
     db.busy_timeout(busy_timeout)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "cache_size", -4_096)?;
     Ok(db)
+}
+
+/// Refuses a file whose tables would have to be updated before they can be read.
+pub(crate) fn check_readable(path: &Path) -> StorageResult<()> {
+    let identity = identify(path).map_err(|error| Fault::from(error).at(path))?;
+    if identity.is_readable() {
+        return Ok(());
+    }
+    let reason = "an earlier program wrote it, and its tables must be updated first".to_owned();
+    Err(StorageError::ReadOnly { what: path.display().to_string(), reason })
 }
 
 /// Looks at what lies there without a lock or a write. Tells whether there is something.
@@ -80,6 +101,13 @@ fn look(path: &Path) -> StorageResult<bool> {
 /// It goes through SQLite, because closing a file of one's own would drop the locks that other
 /// connections of this process hold on it. Our own marks are in the file before there is a log.
 fn identify(path: &Path) -> Result<Identity, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let db = Connection::open_with_flags(immutable(path), flags)?;
+    Identity::read(&db)
+}
+
+/// Returns the URI of a file that is read as it lies, without a lock or a log.
+fn immutable(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -89,9 +117,7 @@ fn identify(path: &Path) -> Result<Identity, Error> {
         }
     }
     uri.push_str("?immutable=1");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let db = Connection::open_with_flags(uri, flags)?;
-    Identity::read(&db)
+    uri
 }
 
 fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
@@ -139,16 +165,19 @@ pub(crate) fn set_durability(db: &Connection, durability: Durability) -> Outcome
 fn check_size(db: &Connection, path: &Path) -> Outcome<()> {
     let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     let page: u32 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
-    let log = path.with_file_name({
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push("-wal");
-        name
-    });
+    let log = beside(path, "-wal");
     // After a crash the log may hold the rest.
     if !size(path).is_multiple_of(page.into()) && size(&log) == 0 {
         return Err(Fault::corrupt(path.display(), "the file ends within a page"));
     }
     Ok(())
+}
+
+/// Returns the path of a file that SQLite keeps beside a database.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// Switches to a write-ahead log, after the tables were made, so that the mark of whose file it is

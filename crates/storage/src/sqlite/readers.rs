@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use super::{
     error::{Fault, Outcome},
     open,
+    still::Still,
 };
 
 /// Lends connections. Who asks when all are lent waits.
@@ -19,16 +20,41 @@ use super::{
 pub(crate) struct Readers {
     path: PathBuf,
     busy_timeout: Duration,
+    kind: Kind,
     stock: Mutex<Stock>,
     returned: Condvar,
     /// A connection whose transaction never ends: every read sees the state it began with.
-    pinned: Option<Mutex<Connection>>,
+    pinned: Option<Mutex<Reader>>,
+}
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file that others may be writing.
+    Shared,
+    /// A file that cannot be written from here.
+    Still,
 }
 
 #[derive(Debug, Default)]
 struct Stock {
-    idle: Vec<Connection>,
+    idle: Vec<Reader>,
     lent: usize,
+}
+
+/// A connection that reads.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) db: Connection,
+    /// What the file must still be for a read to count, where no lock keeps others from writing.
+    pub(crate) still: Option<Still>,
+}
+
+impl Reader {
+    /// Refuses what was read of a file that was changed meanwhile.
+    fn check(&self) -> Outcome<()> {
+        self.still.as_ref().map_or(Ok(()), Still::check)
+    }
 }
 
 impl Readers {
@@ -36,22 +62,41 @@ impl Readers {
     const MOST: usize = 8;
 
     pub(crate) fn new(path: PathBuf, busy_timeout: Duration) -> Self {
+        Self::of_kind(Kind::Shared, path, busy_timeout)
+    }
+
+    /// Makes readers of a file that cannot be written from here.
+    pub(crate) fn still(path: PathBuf, busy_timeout: Duration) -> Self {
+        Self::of_kind(Kind::Still, path, busy_timeout)
+    }
+
+    fn of_kind(kind: Kind, path: PathBuf, busy_timeout: Duration) -> Self {
         let (stock, returned) = (Mutex::default(), Condvar::new());
-        Self { path, busy_timeout, stock, returned, pinned: None }
+        Self { path, busy_timeout, kind, stock, returned, pinned: None }
+    }
+
+    fn open(&self) -> Outcome<Reader> {
+        match self.kind {
+            Kind::Shared => {
+                Ok(Reader { db: open::reader(&self.path, self.busy_timeout)?, still: None })
+            }
+            Kind::Still => Still::reader(&self.path, self.busy_timeout),
+        }
     }
 
     /// Returns readers that see the present state for as long as they live.
     pub(crate) fn snapshot(&self) -> StorageResult<Self> {
-        let pin = || -> Outcome<Connection> {
-            let db = open::reader(&self.path, self.busy_timeout)?;
-            db.execute_batch("BEGIN")?;
+        let pin = || -> Outcome<Reader> {
+            let reader = self.open()?;
+            reader.db.execute_batch("BEGIN")?;
             // The transaction sees what stands at its first read.
-            db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
-            Ok(db)
+            let sql = "SELECT count(*) FROM sqlite_schema";
+            reader.db.query_row(sql, [], |row| row.get::<_, i64>(0))?;
+            Ok(reader)
         };
-        let db = pin().map_err(|fault| fault.at(&self.path))?;
-        let readers = Self::new(self.path.clone(), self.busy_timeout);
-        Ok(Self { pinned: Some(Mutex::new(db)), ..readers })
+        let reader = pin().map_err(|fault| fault.at(&self.path))?;
+        let readers = Self::of_kind(self.kind, self.path.clone(), self.busy_timeout);
+        Ok(Self { pinned: Some(Mutex::new(reader)), ..readers })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -66,13 +111,18 @@ impl Readers {
     /// Runs a read, and leaves its fault without the file's name.
     pub(crate) fn run<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         if let Some(pinned) = &self.pinned {
-            return read(&pinned.lock().unwrap_or_else(PoisonError::into_inner));
+            let reader = pinned.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = read(&reader.db);
+            return reader.check().and(result);
         }
         let loan = self.lend()?;
-        loan.prepare_cached("BEGIN")?.execute([])?;
-        let result = read(&loan);
-        loan.prepare_cached("ROLLBACK")?.execute([])?;
-        result
+        loan.db.prepare_cached("BEGIN")?.execute([])?;
+        let result = read(&loan.db);
+        // A read that failed may have ended the transaction itself.
+        if !loan.db.is_autocommit() {
+            loan.db.prepare_cached("ROLLBACK")?.execute([])?;
+        }
+        loan.check().and(result)
     }
 
     fn lend(&self) -> Outcome<Loan<'_>> {
@@ -81,27 +131,27 @@ impl Readers {
             .returned
             .wait_while(stock, |stock| stock.idle.is_empty() && stock.lent >= Self::MOST)
             .unwrap_or_else(PoisonError::into_inner);
-        let db = match stock.idle.pop() {
-            Some(db) => db,
-            None => open::reader(&self.path, self.busy_timeout)?,
+        let reader = match stock.idle.pop() {
+            Some(reader) if reader.check().is_ok() => reader,
+            _ => self.open()?,
         };
         stock.lent += 1;
-        Ok(Loan { db: Some(db), readers: self })
+        Ok(Loan { reader: Some(reader), readers: self })
     }
 }
 
 /// A connection on loan.
 struct Loan<'a> {
     /// There until it is given back.
-    db: Option<Connection>,
+    reader: Option<Reader>,
     readers: &'a Readers,
 }
 
 impl std::ops::Deref for Loan<'_> {
-    type Target = Connection;
+    type Target = Reader;
 
-    fn deref(&self) -> &Connection {
-        self.db.as_ref().expect("it is given back only when dropped")
+    fn deref(&self) -> &Reader {
+        self.reader.as_ref().expect("it is given back only when dropped")
     }
 }
 
@@ -110,7 +160,7 @@ impl Drop for Loan<'_> {
         let mut stock = self.readers.stock.lock().unwrap_or_else(PoisonError::into_inner);
         stock.lent -= 1;
         // One that is still in a transaction would read the past forever.
-        stock.idle.extend(self.db.take().filter(Connection::is_autocommit));
+        stock.idle.extend(self.reader.take().filter(|reader| reader.db.is_autocommit()));
         drop(stock);
         self.readers.returned.notify_one();
     }

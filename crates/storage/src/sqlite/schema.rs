@@ -79,6 +79,11 @@ impl Identity {
         self.application == APPLICATION_ID && self.version == VERSION
     }
 
+    /// Tells whether its tables can be read as they are.
+    pub(crate) fn is_readable(self) -> bool {
+        self.is_current()
+    }
+
     /// Refuses what is not ours, or was written by a later program.
     pub(crate) fn check(self, what: &str) -> Result<(), StorageError> {
         if self.application != APPLICATION_ID {
