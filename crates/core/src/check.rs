@@ -1,16 +1,23 @@
 //! Checking a session: the invariants that must hold after every edit, on any storage; and mending
 //! one that lost something.
 
+mod lost;
+mod rebuild;
 mod repair;
+mod trail;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    Page, PageIndex, Place, SegmentKind, SessionId, Standing, ViewHead, Visibility,
+    Page, PageIndex, Place, Revision, SegmentKind, SessionId, Standing, ViewHead, Visibility,
     storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
-pub use repair::repair_session;
+pub use lost::is_lost;
+pub use rebuild::Remains;
+pub use repair::{accept_losses, repair_session};
+
+use trail::Trail;
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
@@ -21,10 +28,12 @@ struct Seen {
     place: Place,
     is_contents: bool,
     standing: Standing,
+    revision: Revision,
 }
 
 /// Returns what is wrong with a session: orphans, cycles, numbers beyond their counter, roots that
-/// do not stand, content that is missing. Nothing is changed.
+/// do not stand, content that is missing, pages that history left and that are gone, system prompts
+/// that lost their text. Nothing is changed.
 pub async fn check_session(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -47,6 +56,7 @@ pub async fn check_session(
             for page in &batch {
                 after = Some(page.index.number());
                 check_page(page, segment.next_number, next_place, &mut problems);
+                problems.extend(lost_prompt(&segment, page));
                 pages.insert(page.index.number(), seen(page));
             }
             if batch.len() < BATCH {
@@ -71,8 +81,37 @@ pub async fn check_session(
         }
         check_places(&segment.id, &pages, &mut problems);
     }
+    check_history(storage, session, &mut problems).await?;
     problems.sort();
     Ok(problems)
+}
+
+/// Says that a system prompt lost its text: no agent runs on it until somebody decides.
+fn lost_prompt(segment: &crate::Segment, page: &Page) -> Option<String> {
+    let is_prompt = segment.kind == SegmentKind::System && !segment.removed;
+    (is_prompt && page.standing.is_listed() && is_lost(page)).then(|| {
+        let index = &page.index;
+        format!(
+            "the system prompt page {index} was lost; write it again with `page update {index} \
+             --detail TEXT`, or accept the loss with `store check --accept-losses`"
+        )
+    })
+}
+
+/// Finds what history left in the session and is gone.
+async fn check_history(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    problems: &mut Vec<String>,
+) -> StorageResult<()> {
+    let trail = Trail::of(storage, session).await?;
+    for id in trail.lost_segments(&storage.segments(session).await?).keys() {
+        problems.push(format!("segment {id} is gone, history knows it"));
+    }
+    for (index, touch) in trail.left() {
+        problems.push(format!("page {index} is not what revision {} left", touch.revision));
+    }
+    Ok(())
 }
 
 fn seen(page: &Page) -> Seen {
@@ -81,6 +120,7 @@ fn seen(page: &Page) -> Seen {
         place: page.place,
         is_contents: page.is_contents(),
         standing: page.standing.clone(),
+        revision: page.revision,
     }
 }
 

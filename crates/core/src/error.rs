@@ -299,6 +299,12 @@ pub enum Error {
         /// What is too big.
         culprit: String,
     },
+    /// A system prompt lost its text when the store was damaged: nobody runs without it unawares.
+    #[error("the system prompt page {page} was lost, and no request is made without it")]
+    PromptLost {
+        /// The page.
+        page: PageIndex,
+    },
     /// A window sent that cannot be shown again.
     #[error("window {number} cannot be shown again: {reason}")]
     SentLost {
@@ -395,7 +401,9 @@ impl Error {
             | Error::OtherSession { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
             Error::TooLarge { .. } | Error::WindowTooLarge { .. } => ErrorKind::TooLarge,
-            Error::InvalidRendering { .. } | Error::CopyDiffers { .. } => ErrorKind::Corrupt,
+            Error::InvalidRendering { .. }
+            | Error::CopyDiffers { .. }
+            | Error::PromptLost { .. } => ErrorKind::Corrupt,
             Error::NotCopied { error, .. } | Error::Storage(error) => error.kind(),
         }
     }
@@ -450,6 +458,12 @@ impl Error {
             Error::StaleAnchor { fresh: None, .. } => "`window` shows the anchors there are",
             Error::WindowTooLarge { .. } => {
                 "give a larger budget, unpin or hide pages, or shorten the system prompt"
+            }
+            Error::PromptLost { page } => {
+                return format!(
+                    "write it again with `page update {page} --detail TEXT`, or accept the loss with \
+                     `store check --accept-losses`"
+                );
             }
             Error::SentLost { .. } => "`window` shows the present one",
             Error::InvalidRendering { .. } => {

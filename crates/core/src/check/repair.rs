@@ -1,22 +1,32 @@
 //! Mending a session: what is left behind when something of it was lost, on any storage.
 //!
+//! ```text
+//! history ──► Trail: what it left and is not there ──┐
+//! pages   ──► Plan: links, places, texts ────────────┴──► edits
+//! ```
+//!
 //! Everything is an ordinary edit of the system side: recorded, and nothing is deleted. What cannot be
 //! mended here stays as it is, and [`check_session`](super::check_session) names it.
 
+mod missing;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{BATCH, Seen, seen};
+use super::{
+    BATCH, Seen,
+    lost::{self, is_lost},
+    rebuild::Remains,
+    seen,
+    trail::Trail,
+};
 use crate::{
-    Actor, Basis, Body, Change, ChunkKey, Content, LevelDelta, Message, Operation, Page, PageDelta,
-    PageIndex, Place, PlaceClaim, Revision, Role, Segment, SegmentKind, SessionId, Standing,
-    Timestamp, Trust, Version, ViewId, Visibility,
+    Actor, Basis, Body, Change, ChunkKey, LevelDelta, Operation, Page, PageDelta, PageIndex, Place,
+    PlaceClaim, Revision, Segment, SegmentDelta, SegmentKind, SessionId, Standing, Timestamp,
+    Trust, Version, ViewId, Visibility,
     decide::PROVISIONAL,
     storage::{Commit, PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
 };
-
-/// What a page says whose content is lost.
-const LOST: &str =
-    "The content of this page was lost: it could not be read when the store was repaired.";
+use missing::Missing;
 
 /// How many pages are mended in one edit.
 const AT_ONCE: usize = 500;
@@ -26,29 +36,118 @@ const ATTEMPTS: usize = 8;
 
 /// Mends what a loss left behind in a session; returns what was done, a sentence each.
 ///
-/// Pages whose directory is gone go to the nearest directory above that stands, mostly the segment's
-/// root; a root that is missing is made; counters are raised beyond what they gave out; a page whose
-/// content is lost says so.
+/// Segments and pages that history left and that are gone are made again. Pages whose directory is gone
+/// go to the nearest directory above that stands, mostly the segment's root; a root that is missing is
+/// made; counters are raised beyond what they gave out; a page whose content is lost says so.
 pub async fn repair_session(
     storage: &dyn PageStorage,
     session: &SessionId,
     at: Timestamp,
 ) -> StorageResult<Vec<String>> {
     let mut done = Vec::new();
+    again(async || {
+        done.extend(add_lost_segments(storage, session, at).await?);
+        Ok(())
+    })
+    .await?;
+    let trail = Trail::of(storage, session).await?;
+    let ids = storage.segments(session).await?.into_iter().map(|segment| segment.id);
+    for id in ids {
+        again(async || {
+            let segments = storage.segments(session).await?;
+            let Some(segment) = segments.into_iter().find(|segment| segment.id == id) else {
+                return Ok(());
+            };
+            let plan = Plan::of(storage, session, &segment, &trail, at).await?;
+            done.extend(plan.carry_out(storage, session, at).await?);
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(done)
+}
+
+/// Accepts that texts of the session's system prompts are lost, so that agents run without them;
+/// returns what was done, a sentence each.
+pub async fn accept_losses(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    at: Timestamp,
+) -> StorageResult<Vec<String>> {
+    let mut done = Vec::new();
     for segment in storage.segments(session).await? {
-        for _ in 0..ATTEMPTS {
-            let plan = Plan::of(storage, session, &segment).await?;
-            match plan.carry_out(storage, session, at).await {
-                Ok(told) => {
-                    done.extend(told);
-                    break;
-                }
-                Err(StorageError::Conflict { .. }) => {}
-                Err(error) => return Err(error),
-            }
+        if segment.kind != SegmentKind::System || segment.removed {
+            continue;
+        }
+        let pages = all_pages(storage, session, &segment).await?;
+        let mut change = empty(&segment, at);
+        for page in pages.into_iter().filter(is_lost) {
+            let (content, detail) = lost::accepted(&page);
+            change.contents.push(content);
+            done.push(format!("the loss of page {} was accepted", page.index));
+            let after = Page { body: Body::Detail(detail), ..page.clone() };
+            put(&mut change, Some(page), after);
+        }
+        if !change.pages.is_empty() {
+            commit(storage, session, change).await?;
         }
     }
     Ok(done)
+}
+
+/// Does something again while others get in its way.
+async fn again(mut work: impl AsyncFnMut() -> StorageResult<()>) -> StorageResult<()> {
+    for _ in 1..ATTEMPTS {
+        match work().await {
+            Err(StorageError::Conflict { .. }) => {}
+            done => return done,
+        }
+    }
+    work().await
+}
+
+/// Makes the segments again that history knows and that are not there.
+async fn add_lost_segments(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    at: Timestamp,
+) -> StorageResult<Vec<String>> {
+    let Some(info) = storage.session(session).await? else { return Ok(Vec::new()) };
+    let known = storage.segments(session).await?;
+    let trail = Trail::of(storage, session).await?;
+    let mut done = Vec::new();
+    for (id, before) in trail.lost_segments(&known) {
+        let remains = Remains { id: &id, pages: &[], before, revision: info.revision, at };
+        let segment = remains.rebuild();
+        let mut change = empty(&segment, at);
+        change.basis.segments = vec![(id.clone(), None)];
+        done.push(format!(
+            "segment {id} was lost and was made again from the history, read-only: \
+             `segment update` says otherwise"
+        ));
+        change.segments.push(SegmentDelta { before: None, after: segment, restores: None });
+        commit(storage, session, change).await?;
+    }
+    Ok(done)
+}
+
+async fn all_pages(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    segment: &Segment,
+) -> StorageResult<Vec<Page>> {
+    let (mut pages, mut after) = (Vec::new(), None);
+    loop {
+        let standing = StandingFilter::Any;
+        let query = ScanQuery { segment: segment.id.clone(), standing, after, limit: BATCH };
+        let batch = storage.scan(session, &query).await?;
+        after = batch.last().map(|page| page.index.number());
+        let is_last = batch.len() < BATCH;
+        pages.extend(batch);
+        if is_last {
+            return Ok(pages);
+        }
+    }
 }
 
 /// What is to be mended in a segment.
@@ -61,6 +160,10 @@ struct Plan<'a> {
     places: BTreeSet<u64>,
     /// Pages whose content is lost.
     lost: BTreeSet<u64>,
+    /// Pages that history left and that are gone, as they are made again.
+    missing: BTreeMap<u64, Missing>,
+    /// Pages that are older than history left them, with the version and revision it speaks of.
+    behind: BTreeMap<u64, (Version, Revision)>,
     /// By how much the session's place counter is too low.
     places_short: u64,
 }
@@ -70,10 +173,19 @@ impl<'a> Plan<'a> {
         storage: &dyn PageStorage,
         session: &SessionId,
         segment: &'a Segment,
+        trail: &Trail,
+        at: Timestamp,
     ) -> StorageResult<Self> {
-        let (moves, places, lost) = Default::default();
-        let mut plan =
-            Self { segment, pages: BTreeMap::new(), moves, places, lost, places_short: 0 };
+        let mut plan = Self {
+            segment,
+            pages: BTreeMap::new(),
+            moves: BTreeMap::new(),
+            places: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            missing: BTreeMap::new(),
+            behind: BTreeMap::new(),
+            places_short: 0,
+        };
         let next_place = storage.session(session).await?.map_or(Place(0), |info| info.next_place);
         let mut after = None;
         loop {
@@ -105,6 +217,7 @@ impl<'a> Plan<'a> {
                 break;
             }
         }
+        plan.note_missing(storage, session, trail, next_place, at).await?;
         plan.note_moves();
         plan.note_places();
         Ok(plan)
@@ -204,8 +317,15 @@ impl<'a> Plan<'a> {
     ) -> StorageResult<Vec<String>> {
         let mut done = Vec::new();
         let mut first = self.first_change(storage, session, at, &mut done).await?;
-        let numbers: BTreeSet<u64> =
-            self.moves.keys().chain(&self.places).chain(&self.lost).copied().collect();
+        let numbers: BTreeSet<u64> = self
+            .moves
+            .keys()
+            .chain(&self.places)
+            .chain(&self.lost)
+            .chain(self.missing.keys())
+            .chain(self.behind.keys())
+            .copied()
+            .collect();
         let numbers: Vec<u64> = numbers.into_iter().collect();
         for some in numbers.chunks(AT_ONCE) {
             let mut change = first.take().unwrap_or_else(|| self.change(at));
@@ -281,9 +401,12 @@ impl<'a> Plan<'a> {
         let indices: Vec<PageIndex> = numbers.iter().map(|number| index(*number)).collect();
         let pages = storage.pages(session, &indices).await?;
         for (number, page) in numbers.iter().zip(pages) {
-            let Some(page) = page else { continue };
-            let mut after = page.clone();
-            let name = &page.index;
+            let name = &index(*number);
+            let mut after = match (&page, self.missing.get(number)) {
+                (Some(page), _) => page.clone(),
+                (None, Some(missing)) => missing.make(change, done),
+                (None, None) => continue,
+            };
             if let Some(to) = self.moves.get(number) {
                 after.parent = Some(index(*to));
                 done.push(format!(
@@ -294,17 +417,32 @@ impl<'a> Plan<'a> {
             if self.places.contains(number) {
                 after.place = Place(PROVISIONAL + change.places.count);
                 change.places.count += 1;
-                done.push(format!("page {name} shared its place and has one of its own now"));
+                if page.is_some() {
+                    done.push(format!("page {name} shared its place and has one of its own now"));
+                }
             }
             if self.lost.contains(number) {
-                // In a turn it stands for a message of the talk, elsewhere for a note.
-                let role = if page.turn.is_some() { Role::User } else { Role::System };
-                let (content, detail) = Content::with_detail(&[Message::text(role, LOST)]);
+                let (content, detail) = lost::placeholder(&after);
                 after.body = Body::Detail(detail);
                 change.contents.push(content);
                 done.push(format!("the content of page {name} is lost, and the page says so now"));
             }
-            put(change, Some(page), after);
+            let mut previous = page.as_ref().map(|page| page.revision);
+            if let Some((version, revision)) = self.behind.get(number) {
+                after.version = after.version.max(*version);
+                previous = Some(*revision);
+                done.push(format!(
+                    "page {name} is older than revision {revision} left it, and stands as it is"
+                ));
+            }
+            if let Some(missing) = self.missing.get(number).filter(|_| page.is_none()) {
+                change.basis.pages.push((name.clone(), None));
+                previous = Some(missing.revision);
+            }
+            put(change, page, after);
+            if let Some(delta) = change.pages.last_mut() {
+                delta.previous = previous;
+            }
         }
         Ok(())
     }
@@ -331,32 +469,36 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// A change that does nothing yet.
     fn change(&self, at: Timestamp) -> Change {
-        let segment = (self.segment.id.clone(), Some(self.segment.version));
-        Change {
-            operation: Operation::Batch,
-            actor: Actor::System,
-            view: ViewId::SYSTEM,
-            at,
-            undoes: None,
-            marks: Vec::new(),
-            pages: Vec::new(),
-            segments: Vec::new(),
-            levels: Vec::new(),
-            focus: Vec::new(),
-            custom: Vec::new(),
-            runs: Vec::new(),
-            fold: None,
-            contents: Vec::new(),
-            numbers: Vec::new(),
-            places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
-            floors: Vec::new(),
-            purge: false,
-            subjects: Vec::new(),
-            moved: Vec::new(),
-            basis: Basis { segments: vec![segment], ..Basis::default() },
-        }
+        empty(self.segment, at)
+    }
+}
+
+/// Returns a change in a segment that does nothing yet.
+fn empty(segment: &Segment, at: Timestamp) -> Change {
+    let segment = (segment.id.clone(), Some(segment.version));
+    Change {
+        operation: Operation::Batch,
+        actor: Actor::System,
+        view: ViewId::SYSTEM,
+        at,
+        undoes: None,
+        marks: Vec::new(),
+        pages: Vec::new(),
+        segments: Vec::new(),
+        levels: Vec::new(),
+        focus: Vec::new(),
+        custom: Vec::new(),
+        runs: Vec::new(),
+        fold: None,
+        contents: Vec::new(),
+        numbers: Vec::new(),
+        places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
+        floors: Vec::new(),
+        purge: false,
+        subjects: Vec::new(),
+        moved: Vec::new(),
+        basis: Basis { segments: vec![segment], ..Basis::default() },
     }
 }
 

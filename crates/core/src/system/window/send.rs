@@ -4,6 +4,7 @@ use super::{prepare::Prepared, render::Before};
 use crate::{
     ContentHash, Error, FilterKey, Format, LedgerKey, Result, Revision, SentPiece, SentSource,
     SentWindow, Timestamp, Tokens, Usage, View,
+    check::is_lost,
     storage::{LedgerQuery, StorageError},
     system::ContextSystem,
     window::{
@@ -55,6 +56,9 @@ impl ContextSystem {
         for _ in 0..ATTEMPTS {
             let last = self.newest_sent(&key).await?;
             let prepared = reader.prepare(options).await?;
+            if let Purpose::Request { .. } = purpose {
+                has_prompts(&prepared)?;
+            }
             let mut window = reader.render(options, &prepared, None).await?;
             let mut record = record(options, &window, &prepared, last.as_ref(), self.now());
             record.fold = fold.and_then(|fold| fold.revision);
@@ -237,6 +241,15 @@ fn answerable(window: &Window) -> Result<()> {
         return Err(Error::InvalidRequest { reason, hint: "append a user message first" });
     }
     Ok(())
+}
+
+/// Refuses a window whose system part lost a text.
+fn has_prompts(prepared: &Prepared) -> Result<()> {
+    let mut system = prepared.outline.blocks().filter(|(section, _)| section.is_system());
+    match system.find(|(_, block)| is_lost(&block.page)) {
+        Some((_, block)) => Err(Error::PromptLost { page: block.page.index.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn missing(number: u64, format: Format) -> Error {

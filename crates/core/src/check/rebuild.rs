@@ -1,0 +1,145 @@
+//! Making records again that are lost, from what others still say of them.
+
+use super::trail::Touch;
+use crate::{
+    Body, Detail, Operation, Owner, Page, PageIndex, Permission, Place, Revision, Segment,
+    SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version, Visibility,
+};
+
+/// What is left of a segment whose own record is lost.
+#[derive(Debug, Clone, Copy)]
+pub struct Remains<'a> {
+    /// Its name.
+    pub id: &'a SegmentId,
+    /// Its pages.
+    pub pages: &'a [&'a Page],
+    /// The segment at some earlier time, where history remembers it.
+    pub before: Option<&'a Segment>,
+    /// The session's newest edit.
+    pub revision: Revision,
+    /// When it is made again.
+    pub at: Timestamp,
+}
+
+impl Remains<'_> {
+    /// Makes the segment's record again. Agents may only read it: what they were allowed is not known.
+    pub fn rebuild(&self) -> Segment {
+        let root = self.pages.iter().find(|page| page.index.is_root());
+        let plain = || self.id.as_str().parse().expect("a segment's id is a valid name");
+        let last = self.pages.iter().map(|page| page.index.number()).max().unwrap_or(0);
+        let known = self.before.map_or(1, |before| before.next_number);
+        let kind = self.before.map_or_else(|| self.kind(), |before| before.kind);
+        Segment {
+            id: self.id.clone(),
+            name: match (self.before, root) {
+                (Some(before), _) => before.name.clone(),
+                (None, Some(root)) => root.name.clone(),
+                (None, None) => plain(),
+            },
+            description: match (self.before, root) {
+                (Some(before), _) => before.description.clone(),
+                (None, Some(root)) => root.description.clone(),
+                (None, None) => Default::default(),
+            },
+            kind,
+            permission: Permission::ReadOnly,
+            capacity: self.before.map_or(Tokens(0), |before| before.capacity),
+            owner: match self.before {
+                Some(before) => before.owner.clone(),
+                None => Owner::implied_by(self.id),
+            },
+            ordinal: match (self.before, kind) {
+                (Some(before), _) => before.ordinal,
+                (None, SegmentKind::System) => 0,
+                (None, _) => 1,
+            },
+            next_number: known.max(last.saturating_add(1)),
+            touched: self.revision,
+            removed: self.before.is_some_and(|before| before.removed),
+            // Beyond any version that the lost one can have had.
+            version: Version(self.revision.0.saturating_add(1)),
+            revision: self.revision,
+            created_at: root.map_or(self.at, |root| root.created_at),
+            updated_at: self.at,
+        }
+    }
+
+    /// Guesses what it was for: by its name, else by whose pages it holds.
+    fn kind(&self) -> SegmentKind {
+        let id = self.id.as_str();
+        let mut texts = self.pages.iter().filter(|page| page.detail().is_some()).peekable();
+        let holds_prompts = texts.peek().is_some()
+            && texts.all(|page| page.trust == Trust::System && page.turn.is_none());
+        match id {
+            "usr" => SegmentKind::User,
+            "sys" => SegmentKind::System,
+            _ if id.starts_with("prompt-") || holds_prompts => SegmentKind::System,
+            _ if id.starts_with("agent-") || id.starts_with("group-") => SegmentKind::User,
+            _ => SegmentKind::Custom,
+        }
+    }
+}
+
+/// What becomes of a page whose record is lost.
+pub(super) enum Text {
+    /// It was a directory.
+    Directory,
+    /// Its text is still there.
+    Kept(Detail),
+    /// Its text is lost too.
+    Lost,
+}
+
+/// Makes a page's record again, but for its text where that is lost.
+pub(super) fn page(
+    index: &PageIndex,
+    touch: &Touch,
+    segment: &Segment,
+    text: &Text,
+    at: Timestamp,
+) -> Page {
+    let version = touch.after.unwrap_or(Version(1));
+    let body = match text {
+        Text::Directory | Text::Lost => Body::Contents,
+        Text::Kept(detail) => Body::Detail(detail.clone()),
+    };
+    let standing = match touch.operation {
+        Operation::RemovePage | Operation::RemoveSegment => Standing::ColdArchived,
+        _ => Standing::InTree,
+    };
+    if let Some(before) = &touch.before {
+        let standing = match &before.standing {
+            Standing::InTree => standing,
+            elsewhere => elsewhere.clone(),
+        };
+        let version = version.max(before.version);
+        return Page { body, standing, version, updated_at: at, ..before.clone() };
+    }
+    let name = match text {
+        Text::Directory => "Lost directory",
+        Text::Kept(_) => "Lost name",
+        Text::Lost => "Lost page",
+    };
+    let trust = match segment.kind {
+        SegmentKind::System => Trust::System,
+        SegmentKind::User | SegmentKind::Tool | SegmentKind::Custom => Trust::Tool,
+    };
+    Page {
+        index: index.clone(),
+        parent: (!index.is_root()).then(|| segment.root()),
+        place: Place(0),
+        body,
+        name: name.parse().expect("it is a valid name"),
+        description: Default::default(),
+        visibility: Visibility::Expanded,
+        standing,
+        author: touch.actor.clone(),
+        trust,
+        sources: Vec::new(),
+        turn: None,
+        version,
+        revision: touch.revision,
+        created_at: at,
+        updated_at: at,
+    }
+}

@@ -1,0 +1,166 @@
+//! The trail of a session: where its history speaks of pages and segments that are not there, or not
+//! as it left them.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::RangeInclusive,
+};
+
+use super::BATCH;
+use crate::{
+    Actor, ContentHash, HistoryEntry, Operation, Page, PageBefore, PageIndex, Revision, Segment,
+    SegmentId, SessionId, Version,
+    storage::{HistoryQuery, PageStorage, ScanQuery, StandingFilter, StorageResult},
+};
+
+/// What history says beyond what is there.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// The newest edit of each page that is not there, or is older than that edit.
+    touches: BTreeMap<PageIndex, Touch>,
+    /// The segments that are not there, each as it was before its newest edit, where that is known.
+    segments: BTreeMap<SegmentId, Option<Segment>>,
+    /// Revisions that no entry speaks of.
+    gaps: Vec<RangeInclusive<u64>>,
+}
+
+/// What the newest edit of a page did to it.
+#[derive(Debug, Clone)]
+pub(super) struct Touch {
+    pub(super) revision: Revision,
+    pub(super) actor: Actor,
+    pub(super) operation: Operation,
+    /// The page as it was before, where that is known.
+    pub(super) before: Option<Page>,
+    /// The version the edit gave it; none when the edit took it away.
+    pub(super) after: Option<Version>,
+    /// The content the edit newly gave it.
+    pub(super) assigned: Option<ContentHash>,
+    /// Whether nobody can tell any more what became of it.
+    is_void: bool,
+}
+
+/// Where the pages of a session are, by segment and number.
+type Stands = HashMap<SegmentId, HashMap<u64, Revision>>;
+
+impl Trail {
+    /// Reads the whole history of a session, newest first, and compares it with what is there.
+    pub(super) async fn of(storage: &dyn PageStorage, session: &SessionId) -> StorageResult<Self> {
+        let mut trail = Self::default();
+        let Some(info) = storage.session(session).await? else { return Ok(trail) };
+        let mut stands = Stands::new();
+        for segment in storage.segments(session).await? {
+            let pages = numbers(storage, session, &segment.id).await?;
+            stands.insert(segment.id, pages);
+        }
+        let mut before = None;
+        let mut expected = info.revision.0;
+        loop {
+            let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
+            let entries = storage.history(session, &query).await?;
+            for entry in &entries {
+                before = Some(entry.revision);
+                if entry.revision.0 < expected {
+                    trail.gaps.push(entry.revision.0 + 1..=expected);
+                }
+                expected = entry.revision.0.saturating_sub(1);
+                trail.note(entry, &stands);
+            }
+            if entries.len() < BATCH {
+                break;
+            }
+        }
+        if expected > 0 {
+            trail.gaps.push(1..=expected);
+        }
+        Ok(trail)
+    }
+
+    fn note(&mut self, entry: &HistoryEntry, stands: &Stands) {
+        let changed = entry.inverse.segments.iter();
+        for (id, before) in changed.map(|changed| (&changed.id, changed.before.as_ref())) {
+            if !stands.contains_key(id) {
+                let removed = entry.operation == Operation::RemoveSegment;
+                let before = before.map(|before| Segment { removed, ..before.clone() });
+                self.segments.entry(id.clone()).or_insert(before);
+            }
+        }
+        for before in &entry.inverse.pages {
+            let (index, segment) = (&before.index, before.index.segment());
+            let stands_since = stands.get(segment).and_then(|pages| pages.get(&index.number()));
+            if stands_since.is_some_and(|revision| *revision >= entry.revision)
+                || self.touches.contains_key(index)
+            {
+                continue;
+            }
+            self.touches.insert(index.clone(), self.touch(entry, before));
+        }
+    }
+
+    fn touch(&self, entry: &HistoryEntry, before: &PageBefore) -> Touch {
+        // What took the page away may itself be lost: a purge scrubs all before it, an undo marks it.
+        let undone = entry.undone_by.is_some_and(|by| self.is_gap(by));
+        Touch {
+            revision: entry.revision,
+            actor: entry.actor.clone(),
+            operation: entry.operation,
+            before: before.before.clone(),
+            after: before.after,
+            assigned: before.assigned,
+            is_void: before.purged || undone,
+        }
+    }
+
+    fn is_gap(&self, revision: Revision) -> bool {
+        self.gaps.iter().any(|gap| gap.contains(&revision.0))
+    }
+
+    /// Returns the segments that history knows and that are not there: those of pages it left, too.
+    pub(super) fn lost_segments(&self, known: &[Segment]) -> BTreeMap<SegmentId, Option<&Segment>> {
+        let named = self.segments.iter().map(|(id, before)| (id, before.as_ref()));
+        let of_pages = self.left().map(|(index, _)| (index.segment(), None));
+        let mut lost: BTreeMap<SegmentId, Option<&Segment>> = BTreeMap::new();
+        for (id, before) in named.chain(of_pages) {
+            if !known.iter().any(|segment| segment.id == *id) {
+                lost.entry(id.clone()).or_insert(before);
+            }
+        }
+        lost
+    }
+
+    /// Returns the pages that history left in the session, and that are gone or older than that.
+    pub(super) fn left(&self) -> impl Iterator<Item = (&PageIndex, &Touch)> {
+        self.touches.iter().filter(|(_, touch)| touch.after.is_some() && !touch.is_void)
+    }
+
+    /// Returns those of one segment.
+    pub(super) fn left_in<'a>(
+        &'a self,
+        segment: &'a SegmentId,
+    ) -> impl Iterator<Item = (u64, &'a Touch)> {
+        let of_segment = self.left().filter(move |(index, _)| index.segment() == segment);
+        of_segment.map(|(index, touch)| (index.number(), touch))
+    }
+}
+
+/// Returns the pages of a segment, each with the edit that last changed it.
+async fn numbers(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    segment: &SegmentId,
+) -> StorageResult<HashMap<u64, Revision>> {
+    let mut pages = HashMap::new();
+    let mut after = None;
+    loop {
+        let standing = StandingFilter::Any;
+        let query = ScanQuery { segment: segment.clone(), standing, after, limit: BATCH };
+        let batch = storage.scan(session, &query).await?;
+        for page in &batch {
+            after = Some(page.index.number());
+            pages.insert(page.index.number(), page.revision);
+        }
+        if batch.len() < BATCH {
+            return Ok(pages);
+        }
+    }
+}
