@@ -99,7 +99,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 #[test]
 fn a_newer_store_is_left_alone() {
     let sandbox = Sandbox::with_pages();
-    let database = Connection::open(sandbox.database()).unwrap();
+    let database = sandbox.meddle();
     database.pragma_update(None, "user_version", 9_999).unwrap();
     drop(database);
     let before = fs::read(sandbox.database()).unwrap();
@@ -149,7 +149,7 @@ fn an_empty_file_stays_empty_until_init() {
 fn a_locked_store_is_unavailable() {
     let sandbox = Sandbox::with_pages();
     let state = sandbox.state();
-    let database = Connection::open(sandbox.database()).unwrap();
+    let database = sandbox.meddle();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (kind, message) = sandbox.refused(&["page", "remove", "usr-1"]);
     assert_eq!(kind, "unavailable", "{message}");

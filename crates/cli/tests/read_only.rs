@@ -8,8 +8,6 @@ use std::{
     process::Command,
 };
 
-use rusqlite::Connection;
-
 use crate::support::{Ran, Sandbox};
 
 /// What reads, and must work where nothing can be written.
@@ -115,7 +113,7 @@ fn used() -> (Sandbox, Vec<String>) {
 fn crashed() -> (Sandbox, Vec<String>) {
     let sandbox = Sandbox::with_pages();
     // As long as somebody has the store open, the log is not emptied.
-    let open = Connection::open(sandbox.database()).unwrap();
+    let open = sandbox.meddle();
     let count = || open.query_row("SELECT count(*) FROM pages", [], |row| row.get::<_, i64>(0));
     let before = count().unwrap();
     sandbox.json(&["page", "create", "--parent", "usr-0", "--name", "Late", "--detail", "two"]);
@@ -143,9 +141,16 @@ fn a_store_that_crashed_is_read_where_nothing_can_be_written() {
 }
 
 #[test]
+fn a_log_without_its_index_is_read_where_nothing_can_be_written() {
+    let (sandbox, expected) = crashed();
+    fs::remove_file(sandbox.database().with_file_name("contexture.db-shm")).unwrap();
+    assert_readable(&sandbox, &expected);
+}
+
+#[test]
 fn a_store_that_another_writes_is_read_without_the_right_to_write() {
     let (sandbox, _) = used();
-    let open = Connection::open(sandbox.database()).unwrap();
+    let open = sandbox.meddle();
     open.query_row("SELECT count(*) FROM pages", [], |_| Ok(())).unwrap();
     let folder = ReadOnly::new(&sandbox);
     let before = folder.run(&["page", "list"]);

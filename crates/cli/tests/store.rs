@@ -1,4 +1,3 @@
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, error};
@@ -14,7 +13,7 @@ fn a_sound_store_is_ok() {
 #[test]
 fn a_flipped_byte_is_noticed() {
     let sandbox = Sandbox::with_pages();
-    let database = Connection::open(sandbox.database()).unwrap();
+    let database = sandbox.meddle();
     let changed = database
         .execute(
             "UPDATE pages SET data = CAST(replace(CAST(data AS TEXT), 'Note', 'Nope') AS BLOB)",
@@ -156,7 +155,7 @@ fn damage_is_repaired_when_asked_for() {
     let sandbox = Sandbox::with_pages();
     sandbox.json(&["page", "create", "--parent", "usr-2", "--name", "Inside", "--detail", "two"]);
     let meddle = |sql: &str| {
-        let database = Connection::open(sandbox.database()).unwrap();
+        let database = sandbox.meddle();
         assert_eq!(database.execute(sql, []).unwrap(), 1, "{sql}");
     };
     // The directory goes, and the content of the note.

@@ -63,6 +63,13 @@ impl Sandbox {
         self.path().join(".contexture/contexture.db")
     }
 
+    /// Opens the database to change it behind the program's back.
+    pub(crate) fn meddle(&self) -> rusqlite::Connection {
+        contexture_vfs::register().unwrap();
+        let (flags, vfs) = (rusqlite::OpenFlags::default(), contexture_vfs::CHECKED);
+        rusqlite::Connection::open_with_flags_and_vfs(self.database(), flags, vfs).unwrap()
+    }
+
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path().join(name), bytes).unwrap();
     }

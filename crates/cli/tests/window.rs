@@ -208,7 +208,7 @@ fn colour_is_for_people() {
 #[test]
 fn a_broken_source_gives_an_error_context() {
     let sandbox = Sandbox::with_talk(1);
-    let database = rusqlite::Connection::open(sandbox.database()).unwrap();
+    let database = sandbox.meddle();
     database.execute("DELETE FROM contents", []).unwrap();
     drop(database);
     let ran = sandbox.run(&["window", "--format", "context", "--json"]);

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
-//! that begins afterwards. Several processes may use one file at once. What is read is verified row
-//! by row; the file as a whole only by [`PageStorage::verify`], so opening stays cheap. Run records
-//! and windows sent are as durable as commits; token counts may be lost in a power cut.
+//! that begins afterwards. Several processes may use one file at once. What is read is verified row by
+//! row and page by page ([`contexture_vfs`]); the file as a whole only by [`PageStorage::verify`], so
+//! opening stays cheap. Run records and windows sent are as durable as commits; token counts may be
+//! lost in a power cut.
 
 mod basis;
 mod commit;
@@ -20,7 +21,7 @@ pub(crate) mod history;
 mod import;
 pub(crate) mod ledger;
 pub(crate) mod lookup;
-mod open;
+pub(crate) mod open;
 mod quarantine;
 mod queue;
 pub(crate) mod read;
@@ -31,6 +32,7 @@ pub(crate) mod rows;
 pub(crate) mod runs;
 pub(crate) mod schema;
 mod still;
+mod sums;
 mod tables;
 mod tasks;
 mod verify;

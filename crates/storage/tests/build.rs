@@ -41,9 +41,11 @@ impl Sandbox {
         SqliteStorage::open(&self.file(), SqliteOptions::default()).unwrap()
     }
 
-    /// Opens the file as anybody with a SQLite could.
+    /// Opens the file to change it behind the storage's back.
     pub(crate) fn meddle(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.file()).unwrap()
+        contexture_vfs::register().unwrap();
+        let (flags, vfs) = (rusqlite::OpenFlags::default(), contexture_vfs::CHECKED);
+        rusqlite::Connection::open_with_flags_and_vfs(self.file(), flags, vfs).unwrap()
     }
 
     /// Returns every byte that lies in the folder.

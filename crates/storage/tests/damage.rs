@@ -263,7 +263,10 @@ fn a_byte_flipped_in_the_file_is_noticed() {
     bytes[found[0] + 9] ^= 1;
     fs::write(sandbox.file(), bytes).unwrap();
     match read_pages(&sandbox.open()) {
-        Err(StorageError::Corrupt { what, .. }) => assert_eq!(what, "page usr-3 of session 's'"),
+        Err(StorageError::Corrupt { what, reason }) => {
+            assert_eq!(what, sandbox.file().display().to_string());
+            assert_eq!(reason, "a page of the file is not what was written there");
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -126,7 +126,7 @@ fn what_a_later_program_wrote_is_left_alone() {
     init(&sandbox.open(), "s");
     sandbox.meddle().pragma_update(None, "user_version", 99).unwrap();
     match refused(&sandbox) {
-        StorageError::Newer { found: 99, known: 4, .. } => {}
+        StorageError::Newer { found: 99, known: 5, .. } => {}
         error => panic!("{error}"),
     }
 }

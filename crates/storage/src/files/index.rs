@@ -26,7 +26,7 @@ use super::{
 };
 use crate::sqlite::{
     error::{Fault, Outcome, natural},
-    lookup,
+    lookup, open,
     read::{self, collect},
     schema,
 };
@@ -165,6 +165,7 @@ impl Index {
     fn kept(path: &Path, patience: Duration) -> Attempt<Option<Self>> {
         let Some(inode) = inode(path)? else { return Ok(None) };
         let db = connect(path, patience)?;
+        log_ahead(&db)?;
         let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         if number("application_id")? != APPLICATION_ID || number("user_version")? != version() {
             return Ok(None);
@@ -195,10 +196,15 @@ impl Index {
             made.and_then(|file| file.set_permissions(owner_only()))
                 .map_err(|error| super::folder::refused(path, &error))?;
             let mut db = connect(path, patience)?;
+            // Before there is a log, so that the file itself says that its pages carry checksums.
+            contexture_vfs::reserve(&db)?;
+            // What a power cut leaves half made is made anew.
+            db.pragma_update(None, "synchronous", "OFF")?;
             schema::migrate(&mut db, &path.display().to_string())?;
-            db.execute_batch(TABLES)?;
+            db.execute_batch(&format!("BEGIN; {TABLES} COMMIT"))?;
             db.pragma_update(None, "application_id", APPLICATION_ID)?;
             db.pragma_update(None, "user_version", version())?;
+            log_ahead(&db)?;
             let inode = inode(path)?.ok_or(rusqlite::Error::InvalidQuery)?;
             Ok(Self { db, path: path.to_owned(), inode })
         };
@@ -231,16 +237,19 @@ fn connect(path: &Path, patience: Duration) -> Outcome<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let db = Connection::open_with_flags(path, flags)?;
+    let db = open::connection(path, flags, contexture_vfs::CHECKED)?;
     db.busy_timeout(patience)?;
     db.set_prepared_statement_cache_capacity(100);
     db.pragma_update(None, "secure_delete", true)?;
-    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    // It is derived: after a power cut it may be behind, and the journal brings it on.
-    db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "cache_size", -8_192)?;
     db.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(db)
+}
+
+fn log_ahead(db: &Connection) -> Outcome<()> {
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // It is derived: after a power cut it may be behind, and the journal brings it on.
+    Ok(db.pragma_update(None, "synchronous", "NORMAL")?)
 }
 
 /// Returns the stamp a file of a session had when it was taken in.

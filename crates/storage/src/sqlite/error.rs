@@ -52,6 +52,10 @@ fn named(path: &Path, error: &Error) -> StorageError {
     if code.extended_code == ffi::SQLITE_IOERR_SHORT_READ {
         return StorageError::Corrupt { what, reason: "the file ends too early".to_owned() };
     }
+    if contexture_vfs::is_damage(error) {
+        let reason = "a page of the file is not what was written there".to_owned();
+        return StorageError::Corrupt { what, reason };
+    }
     match code.code {
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StorageError::ReadOnly { what, reason },
         ErrorCode::DatabaseCorrupt

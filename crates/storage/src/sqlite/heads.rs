@@ -60,7 +60,7 @@ impl Heads {
             self.forget();
             let identity = Identity::read(db)?;
             identity.check(what)?;
-            if !identity.is_current() {
+            if !identity.has_tables() {
                 let reason = format!("it is no longer at schema version {}", schema::VERSION);
                 return Err(StorageError::Unavailable { what: what.to_owned(), reason }.into());
             }

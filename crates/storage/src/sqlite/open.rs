@@ -14,6 +14,7 @@ use super::{
     CreateMode, Durability, SqliteOptions,
     error::{Fault, Outcome},
     schema::{self, Identity},
+    sums,
 };
 
 /// How many prepared statements a connection keeps; more than there are.
@@ -28,8 +29,8 @@ pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> StorageResult<Conn
             reason: "there is no such file".to_owned(),
         });
     }
-    if !there && let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| refused(path, &error))?;
+    if !there {
+        make(path).map_err(|error| refused(path, &error))?;
     }
     connect(path, options).map_err(|fault| match fault {
         // The file is there or its folder is, so it is not out of reach but out of bounds.
@@ -40,18 +41,35 @@ pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> StorageResult<Conn
     })
 }
 
+const READING: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Opens a connection whose pages carry checksums, where the file has them.
+pub(crate) fn connection(
+    path: impl AsRef<Path>,
+    flags: OpenFlags,
+    file_system: &str,
+) -> rusqlite::Result<Connection> {
+    contexture_vfs::register()?;
+    Connection::open_with_flags_and_vfs(path, flags, file_system)
+}
+
 /// Opens a connection that only reads.
 pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    for_reading(Connection::open_with_flags(path, flags)?, busy_timeout)
+    for_reading(connection(path, READING, contexture_vfs::CHECKED)?, busy_timeout)
 }
 
 /// Opens a connection to a file that nobody writes and that has no log.
 pub(crate) fn still_reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    for_reading(Connection::open_with_flags(immutable(path), flags)?, busy_timeout)
+    let flags = READING | OpenFlags::SQLITE_OPEN_URI;
+    for_reading(connection(immutable(path), flags, contexture_vfs::STILL)?, busy_timeout)
+}
+
+/// Opens a connection to a file that nobody writes and that has a log.
+pub(crate) fn still_log_reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+    let db = connection(path, READING, contexture_vfs::STILL)?;
+    // Who has a file alone keeps in memory what is shared beside it otherwise.
+    db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    for_reading(db, busy_timeout)
 }
 
 fn for_reading(db: Connection, busy_timeout: Duration) -> Outcome<Connection> {
@@ -61,10 +79,30 @@ fn for_reading(db: Connection, busy_timeout: Duration) -> Outcome<Connection> {
     Ok(db)
 }
 
+/// Makes an empty file, and the folders above it: for its owner's eyes alone. What SQLite puts beside it
+/// takes after it.
+fn make(path: &Path) -> io::Result<()> {
+    let (mut folder, mut file) = (fs::DirBuilder::new(), fs::OpenOptions::new());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        folder.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(above) = path.parent() {
+        folder.recursive(true).create(above)?;
+    }
+    match file.write(true).create_new(true).open(path) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(|_| ()),
+    }
+}
+
 /// Refuses a file whose tables would have to be updated before they can be read.
 pub(crate) fn check_readable(path: &Path) -> StorageResult<()> {
     let identity = identify(path).map_err(|error| Fault::from(error).at(path))?;
-    if identity.is_readable() {
+    if identity.has_tables() {
         return Ok(());
     }
     let reason = "an earlier program wrote it, and its tables must be updated first".to_owned();
@@ -126,7 +164,7 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     if options.create == CreateMode::IfMissing {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
-    let mut db = Connection::open_with_flags(path, flags)?;
+    let mut db = connection(path, flags, contexture_vfs::CHECKED)?;
     if db.is_readonly(MAIN_DB)? {
         let reason = "the system allows only reading".to_owned();
         return Err(StorageError::ReadOnly { what, reason }.into());
@@ -134,10 +172,18 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     db.busy_timeout(options.busy_timeout)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "secure_delete", true)?;
-    if !Identity::read(&db)?.is_current() {
+    let identity = Identity::read(&db)?;
+    if identity.is_blank() {
+        contexture_vfs::reserve(&db)?;
+    }
+    if !identity.has_tables() {
         schema::migrate(&mut db, &what)?;
     }
     check_size(&db, path)?;
+    if !Identity::read(&db)?.has_sums() {
+        sums::give(&db, &what);
+        db.busy_timeout(options.busy_timeout)?;
+    }
     log_ahead(&db, options.busy_timeout)?;
     set_durability(&db, options.durability)?;
     // More costs more than it saves: ending a transaction that split a page walks the whole cache,

@@ -14,7 +14,12 @@ use super::{
 pub(crate) const APPLICATION_ID: i32 = 0x4374_7872;
 
 /// The version of the tables this program knows.
-pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+const TABLES: i64 = MIGRATIONS.len() as i64;
+
+/// The version of the files this program makes: those tables, and a checksum in every page.
+pub(crate) const VERSION: i64 = TABLES + 1;
+
+const _: () = assert!(VERSION == contexture_vfs::SINCE as i64);
 
 /// Each brings the tables from the version of its position to the next. Never changed once released.
 const MIGRATIONS: &[Migration] = &[
@@ -75,13 +80,13 @@ impl Identity {
     }
 
     /// Tells whether its tables are the ones this program knows.
-    pub(crate) fn is_current(self) -> bool {
-        self.application == APPLICATION_ID && self.version == VERSION
+    pub(crate) fn has_tables(self) -> bool {
+        self.application == APPLICATION_ID && (TABLES..=VERSION).contains(&self.version)
     }
 
-    /// Tells whether its tables can be read as they are.
-    pub(crate) fn is_readable(self) -> bool {
-        self.is_current()
+    /// Tells whether its pages carry checksums.
+    pub(crate) fn has_sums(self) -> bool {
+        self.application == APPLICATION_ID && self.version == VERSION
     }
 
     /// Refuses what is not ours, or was written by a later program.
@@ -101,6 +106,9 @@ impl Identity {
 }
 
 /// Makes or updates the tables, all or nothing. Several processes may do so at once.
+///
+/// Only a file that is made here is of the newest version at once: to others, [`super::sums`] gives the
+/// checksums that it asks for.
 pub(crate) fn migrate(db: &mut Connection, what: &str) -> Outcome<()> {
     let transaction = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let identity = Identity::read(&transaction)?;
@@ -110,17 +118,28 @@ pub(crate) fn migrate(db: &mut Connection, what: &str) -> Outcome<()> {
     let done = usize::try_from(identity.version)
         .map_err(|_| Fault::corrupt(what, format!("its version is {}", identity.version)))?;
     apply(&transaction, done, MIGRATIONS.len())?;
+    if identity.is_blank() {
+        mark_sums(&transaction)?;
+    }
     Ok(transaction.commit()?)
 }
 
 /// Brings the tables from one version to another.
 fn apply(db: &Connection, from: usize, to: usize) -> Outcome<()> {
-    for migration in &MIGRATIONS[from..to] {
+    for migration in MIGRATIONS.get(from..to).unwrap_or_default() {
         db.execute_batch(migration.tables)?;
         (migration.fill)(db)?;
     }
     db.pragma_update(None, "application_id", APPLICATION_ID)?;
-    Ok(db.pragma_update(None, "user_version", i64::try_from(to).unwrap_or(VERSION))?)
+    if from < to {
+        db.pragma_update(None, "user_version", i64::try_from(to).unwrap_or(TABLES))?;
+    }
+    Ok(())
+}
+
+/// Says that every page of the file carries its checksum.
+pub(crate) fn mark_sums(db: &Connection) -> Outcome<()> {
+    Ok(db.pragma_update(None, "user_version", VERSION)?)
 }
 
 #[cfg(test)]

@@ -24,6 +24,19 @@ fn ok<T>(outcome: Outcome<T>) -> T {
     outcome.unwrap_or_else(|fault| panic!("{fault:?}"))
 }
 
+/// Writes what a storage holds to a file as a program would have written it that knew no checksums of
+/// pages.
+fn write_without_sums(storage: &SqliteStorage, to: &Path) {
+    let db = Connection::open(to).unwrap();
+    ok(super::apply(&db, 0, MIGRATIONS.len()));
+    db.execute("ATTACH ?1 AS later", [storage.path().to_str().unwrap()]).unwrap();
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    for table in ok(collect(&db, tables, [], |row| Ok(row.get::<_, String>(0)?))) {
+        db.execute(&format!("INSERT INTO {table} SELECT * FROM later.{table}"), []).unwrap();
+    }
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).unwrap();
+}
+
 /// Writes what a storage holds to a file as a program of the first version would have written it.
 fn write_as_first(storage: &SqliteStorage, to: &Path) {
     let db = Connection::open(to).unwrap();
@@ -148,4 +161,71 @@ fn a_file_of_the_first_version_opens_and_works() {
     assert_eq!(block_on(again.verify()).unwrap(), [""; 0]);
     assert!(block_on(again.remove_session(&id)).unwrap());
     assert_eq!(block_on(again.verify()).unwrap(), [""; 0]);
+}
+
+/// Returns the numbers of damaged pages; none where pages carry no checksums.
+fn damaged_pages(path: &Path) -> Option<Vec<u64>> {
+    let db = ok(crate::sqlite::open::reader(path, std::time::Duration::ZERO));
+    Identity::read(&db).unwrap();
+    contexture_vfs::is_checked(&db).then(|| contexture_vfs::damaged_pages(&db).unwrap())
+}
+
+fn without_sums(folder: &Path) -> (Arc<SqliteStorage>, std::path::PathBuf) {
+    let old = folder.join("old.db");
+    let made = open(&folder.join("new.db"));
+    block_on(fill(made.clone()));
+    write_without_sums(&made, &old);
+    assert_eq!((version(&old), damaged_pages(&old)), (TABLES, None));
+    (made, old)
+}
+
+#[test]
+fn a_file_without_checksums_gets_them_when_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (made, old) = without_sums(folder.path());
+    drop(open(&old));
+    assert_eq!((version(&old), damaged_pages(&old)), (VERSION, Some(vec![])));
+    let storage = open(&old);
+    let id = session_id();
+    block_on(async {
+        assert_eq!(storage.verify().await.unwrap(), [""; 0]);
+        let (was, is) = (state::read(&*made, &id).await, state::read(&*storage, &id).await);
+        assert_eq!(was.differences(&is), [""; 0]);
+    });
+}
+
+// A program that knows no checksums would go on writing pages without.
+#[test]
+fn a_file_in_use_gets_its_checksums_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, old) = without_sums(folder.path());
+    let other = Connection::open(&old).unwrap();
+    other.query_row("SELECT count(*) FROM pages", [], |_| Ok(())).unwrap();
+    let storage = open(&old);
+    block_on(async {
+        let system = reopen(storage.clone()).await;
+        leaf(&system, "usr-0", "another").await;
+        assert_eq!(storage.verify().await.unwrap(), [""; 0]);
+    });
+    drop(storage);
+    assert_eq!((version(&old), damaged_pages(&old)), (TABLES, None));
+    drop(other);
+    drop(open(&old));
+    assert_eq!((version(&old), damaged_pages(&old)), (VERSION, Some(vec![])));
+}
+
+// Writing it anew would give what is left of it checksums that are right.
+#[test]
+fn a_damaged_file_gets_no_checksums() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, old) = without_sums(folder.path());
+    let db = Connection::open(&old).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'pages'";
+    let root: u32 = db.query_row(root, [], |row| row.get(0)).unwrap();
+    drop(db);
+    let mut bytes = std::fs::read(&old).unwrap();
+    bytes[(root as usize - 1) * 4_096..][..512].fill(0);
+    std::fs::write(&old, &bytes).unwrap();
+    drop(open(&old));
+    assert_eq!(version(&old), TABLES);
 }

@@ -40,12 +40,11 @@ impl Still {
             return Ok(Reader { db: open::reader(path, busy_timeout)?, still: None });
         }
         let still = Self::of(path);
-        if still.log.is_some_and(|log| log.size > 0) {
-            let what = path.display().to_string();
-            let reason = "its log cannot be read without writing beside it".to_owned();
-            return Err(StorageError::ReadOnly { what, reason }.into());
-        }
-        Ok(Reader { db: open::still_reader(path, busy_timeout)?, still: Some(still) })
+        let db = match still.log {
+            Some(log) if log.size > 0 => open::still_log_reader(path, busy_timeout)?,
+            _ => open::still_reader(path, busy_timeout)?,
+        };
+        Ok(Reader { db, still: Some(still) })
     }
 
     fn of(path: &Path) -> Self {

@@ -21,6 +21,7 @@ use super::{
 /// Lists what is wrong, one sentence each.
 pub(crate) fn problems(db: &Connection) -> Outcome<Vec<String>> {
     let mut survey = Survey { db, problems: Vec::new(), references: BTreeMap::new() };
+    survey.pages_of_file();
     survey.rows("the file", "PRAGMA integrity_check(1000)", [], |_, row| {
         let line: String = row.get(0)?;
         if line == "ok" { Ok(()) } else { Err(Fault::corrupt("the file", line)) }
@@ -67,9 +68,24 @@ impl Survey<'_> {
         }
     }
 
+    /// Finds pages of the file that are not what was written, whatever they hold.
+    fn pages_of_file(&mut self) {
+        match contexture_vfs::damaged_pages(self.db) {
+            Ok(damaged) => self.problems.extend(
+                damaged
+                    .iter()
+                    .map(|page| format!("page {page} of the file is not what was written")),
+            ),
+            Err(error) => self.report("the file", error.into()),
+        }
+    }
+
     fn report(&mut self, what: &str, fault: Fault) {
         self.problems.push(match fault {
             Fault::Storage(error) => error.to_string(),
+            Fault::Sqlite(error) if contexture_vfs::is_damage(&error) => {
+                format!("{what} cannot be read: a page of the file is damaged")
+            }
             Fault::Sqlite(error) => format!("{what} cannot be read: {error}"),
         });
     }
