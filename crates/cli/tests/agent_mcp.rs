@@ -120,6 +120,59 @@ fn a_server_inherits_no_keys() {
     }
 }
 
+/// A server that does what it is asked for and dies of it.
+const DYING: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] == "initialize":
+        answer["result"] = {
+            "protocolVersion": request["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "dying", "version": "1"},
+        }
+    elif request["method"] == "tools/list":
+        answer["result"] = {"tools": [{"name": "ring", "inputSchema": {"type": "object"}}]}
+    elif request["method"] == "tools/call":
+        with open("rung.txt", "a") as file:
+            file.write("ding ")
+        os._exit(1)
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+// A server that dies after its tool took effect: the model is told that nobody knows, once and for
+// all, and the call is not made again.
+#[test]
+fn a_server_that_dies_may_have_done_it() {
+    let replies = [Reply::call("t1", "mcp__time__ring", "{}"), Reply::status(400)];
+    let stage = Stage::openai(replies);
+    stage.agent(
+        "clock",
+        "---\nkind: agent\nname: clock\ntitle: Clock\nmcp:\n  servers: [time]\n---\nx\n",
+    );
+    stage.settings(&json!({
+        "agents": { "defaultModel": model(Protocol::OpenAi) },
+        "mcpServers": { "time": { "command": "python3", "args": ["-c", DYING] } },
+    }));
+    let failed = stage.run(&["agents", "run", "clock", "--trust-mcp", "ring once"]);
+    assert_eq!(failed.code, 1, "{}", failed.err);
+    let unknown = "it is not known whether the call took effect. Look before you do it again.";
+    assert!(stage.last_request().contains(unknown), "{}", stage.last_request());
+    assert!(!stage.last_request().contains("did not do it"));
+    let rung = || std::fs::read_to_string(stage.sandbox.path().join("rung.txt")).unwrap();
+    assert_eq!(rung(), "ding ");
+    let resumed = stage.run(&["agents", "run", "clock", "--trust-mcp", "--resume"]);
+    assert!(resumed.err.contains("no reply is left in the script"), "{}", resumed.err);
+    let again = stage.server.requests().pop().unwrap();
+    assert!(again.body.contains(unknown), "{}", again.body);
+    assert_eq!(rung(), "ding ");
+}
+
 // Ctrl-C does not wait for a server that never starts.
 #[test]
 fn a_server_that_hangs_can_be_stopped() {

@@ -11,6 +11,8 @@
 mod address;
 mod answer;
 mod name;
+mod narrow;
+mod program;
 mod server;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
@@ -18,7 +20,11 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::message::RawJson;
 use futures::future::join_all;
-use rmcp::model::{CallToolRequestParams, JsonObject};
+use rmcp::{
+    model::{CallToolRequestParams, ErrorCode, JsonObject},
+    service::ServiceError,
+    transport::streamable_http_client::StreamableHttpError,
+};
 use serde_json::Value;
 
 pub use address::without_secrets;
@@ -36,6 +42,9 @@ const DESCRIPTION: usize = 2 * 1024;
 
 /// The longest schema of a tool, in bytes.
 const SCHEMA: usize = 64 * 1024;
+
+/// What a model is told to do about a call whose outcome is not known.
+const LOOK: &str = "Look before you do it again.";
 
 /// Variables of the environment that no server inherits, beside all whose name ends in `_API_KEY`:
 /// keys of providers and the store are none of its business. A server that needs one is given it by
@@ -193,17 +202,56 @@ impl Tool for McpTool {
         let mut params = CallToolRequestParams::new(self.name.clone());
         params.arguments = arguments.as_object().cloned();
         let server = &self.server.name;
+        if self.server.service.is_transport_closed() {
+            return ToolOutput::failed(format!(
+                "MCP server '{server}' has ended and did not do it: its tools are gone for this run"
+            ));
+        }
         let call = self.server.service.call_tool(params);
-        match tokio::time::timeout(self.timeout, call).await {
-            Ok(Ok(result)) => answer::of(&result),
-            Ok(Err(error)) => {
-                let error = answer::cut(&without_secrets(&error.to_string()), DESCRIPTION);
-                ToolOutput::failed(format!("MCP server '{server}' did not do it: {error}"))
+        let wrong = match tokio::time::timeout(self.timeout, call).await {
+            Ok(Ok(result)) => return answer::of(&result),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let seconds = self.timeout.as_secs_f64();
+                return unknown(server, &format!("gave no answer within {seconds} s"));
             }
-            Err(_) => ToolOutput::failed(format!(
-                "MCP server '{server}' gave no answer within {} s: it is not known whether it did it",
-                self.timeout.as_secs_f64()
-            )),
+        };
+        let said = answer::cut(&without_secrets(&wrong.to_string()), DESCRIPTION);
+        match wrong {
+            ServiceError::McpError(error) if refuses(error.code) => {
+                ToolOutput::failed(format!("MCP server '{server}' did not do it: {said}"))
+            }
+            ServiceError::McpError(_) => {
+                ToolOutput::failed(format!("MCP server '{server}' reports an error: {said}"))
+            }
+            error if never_left(&error) => {
+                ToolOutput::failed(format!("MCP server '{server}' did not do it: {said}"))
+            }
+            ServiceError::TransportClosed => unknown(server, "ended before it answered"),
+            ServiceError::UnexpectedResponse => {
+                unknown(server, "gave an answer that cannot be read")
+            }
+            _ => unknown(server, &format!("gave no answer ({said})")),
         }
     }
+}
+
+/// Answers a call that was sent and may have been done: nobody here can tell.
+fn unknown(server: &str, why: &str) -> ToolOutput {
+    ToolOutput::failed(format!(
+        "MCP server '{server}' {why}: it is not known whether the call took effect. {LOOK}"
+    ))
+}
+
+/// Tells whether a server says with an error that it did not begin: there is no such tool, or it does
+/// not take these arguments.
+fn refuses(code: ErrorCode) -> bool {
+    [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&code)
+}
+
+/// Tells whether a request cannot have reached its server: there was no connection to send it on.
+fn never_left(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else { return false };
+    let http = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(http, Some(StreamableHttpError::Client(error)) if error.is_connect())
 }

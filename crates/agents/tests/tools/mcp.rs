@@ -145,7 +145,8 @@ async fn a_call_that_hangs_ends_and_the_server_stays_of_use() {
     let text = wrong(find(&tools, "mcp__notes__sleep").call(&json!({})).await);
     assert_eq!(
         text,
-        "MCP server 'notes' gave no answer within 1 s: it is not known whether it did it"
+        "MCP server 'notes' gave no answer within 1 s: it is not known whether the call took \
+         effect. Look before you do it again."
     );
     let list = find(&tools, "mcp__notes__list_notes").call(&json!({})).await;
     assert_eq!(right(list), "(no output)");

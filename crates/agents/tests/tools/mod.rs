@@ -4,6 +4,7 @@ mod confinement;
 mod context;
 mod files;
 mod mcp;
+mod rough;
 mod toolbox;
 
 use std::sync::Arc;

@@ -3,17 +3,21 @@
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
+use super::narrow::whole;
 use crate::tool::ToolOutput;
 
 /// The longest answer, in bytes.
-const BYTES: usize = 100 * 1024;
+pub(super) const BYTES: usize = 100 * 1024;
 
 /// What stands for a part that is not known.
 const UNKNOWN: &str = "(a part of an unknown kind)";
 
 /// Turns a result into an answer: texts as they are, the rest described.
 pub(super) fn of(result: &CallToolResult) -> ToolOutput {
-    let mut text = result.content.iter().map(block).collect::<Vec<_>>().join("\n");
+    let blocks: Vec<(String, usize)> = result.content.iter().map(block).collect();
+    // A text that was cut while it was read counts with the bytes it had.
+    let unread: usize = blocks.iter().map(|(text, size)| size - text.len().min(*size)).sum();
+    let mut text = blocks.into_iter().map(|(text, _)| text).collect::<Vec<_>>().join("\n");
     if text.is_empty()
         && let Some(structured) = &result.structured_content
     {
@@ -22,20 +26,27 @@ pub(super) fn of(result: &CallToolResult) -> ToolOutput {
     if text.is_empty() {
         text.push_str("(no output)");
     }
-    if text.len() > BYTES {
-        let whole = text.len();
-        text = format!("{}\n[cut: the first {BYTES} of {whole} bytes]", cut(&text, BYTES));
+    let size = text.len() + unread;
+    if size > BYTES {
+        text = format!("{}\n[cut: the first {BYTES} of {size} bytes]", cut(&text, BYTES));
     }
     ToolOutput { text, error: result.is_error == Some(true), expands: None }
 }
 
-fn block(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => text.text.clone(),
+/// Returns a block as text, and how many bytes it has in whole.
+fn block(block: &ContentBlock) -> (String, usize) {
+    let text = match block {
+        ContentBlock::Text(text) => {
+            let (text, size) = whole(&text.text);
+            return (text.to_owned(), size);
+        }
         ContentBlock::Image(image) => described("image", &image.mime_type, &image.data),
         ContentBlock::Audio(audio) => described("audio", &audio.mime_type, &audio.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => format!("{uri}:\n{text}"),
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                let (text, size) = whole(text);
+                return (format!("{uri}:\n{text}"), uri.len() + 2 + size);
+            }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 described(uri, mime_type.as_deref().unwrap_or("binary"), blob)
             }
@@ -43,11 +54,13 @@ fn block(block: &ContentBlock) -> String {
         },
         ContentBlock::ResourceLink(link) => format!("(resource {}: {})", link.uri, link.name),
         _ => UNKNOWN.to_owned(),
-    }
+    };
+    let size = text.len();
+    (text, size)
 }
 
 fn described(what: &str, kind: &str, base64: &str) -> String {
-    format!("({what}, {kind}, about {} bytes, not shown)", base64.len() / 4 * 3)
+    format!("({what}, {kind}, about {} bytes, not shown)", whole(base64).1 / 4 * 3)
 }
 
 /// Cuts a text at a whole character.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,8 +12,7 @@ use rmcp::{
     model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
     service::{ClientInitializeError, ClientLifecycleMode, RunningService},
     transport::{
-        StreamableHttpClientTransport, TokioChildProcess,
-        streamable_http_client::StreamableHttpClientTransportConfig,
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use tokio::{
@@ -23,11 +21,14 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{McpOptions, answer, without_secrets};
+use super::{McpOptions, answer, program::Program, without_secrets};
 use crate::definition::McpConfig;
 
 /// The longest line of a server's standard error that is kept.
 const LINE: u64 = 4 * 1024;
+
+/// The longest event of a server that speaks HTTP; what of it is shown is cut afterwards.
+const EVENT: usize = 64 * 1024 * 1024;
 
 /// A server that answers. When it is dropped the connection closes and its program ends.
 pub(super) struct Server {
@@ -50,17 +51,14 @@ impl Server {
                         program.env_remove(variable);
                     }
                 }
-                // The end of the runtime drops what the connection's own end would have closed.
-                program.args(args).envs(env).kill_on_drop(true);
+                program.args(args).envs(env);
                 // What is typed to stop us is not meant for it.
                 #[cfg(unix)]
                 program.process_group(0);
                 if let Some(folder) = &options.folder {
                     program.current_dir(folder);
                 }
-                let (transport, errors) = TokioChildProcess::builder(program)
-                    .stderr(Stdio::piped())
-                    .spawn()
+                let (transport, errors) = Program::start(program)
                     .map_err(|error| format!("'{command}' cannot be started: {error}"))?;
                 if let Some(errors) = errors {
                     said.listen(name, errors);
@@ -112,7 +110,8 @@ fn http(
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| format!("no HTTP client: {error}"))?;
-    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
+    config.max_sse_event_size = EVENT;
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
