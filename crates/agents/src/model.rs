@@ -14,7 +14,8 @@ use crate::tool::ToolSpec;
 ///
 /// For implementers: `answer` sends one request and returns the whole answer. What arrives on the
 /// way is told to `events`, in order. Retries of what can be retried happen inside, are told, and
-/// begin the answer anew. Dropping the future cancels the request. Keys appear in no error and no log.
+/// begin the answer anew. Dropping the future cancels the request. Keys appear in no error, no log and no
+/// answer, whatever a provider quotes.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Returns the name with its provider: `openai/gpt-4o`.

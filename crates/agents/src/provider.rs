@@ -5,7 +5,7 @@
 //!                      (pure)                                │
 //!   window ──► body ──► client: send, retry, time out ◄──────┘
 //!                          │
-//!            sse ──► openai · anthropic · gemini ──► Answer
+//!            sse ──► openai · anthropic · gemini ──► redact ──► Answer
 //! ```
 //!
 //! A window goes out byte for byte as the core rendered it; only what stands around it is written
@@ -26,6 +26,7 @@ mod key;
 mod local;
 mod openai;
 mod read;
+mod redact;
 mod resolve;
 mod sse;
 
@@ -49,11 +50,12 @@ pub fn connect(endpoint: Endpoint, timeouts: Timeouts, retry: Retry) -> Arc<dyn 
 pub struct Timeouts {
     /// For a connection.
     pub connect: Duration,
-    /// For a stream to begin.
+    /// For a stream to say something: comments that keep it alive do not count.
     pub first_byte: Duration,
     /// For more of an answer that has begun.
     pub idle: Duration,
-    /// For an answer that is not streamed to begin: it begins when the model is done.
+    /// For an answer that is not streamed to begin, for it begins when the model is done; and for a
+    /// stream to say something new.
     pub plain: Duration,
 }
 

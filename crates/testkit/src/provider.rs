@@ -264,6 +264,14 @@ impl Reply {
                 let headers: Vec<(&str, String)> = headers.collect();
                 http::write_whole(stream, *status, content_type, &headers, body)
             }
+            Kind::Chatter { content_type, line } => {
+                http::begin_chunks(stream, content_type)?;
+                while !shared.state().stopping {
+                    http::write_chunk(stream, line.as_bytes())?;
+                    thread::sleep(LOOK);
+                }
+                Ok(())
+            }
             Kind::Violation(what) => {
                 http::write_whole(stream, 400, json, &[], &encode::error(protocol, 400, what))
             }
@@ -276,7 +284,7 @@ impl Reply {
         shared: &Shared,
         events: &[String],
     ) -> io::Result<()> {
-        http::begin_chunks(stream)?;
+        http::begin_chunks(stream, "text/event-stream; charset=utf-8")?;
         let sizes = shared.state().chunks.clone();
         let whole = self.cut_after.unwrap_or(events.len()).min(events.len());
         let held = self.hang_after.unwrap_or(events.len()).min(whole);

@@ -8,7 +8,7 @@ use reqwest::{
     Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
     Endpoint, ProviderKind, Retry, Timeouts,
@@ -18,6 +18,7 @@ use super::{
     gemini::GeminiReader,
     openai::OpenAiReader,
     read::{Fault, Finished, Progress, Reader, Tell},
+    redact::Redactor,
     sse::Events,
 };
 use crate::model::{Answer, Model, ModelError, ModelEvent, ModelRequest};
@@ -93,12 +94,10 @@ impl Client {
     ) -> Result<Finished, Failure> {
         let mut reader = self.reader(request);
         let mut events = Events::default();
-        let mut size = 0;
+        let (mut size, mut patience) = (0, Patience::new(self.timeouts));
         loop {
-            // Models that reason may begin late, also behind the headers.
-            let Timeouts { first_byte, idle, .. } = self.timeouts;
-            let patience = if size == 0 { first_byte } else { idle };
-            let lost = match timeout(patience, response.chunk()).await {
+            // Comments keep a connection alive and say nothing: waiting goes on.
+            let lost = match timeout_at(patience.ends(), response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     size += bytes.len();
                     self.check_size(size)?;
@@ -107,6 +106,7 @@ impl Client {
                         if reader.progress() == Progress::Closed {
                             return Ok(reader.finish());
                         }
+                        patience.heard(data);
                     }
                     continue;
                 }
@@ -117,7 +117,7 @@ impl Client {
                     "the stream ended before the answer did".to_owned()
                 }
                 Ok(Err(error)) => format!("the stream broke off: {}", cause(&error)),
-                Err(_) => format!("the stream stood still for {patience:?}"),
+                Err(_) => format!("the stream stood still for {:?}", patience.spent()),
             };
             return match reader.progress() {
                 Progress::Open => Err(Failure::broken(lost)),
@@ -133,8 +133,14 @@ impl Client {
         tell: Tell<'_>,
     ) -> Result<Finished, Failure> {
         let mut body = Vec::new();
+        let mut wait = self.timeouts.plain;
+        let mut ends = Instant::now() + wait;
         loop {
-            match timeout(self.timeouts.idle, response.chunk()).await {
+            match timeout_at(ends, response.chunk()).await {
+                Ok(Ok(Some(bytes))) if body.is_empty() => {
+                    // Blank lines before an answer keep a connection alive and say nothing.
+                    body.extend_from_slice(bytes.trim_ascii_start());
+                }
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
@@ -144,11 +150,14 @@ impl Client {
                     )));
                 }
                 Err(_) => {
-                    let idle = self.timeouts.idle;
-                    return Err(Failure::broken(format!("the answer stood still for {idle:?}")));
+                    return Err(Failure::broken(format!("the answer stood still for {wait:?}")));
                 }
             }
             self.check_size(body.len())?;
+            if !body.is_empty() {
+                wait = self.timeouts.idle;
+                ends = Instant::now() + wait;
+            }
         }
         let text = String::from_utf8_lossy(&body);
         let mut reader = self.reader(request);
@@ -332,11 +341,17 @@ impl Model for Client {
             reason: "the window is no JSON object with fields".to_owned(),
         })?;
         let mut attempt = 1;
+        let mut redactor = Redactor::new(self.endpoint.key());
         loop {
-            let failure = match self.attempt(body.clone(), request, events).await {
-                Ok(answer) => return Ok(answer),
+            let attempted = {
+                let mut tell = |event| redactor.tell(event, events);
+                self.attempt(body.clone(), request, &mut tell).await
+            };
+            let failure = match attempted {
+                Ok(answer) => return Ok(redactor.finish(answer, events)),
                 Err(failure) => failure,
             };
+            redactor.restart();
             let (wait, failure) = self.next_wait(attempt, failure)?;
             let reason = failure.reason();
             tracing::debug!(model = %self.name, attempt, %reason, ?wait, "asking again");
@@ -348,6 +363,48 @@ impl Model for Client {
 
     fn head(&self, request: &ModelRequest) -> String {
         body::head(&self.endpoint, request)
+    }
+}
+
+/// How long a stream is still waited for.
+struct Patience {
+    timeouts: Timeouts,
+    /// When it must have said something, and after how long.
+    next: (Instant, Duration),
+    /// When it must have said something new: one that only says that it lives does not go on for ever.
+    new: (Instant, Duration),
+    last: Vec<u8>,
+}
+
+impl Patience {
+    /// Models that reason may begin late, also behind the headers.
+    fn new(timeouts: Timeouts) -> Self {
+        let until = |wait| (Instant::now() + wait, wait);
+        let (next, new) = (until(timeouts.first_byte), until(timeouts.plain));
+        Self { timeouts, next, new, last: Vec::new() }
+    }
+
+    /// Notes an event.
+    fn heard(&mut self, data: Vec<u8>) {
+        if data.trim_ascii().is_empty() {
+            return;
+        }
+        let Timeouts { idle, plain, .. } = self.timeouts;
+        let now = Instant::now();
+        self.next = (now + idle, idle);
+        if data != self.last {
+            self.new = (now + plain, plain);
+            self.last = data;
+        }
+    }
+
+    fn ends(&self) -> Instant {
+        self.next.0.min(self.new.0)
+    }
+
+    /// Returns how long was waited, once it is over.
+    fn spent(&self) -> Duration {
+        if self.next.0 <= self.new.0 { self.next.1 } else { self.new.1 }
     }
 }
 

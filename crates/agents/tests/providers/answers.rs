@@ -139,3 +139,32 @@ async fn why_an_answer_ended_is_told() {
     })
     .await;
 }
+
+// A provider that quotes the key it was sent gets it no further: not in texts, wherever they are cut,
+// not in thoughts, not in calls.
+#[tokio::test]
+async fn a_key_that_a_provider_quotes_is_taken_out() {
+    let arguments = format!(r#"{{"q":"\u0073{}","{KEY}":1}}"#, &KEY[1..]);
+    let reply = Reply::empty()
+        .thinking(&format!("they sent {KEY}, hm"), "c2ln")
+        .say(format!("Your key is {KEY}. Again: {KEY}"))
+        .tool_call(&format!("id-{KEY}"), "search", &arguments);
+    everywhere(reply, |case, answer, told| {
+        let shown = format!("{answer:?} {told:?}");
+        assert!(!shown.contains(KEY) && !shown.contains(&KEY[1..]), "{case}: {shown}");
+        let expected = "Your key is [key redacted]. Again: [key redacted]";
+        assert_eq!(answer.message.plain_text(), expected, "{case}");
+        assert_eq!(told_text(told), expected, "{case}");
+        let call = answer.message.tool_calls().next().unwrap();
+        assert_eq!(call.arguments, r#"{"[key redacted]":1,"q":"[key redacted]"}"#, "{case}");
+    })
+    .await;
+    for name in MODELS {
+        let words = format!("Incorrect API key provided: {}********{}.", &KEY[..9], &KEY[15..]);
+        let server = ProviderServer::scripted([Reply::failing(401, &words)]);
+        let error = ask(&*model(&server, name), &request(name, true)).await.0.unwrap_err();
+        let shown = format!("{error} {error:?} {}", error.hint());
+        assert!(shown.contains("provided: [key redacted]."), "{shown}");
+        assert!(!shown.contains(&KEY[..9]) && !shown.contains(&KEY[15..]), "{shown}");
+    }
+}

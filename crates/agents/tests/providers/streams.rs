@@ -69,6 +69,33 @@ async fn a_stream_that_stands_still_is_asked_for_again() {
     }
 }
 
+// A server that says over and over that it lives, and nothing else, is not waited for for ever.
+#[tokio::test]
+async fn a_stream_of_nothing_but_signs_of_life_is_given_up() {
+    let short = Duration::from_millis(60);
+    let early = Timeouts { first_byte: short, ..Timeouts::default() };
+    let late = Timeouts { plain: short, ..Timeouts::default() };
+    let events = "text/event-stream";
+    for (content_type, line, timeouts) in [
+        (events, ": keep-alive\n\n", early),
+        (events, "event: x\nid: 1\n\n", early),
+        (events, "data:\n\n", early),
+        (events, "data: {\"type\": \"ping\"}\n\n", late),
+        ("application/json", "\n", late),
+    ] {
+        for name in MODELS {
+            let server = ProviderServer::answering(move |_| Reply::chatter(content_type, line));
+            let model = model_with(&server, name, timeouts);
+            let (answer, told) = ask(&*model, &request(name, true)).await;
+            let Err(ModelError::Failing { attempts: 4, reason, .. }) = answer else {
+                panic!("{name} {line:?}: {answer:?}")
+            };
+            assert!(reason.contains("stood still for 60ms"), "{reason}");
+            assert_eq!((retries(&told), server.requests().len()), (3, 4), "{name}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_begin_is_given_up() {
     let short = Duration::from_millis(60);

@@ -109,12 +109,13 @@ pub(super) fn write_whole(
     stream.flush()
 }
 
-/// Begins a stream of events.
-pub(super) fn begin_chunks(stream: &mut impl Write) -> io::Result<()> {
-    stream.write_all(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
-          transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
-    )
+/// Begins an answer that comes in chunks.
+pub(super) fn begin_chunks(stream: &mut impl Write, content_type: &str) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\
+         transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())
 }
 
 /// Writes a chunk.

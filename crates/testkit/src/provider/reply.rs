@@ -22,6 +22,7 @@ pub(super) enum Kind {
     Status { status: u16, message: String },
     ContextLength,
     Raw { status: u16, content_type: String, body: String },
+    Chatter { content_type: String, line: String },
     Violation(String),
 }
 
@@ -106,6 +107,12 @@ impl Reply {
     pub fn raw(status: u16, content_type: &str, body: &str) -> Self {
         let (content_type, body) = (content_type.to_owned(), body.to_owned());
         Self { kind: Kind::Raw { status, content_type, body }, ..Self::empty() }
+    }
+
+    /// Sends the same over and over, every few milliseconds, until the other side has gone.
+    pub fn chatter(content_type: &str, line: &str) -> Self {
+        let (content_type, line) = (content_type.to_owned(), line.to_owned());
+        Self { kind: Kind::Chatter { content_type, line }, ..Self::empty() }
     }
 
     /// Points somewhere else.
