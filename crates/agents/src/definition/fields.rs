@@ -4,6 +4,7 @@ use super::{
     Dialect,
     node::{Entry, Node, Value},
     problem::{Problem, nearest, quoted},
+    rules::means_deny,
 };
 
 /// The fields of a file that nobody has taken yet, and what is wrong with it so far.
@@ -127,6 +128,10 @@ impl Fields {
             if known.contains(&entry.key.as_str()) {
                 continue;
             }
+            if means_deny(&entry.key) {
+                problems.push(denies_nothing(entry, dialect));
+                continue;
+            }
             let message = format!("unknown field '{}', kept and ignored", quoted(&entry.key));
             let mut problem =
                 Problem::warning(message).at(entry.line, entry.column).field(&entry.key);
@@ -139,4 +144,15 @@ impl Fields {
         }
         (entries, problems)
     }
+}
+
+/// Reports a field that was meant to deny tools and does not.
+fn denies_nothing(entry: &Entry, dialect: Dialect) -> Problem {
+    let message = format!("unknown field '{}', so nothing would be denied", quoted(&entry.key));
+    let problem = Problem::error(message).at(entry.line, entry.column).field(&entry.key);
+    let own = "disallowedTools";
+    problem.hint(match dialect.understood().contains(&own) {
+        true => format!("did you mean '{own}'?"),
+        false => "name the tools under `tools`, in a list `deny`".to_owned(),
+    })
 }

@@ -263,6 +263,55 @@ fn doubtful_values_are_warnings() {
     ");
 }
 
+// A list of denied tools with a slip in it would allow what was to be denied.
+#[test]
+fn a_slip_in_what_is_denied_is_an_error() {
+    let ours = |fields: &str| {
+        said("a.md", &format!("---\nkind: agent\nname: a\ntitle: A\n{fields}\n---\nDo."))
+    };
+    insta::assert_snapshot!(ours("tools: {deny: [write_fil, Bash, mcp__notes, telepot]}"), @r"
+    a.md:5: error: there is no tool 'write_fil' to deny, so nothing would be denied
+      hint: did you mean 'write_file'?
+    a.md:5: error: there is no tool 'telepot' to deny, so nothing would be denied
+      hint: there are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, remove_page, update_page; those of MCP servers are named mcp__SERVER__TOOL
+    ");
+    insta::assert_snapshot!(ours("tools: {allow: [grep], denied: [write_file]}"), @r"
+    a.md:5: error: 'tools' has no part 'denied'
+      hint: did you mean 'deny'?
+    ");
+    insta::assert_snapshot!(ours("disallowedTools: [write_file]\ndeny: Edit"), @r"
+    a.md:5: error: unknown field 'disallowedTools', so nothing would be denied
+      hint: name the tools under `tools`, in a list `deny`
+    a.md:6: error: unknown field 'deny', so nothing would be denied
+      hint: name the tools under `tools`, in a list `deny`
+    ");
+    insta::assert_snapshot!(ours("tools: {wirte: false}"), @r"
+    a.md:5: error: there is no tool 'wirte' to deny, so nothing would be denied
+      hint: did you mean 'Write'?
+    ");
+    // Files of other programs name their own tools too.
+    let claude = |fields: &str| {
+        let text = format!("---\nname: a\ndescription: d\n{fields}\n---\nDo.");
+        said(".claude/agents/a.md", &text)
+    };
+    insta::assert_snapshot!(claude("disallowedTools: Wirte, Worktree, Bash(rm *)"), @r"
+    .claude/agents/a.md:4: error: there is no tool 'Wirte' to deny, so nothing would be denied
+      hint: did you mean 'Write'?
+    .claude/agents/a.md:4: warning: no such tool here, ignored: Worktree
+    ");
+    insta::assert_snapshot!(claude("disalowed-tools: Write"), @r"
+    .claude/agents/a.md:4: error: unknown field 'disalowed-tools', so nothing would be denied
+      hint: did you mean 'disallowedTools'?
+    ");
+    insta::assert_snapshot!(
+        said(".opencode/agents/a.md", "---\ndescription: d\npermission: {edti: deny, wriet: allow}\n---\nDo."), @r"
+    .opencode/agents/a.md:3: error: there is no tool 'edti' to deny, so nothing would be denied
+      hint: did you mean 'Edit'?
+    .opencode/agents/a.md:3: warning: no such tool here, ignored: wriet
+    "
+    );
+}
+
 // C41: the name, and the file's.
 #[test]
 fn names_follow_their_rule() {

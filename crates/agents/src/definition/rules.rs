@@ -5,15 +5,37 @@ use super::{
     fields::{Fields, Text},
     node::{Entry, Node, Value},
     problem::{Problem, nearest, quoted},
-    tool_name::{ToolName, canonical_tool, own_tools, restriction, split_list},
+    tool_name::{ToolName, canonical_tool, known_names, own_tools, restriction, split_list},
 };
+
+/// What people call a list of denied tools. Where none of them is understood, a file that has one
+/// would deny nothing.
+const DENYING: [&str; 12] = [
+    "blockedTools",
+    "deniedTools",
+    "denied",
+    "deny",
+    "denyList",
+    "denyTools",
+    "disallow",
+    "disallowed",
+    "disallowTools",
+    "disallowedTools",
+    "excludeTools",
+    "forbiddenTools",
+];
+
+/// Tells whether a field that nobody understands was meant to deny tools.
+pub(crate) fn means_deny(key: &str) -> bool {
+    nearest(key, DENYING).is_some()
+}
 
 /// Takes the fields about tools.
 pub(crate) fn tools(fields: &mut Fields, dialect: Dialect) -> ToolRules {
     let mut rules = ToolRules::default();
     if let Some((line, column)) = fields.place("tools") {
         match fields.take("tools") {
-            Some(entry) => read_tools(fields, &entry.node, &mut rules),
+            Some(entry) => read_tools(fields, dialect, &entry.node, &mut rules),
             None => fields.report(
                 Problem::warning("'tools' is empty, so all tools are allowed")
                     .at(line, column)
@@ -26,19 +48,19 @@ pub(crate) fn tools(fields: &mut Fields, dialect: Dialect) -> ToolRules {
         && let Some(entry) = fields.take("disallowedTools")
         && let Some(names) = names(fields, "disallowedTools", &entry.node)
     {
-        rules.deny.extend(denied(fields, "disallowedTools", &names));
+        rules.deny.extend(denied(fields, dialect, "disallowedTools", &names));
     }
     if dialect == Dialect::OpenCode
         && let Some(entry) = fields.take("permission")
     {
-        permission(fields, &entry, &mut rules);
+        permission(fields, dialect, &entry, &mut rules);
     }
     warn_of_plan_mode(fields, dialect);
     dedup(&mut rules.deny);
     rules
 }
 
-fn read_tools(fields: &mut Fields, node: &Node, rules: &mut ToolRules) {
+fn read_tools(fields: &mut Fields, dialect: Dialect, node: &Node, rules: &mut ToolRules) {
     let Value::Map(entries) = &node.value else {
         // Letta says `all` where others say `*`.
         if node.text() == Some("all") {
@@ -50,7 +72,7 @@ fn read_tools(fields: &mut Fields, node: &Node, rules: &mut ToolRules) {
         return;
     };
     if !entries.is_empty() && entries.iter().all(|entry| entry.node.boolean().is_some()) {
-        return switches(fields, entries, rules);
+        return switches(fields, dialect, entries, rules);
     }
     for entry in entries {
         match entry.key.as_str() {
@@ -62,13 +84,15 @@ fn read_tools(fields: &mut Fields, node: &Node, rules: &mut ToolRules) {
             }
             "deny" => {
                 if let Some(names) = names(fields, "tools.deny", &entry.node) {
-                    rules.deny = denied(fields, "tools.deny", &names);
+                    rules.deny = denied(fields, dialect, "tools.deny", &names);
                 }
             }
             key => {
                 let message = format!("'tools' has no part '{}'", quoted(key));
                 let problem = Problem::error(message).at(entry.line, entry.column).field("tools");
-                fields.report(problem.hint(match nearest(key, ["allow", "deny"]) {
+                let meant = nearest(key, ["allow", "deny"]);
+                let meant = meant.or_else(|| means_deny(key).then_some("deny"));
+                fields.report(problem.hint(match meant {
                     Some(meant) => format!("did you mean '{meant}'?"),
                     None => "it has `allow` and `deny`, each a list of tools".to_owned(),
                 }));
@@ -78,7 +102,7 @@ fn read_tools(fields: &mut Fields, node: &Node, rules: &mut ToolRules) {
 }
 
 /// Reads `{write: false, edit: true}`: what is off is denied; `"*": false` turns all others off.
-fn switches(fields: &mut Fields, entries: &[Entry], rules: &mut ToolRules) {
+fn switches(fields: &mut Fields, dialect: Dialect, entries: &[Entry], rules: &mut ToolRules) {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     let mut others = true;
     for entry in entries {
@@ -90,7 +114,7 @@ fn switches(fields: &mut Fields, entries: &[Entry], rules: &mut ToolRules) {
         let text = Text { text: entry.key.clone(), line: entry.line, column: entry.column };
         if switch { on.push(text) } else { off.push(text) }
     }
-    rules.deny = denied(fields, "tools", &off);
+    rules.deny = denied(fields, dialect, "tools", &off);
     if !others {
         rules.allow = allowed(fields, "tools", &on);
     }
@@ -140,21 +164,20 @@ fn allowed(fields: &mut Fields, key: &str, names: &[Text]) -> Option<Vec<String>
 }
 
 /// Translates names that are denied. What is denied in part is denied whole.
-fn denied(fields: &mut Fields, key: &str, names: &[Text]) -> Vec<String> {
+fn denied(fields: &mut Fields, dialect: Dialect, key: &str, names: &[Text]) -> Vec<String> {
     let mut list = Vec::new();
     let (mut unknown, mut limited) = (Vec::new(), Vec::new());
     for name in names {
         let (tool, restriction) = restriction(&name.text);
         let canonical = canonical_tool(tool);
         match canonical {
-            // There is nothing here to deny; a name nobody knows may be a slip.
             ToolName::Unknown(_) => unknown.push(name),
             ToolName::Ours(_) | ToolName::Mcp(_) if restriction.is_some() => limited.push(name),
             _ => {}
         }
         list.push(canonical.as_str().to_owned());
     }
-    report_unknown(fields, key, &unknown);
+    report_slips(fields, dialect, key, unknown);
     if let Some(first) = limited.first() {
         let message = format!(
             "tools cannot be denied in part, so they are denied whole: {}",
@@ -167,7 +190,7 @@ fn denied(fields: &mut Fields, key: &str, names: &[Text]) -> Vec<String> {
 
 /// Takes OpenCode's permissions. What should be asked for, or depends on paths, is denied: there
 /// is nobody to ask, and to allow it would be more than was said.
-fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
+fn permission(fields: &mut Fields, dialect: Dialect, entry: &Entry, rules: &mut ToolRules) {
     let Value::Map(entries) = &entry.node.value else {
         match entry.node.text() {
             Some("allow") => {}
@@ -178,7 +201,7 @@ fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
         }
         return;
     };
-    let mut unknown = Vec::new();
+    let (mut unknown, mut denied) = (Vec::new(), Vec::new());
     for entry in entries {
         let covered: Vec<&str> = match entry.key.as_str() {
             "edit" => vec!["edit_file", "write_file"],
@@ -190,7 +213,13 @@ fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
                 ToolName::Foreign(_) => continue,
                 ToolName::Unknown(_) => {
                     let (line, column) = (entry.line, entry.column);
-                    unknown.push(Text { text: entry.key.clone(), line, column });
+                    let name = Text { text: entry.key.clone(), line, column };
+                    let allows = entry.node.text() == Some("allow");
+                    if allows {
+                        unknown.push(name)
+                    } else {
+                        denied.push(name)
+                    }
                     continue;
                 }
             },
@@ -217,6 +246,7 @@ fn permission(fields: &mut Fields, entry: &Entry, rules: &mut ToolRules) {
         rules.deny.extend(covered.into_iter().map(str::to_owned));
     }
     report_unknown(fields, "permission", &unknown.iter().collect::<Vec<_>>());
+    report_slips(fields, dialect, "permission", denied.iter().collect());
 }
 
 /// A Claude file that only plans says nothing about it in its tools.
@@ -228,6 +258,31 @@ fn warn_of_plan_mode(fields: &mut Fields, dialect: Dialect) {
     let message = "'permissionMode: plan' is not enforced here";
     let problem = Problem::warning(message).at(at.0, at.1).field("permissionMode");
     fields.report(problem.hint("add `disallowedTools: Write, Edit`"));
+}
+
+/// Reports names that are denied and that nobody knows. A slip is an error: the tool that was meant
+/// would be allowed. In files of other programs a name may be a tool of theirs, unless it is nearly
+/// one that there is here.
+fn report_slips(fields: &mut Fields, dialect: Dialect, key: &str, names: Vec<&Text>) {
+    let meant = |name: &Text| {
+        let name = restriction(&name.text).0;
+        nearest(name, own_tools()).or_else(|| nearest(name, known_names()))
+    };
+    let is_slip = |name: &&Text| dialect == Dialect::Contexture || meant(name).is_some();
+    let (slips, foreign): (Vec<&Text>, Vec<&Text>) = names.into_iter().partition(is_slip);
+    report_unknown(fields, key, &foreign);
+    for slip in slips {
+        let name = quoted(&slip.text);
+        let message = format!("there is no tool '{name}' to deny, so nothing would be denied");
+        let problem = Problem::error(message).at(slip.line, slip.column).field(key);
+        fields.report(problem.hint(match meant(slip) {
+            Some(meant) => format!("did you mean '{meant}'?"),
+            None => {
+                let own = own_tools().collect::<Vec<_>>().join(", ");
+                format!("there are {own}; those of MCP servers are named mcp__SERVER__TOOL")
+            }
+        }));
+    }
 }
 
 fn report_unknown(fields: &mut Fields, key: &str, names: &[&Text]) {

@@ -183,6 +183,11 @@ pub(crate) fn own_tools() -> impl Iterator<Item = &'static str> {
     OURS.iter().map(|(own, _)| *own).chain(CONTEXT)
 }
 
+/// Returns every name of a tool that there is here, in any dialect; ours first.
+pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
+    own_tools().chain(OURS.iter().flat_map(|(_, others)| others.iter().copied()))
+}
+
 /// Parts `Bash(git diff:*)` into the tool and the restriction in brackets.
 pub(crate) fn restriction(name: &str) -> (&str, Option<&str>) {
     match name.split_once('(') {
