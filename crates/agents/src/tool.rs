@@ -21,6 +21,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Says in a few words what a call would change, as far as that can be seen before it is made: for
+    /// the person who is asked. It changes nothing itself.
+    async fn foresee(&self, _arguments: &serde_json::Value) -> Option<String> {
+        None
+    }
+
     /// Calls it.
     async fn call(&self, arguments: &serde_json::Value) -> ToolOutput;
 }

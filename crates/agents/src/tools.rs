@@ -13,12 +13,15 @@
 mod arguments;
 pub mod context;
 pub mod mcp;
+mod question;
 pub mod workspace;
 
 use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use contexture_core::{AgentName, message::ToolCall};
 use futures::FutureExt;
+
+pub use question::Question;
 
 use crate::{
     definition::ToolRules,
@@ -95,6 +98,16 @@ impl Toolbox {
     /// Tells whether a call may be made again after a crash; one that is refused does nothing.
     pub fn effect(&self, name: &str) -> Effect {
         self.get(name).map_or(Effect::Reads, |tool| tool.effect())
+    }
+
+    /// Returns what to ask somebody before a call is made; none where it changes nothing, or is refused
+    /// anyway.
+    pub async fn question(&self, call: &ToolCall) -> Option<Question> {
+        let tool = self.get(&call.name).ok().filter(|tool| tool.effect() == Effect::Changes)?;
+        // The same reading as the tool's own: of a key that stands twice both take the last.
+        let arguments = arguments::parse(tool.spec(), &call.arguments).ok()?;
+        let change = AssertUnwindSafe(tool.foresee(&arguments)).catch_unwind().await;
+        Some(Question::new(&call.name, tool.origin(), change.unwrap_or_default(), &arguments))
     }
 
     /// Runs a call: checks the rules and the arguments, and turns whatever happens into an answer.

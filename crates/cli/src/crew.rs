@@ -100,16 +100,6 @@ impl Crew {
         ))
     }
 
-    /// Says what is odd in an agent's list of denied tools: a name that is none denies nothing.
-    pub(crate) fn denies_nothing(&self, agent: &AgentDefinition) -> Vec<String> {
-        let of_denied = |(file, problem): &&(PathBuf, Problem)| {
-            let field = problem.field.as_deref().unwrap_or_default();
-            *file == agent.file && (field.contains("deny") || field == "disallowedTools")
-        };
-        let problems = self.catalog.problems().iter().filter(of_denied);
-        problems.map(|(file, problem)| problem.display(file).to_string()).collect()
-    }
-
     /// Says that there is a file which should make an agent and does not.
     pub(crate) fn broken(&self, name: &str) -> Option<Stop> {
         let broken = |(file, problem): &&(PathBuf, Problem)| {

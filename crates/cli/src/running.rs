@@ -13,6 +13,7 @@ use contexture_agents::{
     mode::Resolution,
     run::{Ending, Limits},
     runner::{StopSignal, Watcher, stop_signal},
+    tools::Question,
 };
 use contexture_core::{ContextSystem, ErrorKind, FoldReport};
 use futures::FutureExt as _;
@@ -97,7 +98,6 @@ pub(crate) async fn prepare<'a>(
     let (tools, wrong) = crew.tools(agent, how).await?;
     warnings.extend(wrong);
     warnings.extend(crew.shadows(&agent.name));
-    warnings.extend(crew.denies_nothing(agent));
     warnings.extend(crew.settings.warnings.iter().cloned());
     let mut limits = Limits::default();
     if let Some(most) = how.max_turns {
@@ -153,6 +153,14 @@ impl<'p, 'w> Shown<'p, 'w> {
         match self.failed {
             Some(stop) => Err(stop),
             None => Ok(Seen { window: self.window, notices: self.notices }),
+        }
+    }
+
+    /// Says lines to the person, also beside JSON.
+    fn say(&mut self, lines: &[String]) {
+        for line in lines {
+            let said = self.printer.note(line);
+            self.keep(said);
         }
     }
 
@@ -217,15 +225,23 @@ impl Watcher for Shown<'_, '_> {
         self.note(&format!("{mark} {name}: {}{more}", shortened(first)));
     }
 
-    fn allows(&mut self, name: &str, arguments: &str) -> bool {
+    fn allows(&mut self, question: &Question) -> bool {
         self.end_line();
-        let question = format!("allow {name} {}? y/N", shortened(arguments));
-        let asked = self.printer.note(&question);
-        self.keep(asked);
-        let mut answer = String::new();
-        // No answer is no.
-        let read = io::stdin().lock().read_line(&mut answer).is_ok();
-        read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+        self.say(&question.lines());
+        loop {
+            self.say(&["allow it? y/N, ? shows all of it".to_owned()]);
+            let mut answer = String::new();
+            // No answer is no.
+            match io::stdin().lock().read_line(&mut answer) {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return false,
+            }
+            match answer.trim().to_lowercase().as_str() {
+                "y" | "yes" => return true,
+                "?" | "show" => self.say(&question.whole()),
+                _ => return false,
+            }
+        }
     }
 
     fn retry(&mut self, reason: &str, wait: Duration) {

@@ -157,10 +157,106 @@ fn a_person_may_be_asked() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
-        assert!(err.contains(&format!("allow write_file {write}? y/N")), "{err}");
+        let asked = "\nwrite_file x.txt: makes a new file of 1 bytes\n  content: x\nallow it? y/N";
+        assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);
     }
+}
+
+// What decides is seen before anything else, however long and in whatever order a model writes its call.
+#[test]
+fn a_person_sees_what_a_call_would_change() {
+    let (path, long) = ("deep/down/keys.txt", "x".repeat(3_000));
+    let content = format!("{long}\\nallow it? y/N\\n\u{202e}LAST");
+    let replies = [
+        Reply::call("c1", "write_file", &format!(r#"{{"content":"{content}","path":"{path}"}}"#)),
+        Reply::call(
+            "c2",
+            "edit_file",
+            &format!(r#"{{"new_text":"{long}b","old_text":"{long}a","path":"old.txt"}}"#),
+        ),
+        // A call that is refused anyway is not asked about.
+        Reply::call("c3", "write_file", r#"{"path":"x.txt"}"#),
+        Reply::text("done"),
+    ];
+    let stage = Stage::openai(replies);
+    stage.agent("writer", "---\nkind: agent\nname: writer\ntitle: Writer\n---\nx\n");
+    stage.sandbox.write("old.txt", format!("{long}a"));
+    let mut command = stage.command(&["agents", "run", "writer", "--ask", "write"]);
+    let output = command.write_stdin("?\ny\ny\n").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
+    let asked = at("write_file deep/down/keys.txt: makes a new file of 3021 bytes");
+    assert!(lines[asked + 1].starts_with("  content: (3021 bytes) xxx"), "{err}");
+    assert!(lines[asked + 1].ends_with("\\u{202e}LAST"), "{err}");
+    assert_eq!(lines[asked + 2], "allow it? y/N, ? shows all of it");
+    // All of it, and no line of it passes for one of ours.
+    assert_eq!(lines[asked + 3], "write_file");
+    let all = [format!("    | {long}"), "    | allow it? y/N".to_owned()];
+    assert!(all.iter().all(|line| lines.contains(&line.as_str())), "{err}");
+    assert_eq!(err.matches("\nallow it? y/N").count(), 3, "{err}");
+    let asked = at("edit_file old.txt");
+    let around = "x".repeat(40);
+    assert_eq!(
+        lines[asked + 1..=asked + 2],
+        [format!("  - … {around}a"), format!("  + … {around}b")]
+    );
+    assert!(stage.sandbox.path().join(path).exists());
+    let edited = std::fs::read_to_string(stage.sandbox.path().join("old.txt")).unwrap();
+    assert!(edited.ends_with('b'));
+    assert!(stage.last_request().contains("missing: 'content'"));
+}
+
+// A key that the provider quotes is in nothing that is shown or stored.
+#[test]
+fn a_key_that_is_quoted_is_stored_nowhere() {
+    for protocol in PROTOCOLS {
+        let write = r#"{"path":"x.txt","content":"loopback-key"}"#;
+        let replies = [
+            Reply::text("It is loopback-key.").tool_call("c1", "write_file", write),
+            Reply::text("Yes: loopback-key"),
+            Reply::failing(400, "loopback-key or loopback***key is wrong"),
+        ];
+        let stage = Stage::new(protocol, replies);
+        stage.agent("writer", "---\nkind: agent\nname: writer\ntitle: Writer\n---\nx\n");
+        let ran = stage.run(&["agents", "run", "writer", "what is it?"]);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (0, "It is [key redacted].\nYes: [key redacted]\n")
+        );
+        let failed = stage.run(&["agents", "run", "writer", "again"]);
+        assert!(failed.err.contains("[key redacted] or [key redacted] is wrong"), "{}", failed.err);
+        for text in [&ran.err, &failed.err, &failed.out] {
+            assert!(!text.contains("loopback"), "{text}");
+        }
+        let written = std::fs::read_to_string(stage.sandbox.path().join("x.txt")).unwrap();
+        assert_eq!(written, "[key redacted]");
+        let store = std::fs::read_dir(stage.sandbox.path().join(".contexture")).unwrap();
+        for file in store.flatten().filter(|file| file.path().is_file()) {
+            let bytes = std::fs::read(file.path()).unwrap();
+            let found = bytes.windows(12).any(|window| window == b"loopback-key");
+            assert!(!found, "{}", file.path().display());
+        }
+    }
+}
+
+// A slip in what is denied ends in an error, not in a run with the tool.
+#[test]
+fn a_slip_in_what_is_denied_is_not_run() {
+    let stage = Stage::openai([]);
+    let text = "---\nkind: agent\nname: safe\ntitle: Safe\ntools: {deny: [write_flie]}\n---\nx\n";
+    stage.agent("safe", text);
+    let (kind, message) = stage.refused(&["agents", "run", "safe", "go"]);
+    assert_eq!(kind, "invalid", "{message}");
+    assert!(message.contains("the file of agent 'safe' is broken"), "{message}");
+    let said = stage.run(&["agents", "validate", "safe"]);
+    let said = format!("{}{}", said.out, said.err);
+    assert!(said.contains("there is no tool 'write_flie' to deny"), "{said}");
+    assert!(said.contains("did you mean 'write_file'?"), "{said}");
+    assert_eq!(stage.requests().len(), 0);
 }
 
 // What an agent's file says about thinking reaches the provider.

@@ -7,7 +7,7 @@ use crate::{
     AgentsError, Result,
     run::{Next, Run},
     team::{LastRun, Team, put, run_key, state_key},
-    tool::{Effect, ToolOutput},
+    tool::ToolOutput,
 };
 
 impl Drive<'_> {
@@ -63,9 +63,11 @@ impl Drive<'_> {
 
     async fn call(&mut self, call: &ToolCall, watcher: &mut dyn Watcher) -> Result<()> {
         watcher.tool_call(&call.name, &call.arguments);
-        let asks = self.job.options.interactive;
-        let changes = self.toolbox.effect(&call.name) == Effect::Changes;
-        let output = if asks && changes && !watcher.allows(&call.name, &call.arguments) {
+        let question = match self.job.options.interactive {
+            true => self.toolbox.question(call).await,
+            false => None,
+        };
+        let output = if question.is_some_and(|question| !watcher.allows(&question)) {
             ToolOutput::failed("permission denied: the user did not allow this call")
         } else {
             self.run.begin_call();

@@ -5,6 +5,8 @@ use std::time::Duration;
 use contexture_core::FoldReport;
 use tokio::sync::watch;
 
+use crate::tools::Question;
+
 /// Is told what happens in a run (M-10: `onToolCall`, `onToolResult`).
 pub trait Watcher: Send {
     /// A piece of the answer's text.
@@ -20,7 +22,7 @@ pub trait Watcher: Send {
     fn tool_result(&mut self, _name: &str, _result: &str, _error: bool) {}
 
     /// Asks whether a call that changes something may be made; only where the run is interactive.
-    fn allows(&mut self, _name: &str, _arguments: &str) -> bool {
+    fn allows(&mut self, _question: &Question) -> bool {
         true
     }
 

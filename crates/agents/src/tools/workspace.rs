@@ -96,6 +96,16 @@ impl Tool for WorkspaceTool {
         }
     }
 
+    async fn foresee(&self, arguments: &Value) -> Option<String> {
+        let Kind::WriteFile = self.kind else { return None };
+        let (workspace, arguments) = (self.workspace.clone(), arguments.clone());
+        let look = tokio::task::spawn_blocking(move || write::foresee(&workspace, &arguments));
+        Some(match look.await.ok()? {
+            Ok(change) => change,
+            Err(Failed(why)) => format!("it will fail: {why}"),
+        })
+    }
+
     async fn call(&self, arguments: &Value) -> ToolOutput {
         let (kind, workspace, arguments) = (self.kind, self.workspace.clone(), arguments.clone());
         let work = tokio::task::spawn_blocking(move || kind.run(&workspace, &arguments));

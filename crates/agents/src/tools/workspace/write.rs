@@ -48,6 +48,33 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     })
 }
 
+/// Says whether a file would be made or replaced.
+pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
+    let Arguments { path, content } = arguments::read(arguments)?;
+    let bytes = content.len();
+    let path = workspace.path(&path)?;
+    let before = match workspace.open_parent(&path, false) {
+        Ok((dir, name)) => standing(&dir, &name, &path)?,
+        // Folders that are not there yet would be made.
+        Err(_) if lacks_folder(workspace, &path) => None,
+        Err(failed) => return Err(failed),
+    };
+    Ok(match before {
+        Some(before) => format!("replaces a file of {} bytes with {bytes} bytes", before.len()),
+        None => format!("makes a new file of {bytes} bytes"),
+    })
+}
+
+/// Tells whether one of the folders above a file is not there yet.
+fn lacks_folder(workspace: &Workspace, path: &Path) -> bool {
+    path.ancestors().skip(1).any(|folder| {
+        workspace.open_parent(folder, false).is_ok_and(|(dir, name)| {
+            let found = dir.symlink_metadata(&name);
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        })
+    })
+}
+
 /// Returns what stands where a file is to be written: nothing or a regular file.
 pub(super) fn standing(dir: &Dir, name: &OsStr, path: &Path) -> Result<Option<Metadata>, Failed> {
     match dir.symlink_metadata(name) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contexture_agents::runner::Watcher;
+use contexture_agents::{runner::Watcher, tools::Question};
 use contexture_core::FoldReport;
 use serde_json::Value;
 
@@ -31,9 +31,8 @@ impl Watcher for Compact<'_, '_> {
         self.0.tool_result(name, result, error);
     }
 
-    fn allows(&mut self, name: &str, arguments: &str) -> bool {
-        // Whoever allows a call must see all of it.
-        self.0.allows(name, arguments)
+    fn allows(&mut self, question: &Question) -> bool {
+        self.0.allows(question)
     }
 
     fn retry(&mut self, reason: &str, wait: Duration) {
