@@ -11,7 +11,8 @@
 //! A [`Run`] says what to do next and is told what came of it; it never waits, and is stored
 //! between steps. An assistant message whose calls are not answered yet lives only here. A call is
 //! stored as begun before its tool is called, so after a crash it is known which calls may have
-//! happened: those that change the world are answered as interrupted and never repeated.
+//! happened: those that change the world are answered as interrupted and never repeated. An answer
+//! has at most [`MOST_CALLS`] calls that are made; more are answered as refused.
 
 mod call;
 
@@ -22,7 +23,7 @@ use contexture_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use call::{CallState, Calls};
+pub use call::{CallState, Calls, MOST_CALLS};
 
 use crate::{
     ContextMode,
@@ -267,6 +268,22 @@ impl Run {
     pub fn begin_call(&mut self) {
         if let Phase::Acting(calls) = &mut self.phase {
             calls.begin();
+        }
+    }
+
+    /// Returns the place of the call that is next among those of its answer.
+    pub(crate) fn open_call(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Acting(calls) => calls.open_at(),
+            _ => None,
+        }
+    }
+
+    /// Takes how far the calls of its present answer have come, as it was kept beside it: up to which
+    /// they were begun, and what some came to.
+    pub(crate) fn restore(&mut self, begun: Option<usize>, states: Vec<(usize, CallState)>) {
+        if let Phase::Acting(calls) = &mut self.phase {
+            calls.restore(begun, states);
         }
     }
 

@@ -246,3 +246,37 @@ fn secrets_are_not_published() {
     let Next::Publish(messages) = run.next() else { panic!("{:?}", run.next()) };
     assert!(!messages[1].plain_text().contains("abcdefghijkl"), "{messages:?}");
 }
+
+#[test]
+fn more_calls_than_are_made_are_answered_as_refused() {
+    let mut run = run();
+    run.answered(calls(&["grep"; MOST_CALLS + 40]));
+    for at in 0..MOST_CALLS {
+        assert_eq!(run.open_call(), Some(at));
+        run.begin_call();
+        run.called(&ToolOutput::of("found"));
+    }
+    let Next::Append(exchange) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(exchange.len(), 1 + MOST_CALLS + 40, "every call has its result");
+    let results = results(&exchange);
+    assert_eq!(results[MOST_CALLS - 1], ("found".to_owned(), false));
+    for (text, error) in &results[MOST_CALLS..] {
+        assert!(text.starts_with("refused: an answer may have at most 128 calls") && *error);
+    }
+    assert!(contexture_core::message::exchange::group(exchange).is_ok());
+}
+
+#[test]
+fn what_is_kept_beside_a_run_says_how_far_it_came() {
+    let answered = |text: &str| CallState::Answered { text: text.to_owned(), error: false };
+    let mut run = run();
+    run.answered(calls(&["edit_file", "edit_file", "edit_file", "edit_file"]));
+    run.called(&ToolOutput::of("in the record"));
+    run.restore(Some(2), vec![(0, answered("late")), (1, answered("beside")), (9, answered("no"))]);
+    let Phase::Acting(calls) = &run.phase else { panic!("{run:?}") };
+    let states = serde_json::to_value(calls).unwrap()["states"].clone();
+    let text = states.to_string();
+    assert!(text.contains("in the record") && text.contains("beside"), "{text}");
+    assert!(!text.contains("late"), "{text}");
+    assert_eq!((&states[2], &states[3]), (&"begun".into(), &"waiting".into()));
+}

@@ -25,7 +25,7 @@ use crate::{
     model::Model,
     run::{Driver, Limits, Phase, Run, Totals},
     settings::Settings,
-    team::{AgentState, Link, StoredRun, Team},
+    team::{AgentState, Link, Parts, StoredRun, Team},
     tool::{Effect, Tool},
     tools::{Toolbox, context},
 };
@@ -90,6 +90,7 @@ struct Drive<'a> {
     /// What its windows may take.
     budget: u64,
     record: Option<RunRecord>,
+    parts: Parts,
     state: AgentState,
     state_record: Option<RunRecord>,
     stop: StopSignal,
@@ -135,6 +136,7 @@ impl Runner {
             ));
             self.close(job, left, watcher).await?;
         }
+        self.team.sweep_parts(&job.agent.name).await?;
         let context = self.team.enter(job.agent, job.mode).await?;
         let kept = self.team.state(&job.agent.name).await?;
         let run = self.new_run(job, prompt, kept.0.runs + 1, &context.view().writes_to);
@@ -168,13 +170,14 @@ impl Runner {
         let kept = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
         let mut drive = self.drive(job, context, left.run, budget, kept, stop);
-        drive.record = Some(left.record);
+        (drive.record, drive.parts) = (Some(left.record), left.parts);
         let toolbox = &drive.toolbox;
         // A tool that is gone may well have done something before.
         let effect = |name: &str| toolbox.get(name).map_or(Effect::Changes, |tool| tool.effect());
         drive.run.resume(self.driver.clone(), effect);
         job.model.name().clone_into(&mut drive.run.model);
         // Whoever stores this first has the run.
+        drive.claim().await?;
         drive.store().await?;
         // An answer that had come already is told now: nobody may have seen it.
         if !matches!(drive.run.phase, Phase::Asking | Phase::Acting(_)) {
@@ -212,9 +215,9 @@ impl Runner {
         let kept = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
         let (_, stop) = stop_signal();
-        let (number, removal) = (left.run.number, left.record.removal(self.team.system().now()));
+        let (number, removals) = (left.run.number, left.removals(self.team.system().now()));
         let mut drive = self.drive(job, context, left.run, budget, kept, stop);
-        drive.record = Some(left.record);
+        (drive.record, drive.parts) = (Some(left.record), left.parts);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
         match drive.go(&mut Quiet).await {
@@ -226,7 +229,9 @@ impl Runner {
                 ) =>
             {
                 watcher.notice(&format!("what run {number} still had cannot be kept: {error}"));
-                self.team.system().keep_run(&removal).await?;
+                for removal in &removals {
+                    self.team.system().keep_run(removal).await?;
+                }
                 Ok(())
             }
             Err(error) => Err(error),
@@ -286,6 +291,7 @@ impl Runner {
             run,
             budget,
             record: None,
+            parts: Parts::default(),
             state,
             state_record,
             stop,

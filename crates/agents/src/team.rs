@@ -9,6 +9,7 @@
 //! What is not mounted does not exist for the agent; nothing here filters what was already read.
 
 mod clear;
+mod parts;
 mod state;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -20,6 +21,7 @@ use contexture_core::{
 };
 
 pub use clear::{ClearScope, Cleared};
+pub(crate) use parts::{Parts, put_call};
 pub use state::{AgentState, LastRun, StoredRun};
 pub(crate) use state::{put, run_key, state_key};
 

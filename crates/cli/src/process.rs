@@ -18,7 +18,7 @@ pub(crate) fn driver() -> Driver {
 /// a run there counts as going on for as long as it was heard of lately.
 pub(crate) fn is_alive(stored: &StoredRun, now: Timestamp) -> bool {
     let Some(driver) = &stored.run.driver else { return false };
-    let lately = now.as_millis() - stored.record.updated_at.as_millis() < SILENT_MILLIS;
+    let lately = now.as_millis() - stored.heard_at().as_millis() < SILENT_MILLIS;
     if driver.host != host() || !Path::new("/proc/self/stat").exists() {
         return lately;
     }

@@ -72,7 +72,7 @@ impl WatchedStorage {
     }
 
     /// Returns how often a method was called since the last reset; for `pages`, `contents`, `levels`,
-    /// `counts` and `keep_counts`, how many were asked for.
+    /// `counts` and `keep_counts`, how many were asked for. `run_bytes` counts what run records took.
     pub fn count(&self, method: &str) -> u64 {
         lock(&self.counts).get(method).copied().unwrap_or(0)
     }
@@ -317,6 +317,7 @@ impl PageStorage for WatchedStorage {
 
     async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
         self.tally("keep_run", 1);
+        self.tally("run_bytes", put.value.as_ref().map_or(0, String::len));
         let (made, heard) = self.write();
         if made {
             self.inner.keep_run(session, put).await?;
@@ -326,6 +327,8 @@ impl PageStorage for WatchedStorage {
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
         self.tally("commit", 1);
+        let runs = commit.change.iter().flat_map(|change| &change.runs);
+        self.tally("run_bytes", runs.filter_map(|put| Some(put.value.as_ref()?.len())).sum());
         if self.fails.load(Ordering::Relaxed) {
             return Err(told_to_fail());
         }

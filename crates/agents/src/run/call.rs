@@ -1,5 +1,7 @@
 //! The calls of one answer, and how far each has come.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use contexture_core::{
     Message, Role,
     message::{Fields, Part, Text, ToolCall, ToolResult},
@@ -8,12 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::ToolOutput;
 
+/// How many calls of one answer are made. A model that wants more can ask again.
+pub const MOST_CALLS: usize = 128;
+
 /// What a call gets that was begun and never answered.
 const INTERRUPTED: &str = "interrupted: it is not known whether this call took effect. \
     Look before you do it again.";
 
 /// What a call gets that was never begun.
 const NOT_MADE: &str = "interrupted: this call was not made.";
+
+/// What a call gets behind the last that is made.
+fn too_many() -> String {
+    format!(
+        "refused: an answer may have at most {MOST_CALLS} calls, so this one was not made. \
+         Ask again for what is still needed."
+    )
+}
 
 /// An answer of the model whose calls are being made, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,23 +52,35 @@ pub enum CallState {
     },
 }
 
+impl CallState {
+    /// Returns how far a call is that came to this.
+    pub(crate) fn of(output: &ToolOutput) -> Self {
+        CallState::Answered { text: output.text.clone(), error: output.error }
+    }
+}
+
 impl Calls {
     /// Takes an answer. Ids that are missing or given twice get one of their own: a result must say
     /// which call it answers.
     pub(super) fn new(mut message: Message) -> Self {
-        let mut taken: Vec<String> = Vec::new();
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        let mut next: BTreeMap<String, u64> = BTreeMap::new();
         for part in &mut message.parts {
             let Part::ToolCall(call) = part else { continue };
-            let base = if call.id.is_empty() { "call" } else { &call.id };
-            let (mut id, mut number) = (base.to_owned(), 1);
-            while taken.contains(&id) {
-                id = format!("{base}-{number}");
-                number += 1;
+            let base = if call.id.is_empty() { "call".to_owned() } else { call.id.clone() };
+            call.id.clone_from(&base);
+            while !taken.insert(call.id.clone()) {
+                let number = next.entry(base.clone()).or_insert(1);
+                call.id = format!("{base}-{number}");
+                *number += 1;
             }
-            taken.push(id.clone());
-            call.id = id;
         }
-        let states = message.tool_calls().map(|_| CallState::Waiting).collect();
+        let states = message.tool_calls().enumerate();
+        let states = states.map(|(at, _)| match at {
+            0..MOST_CALLS => CallState::Waiting,
+            _ => CallState::Answered { text: too_many(), error: true },
+        });
+        let states = states.collect();
         Self { message, states }
     }
 
@@ -64,7 +89,8 @@ impl Calls {
         &self.message
     }
 
-    fn open_at(&self) -> Option<usize> {
+    /// Returns the place of the call that is next.
+    pub(super) fn open_at(&self) -> Option<usize> {
         self.states.iter().position(|state| !matches!(state, CallState::Answered { .. }))
     }
 
@@ -81,8 +107,21 @@ impl Calls {
 
     pub(super) fn answer(&mut self, output: &ToolOutput) {
         if let Some(at) = self.open_at() {
-            let (text, error) = (output.text.clone(), output.error);
-            self.states[at] = CallState::Answered { text, error };
+            self.states[at] = CallState::of(output);
+        }
+    }
+
+    /// Takes how far calls have come since this was stored; what is answered here stays so.
+    pub(super) fn restore(&mut self, begun: Option<usize>, states: Vec<(usize, CallState)>) {
+        let is_open = |state: &&mut CallState| !matches!(state, CallState::Answered { .. });
+        for (at, state) in states {
+            if let Some(open) = self.states.get_mut(at).filter(is_open) {
+                *open = state;
+            }
+        }
+        let upto = begun.map_or(0, |begun| begun + 1).min(self.states.len());
+        for open in self.states[..upto].iter_mut().filter(is_open) {
+            *open = CallState::Begun;
         }
     }
 
@@ -139,8 +178,17 @@ impl Calls {
         contexture_core::ContentHash::of(text.as_bytes()).to_string()
     }
 
+    /// Names the tools that were called, each once and the first few.
     pub(super) fn names(&self) -> String {
-        let names: Vec<&str> = self.message.tool_calls().map(|call| call.name.as_str()).collect();
+        const SHOWN: usize = 5;
+        let mut names: Vec<&str> = Vec::new();
+        for call in self.message.tool_calls() {
+            match names.contains(&call.name.as_str()) {
+                true => {}
+                false if names.len() == SHOWN => return format!("{}, …", names.join(", ")),
+                false => names.push(&call.name),
+            }
+        }
         names.join(", ")
     }
 }

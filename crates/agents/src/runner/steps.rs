@@ -5,8 +5,8 @@ use contexture_core::{Actor, Edit, ErrorKind, Message, PageIndex, message::ToolC
 use super::{By, Drive, Response, Watcher, main_segment};
 use crate::{
     AgentsError, Result,
-    run::{Next, Run},
-    team::{LastRun, Team, put, run_key, state_key},
+    run::{CallState, Next, Run},
+    team::{LastRun, Team, put, put_call, run_key, state_key},
     tool::ToolOutput,
 };
 
@@ -20,12 +20,14 @@ impl Drive<'_> {
         let edit = Edit::AddTurn { segment, messages: vec![prompt] };
         self.state.runs = self.run.number;
         let run = put(run_key(&self.run)?, None, &self.run, now);
+        let step = self.parts.next_step(&self.run, false, now)?;
         let state = put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
-        let puts = [run, state];
+        let puts = [run, step, state];
         let view = self.context.view();
         let outcome = system.apply_with_runs(Some(view), &edit, &puts).await?;
-        let [run, state] = puts;
+        let [run, step, state] = puts;
         (self.record, self.state_record) = (run.record(), state.record());
+        self.parts.step = step.record();
         self.run.pages = outcome.pages;
         Ok(())
     }
@@ -70,8 +72,7 @@ impl Drive<'_> {
         let output = if question.is_some_and(|question| !watcher.allows(&question)) {
             ToolOutput::failed("permission denied: the user did not allow this call")
         } else {
-            self.run.begin_call();
-            self.store().await?;
+            self.begin_call().await?;
             let mut stop = self.stop.clone();
             tokio::select! {
                 output = self.toolbox.run(call) => output,
@@ -88,8 +89,38 @@ impl Drive<'_> {
             self.state.deferred.push(page.clone());
             self.store_state().await?;
         }
-        self.run.called(&output);
-        self.store().await
+        self.end_call(&output).await
+    }
+
+    /// Stores that the next call begins: from now on it may have happened.
+    async fn begin_call(&mut self) -> Result<()> {
+        let system = self.runner.team.system();
+        let step = self.parts.next_step(&self.run, true, system.now())?;
+        system.keep_run(&step).await?;
+        self.parts.step = step.record();
+        self.run.begin_call();
+        Ok(())
+    }
+
+    /// Stores what the call came to, in a record of its own.
+    async fn end_call(&mut self, output: &ToolOutput) -> Result<()> {
+        let system = self.runner.team.system();
+        let Some(call) = self.run.open_call() else { return Ok(()) };
+        let state = CallState::of(output);
+        let put = put_call(&self.run, call, &state, system.now())?;
+        system.keep_run(&put).await?;
+        self.parts.calls.extend(put.record());
+        self.run.called(output);
+        Ok(())
+    }
+
+    /// Takes over a run: whoever drove it before begins no call from now on.
+    pub(super) async fn claim(&mut self) -> Result<()> {
+        let system = self.runner.team.system();
+        let step = self.parts.claim(&self.run, system.now())?;
+        system.keep_run(&step).await?;
+        self.parts.step = step.record();
+        Ok(())
     }
 
     /// Writes messages to the turn; the run moves on in the same commit.
@@ -157,16 +188,21 @@ impl Drive<'_> {
         Ok(standing)
     }
 
-    /// Makes an edit and moves the run's record on with it.
+    /// Makes an edit and moves the run's records on with it: what calls came to stands in it.
     async fn commit(&mut self, by: By, edit: &Edit, moved: &Run) -> Result<Vec<PageIndex>> {
         let system = self.runner.team.system();
-        let run = put(run_key(moved)?, self.record.as_ref(), moved, system.now());
+        let now = system.now();
+        let run = put(run_key(moved)?, self.record.as_ref(), moved, now);
+        let step = self.parts.next_step(moved, false, now)?;
+        let mut puts = vec![run, step];
+        puts.extend(self.parts.call_removals(now));
         let view = match by {
             By::Agent => Some(self.context.view()),
             By::Host => None,
         };
-        let outcome = system.apply_with_runs(view, edit, std::slice::from_ref(&run)).await?;
-        self.record = run.record();
+        let outcome = system.apply_with_runs(view, edit, &puts).await?;
+        (self.record, self.parts.step) = (puts[0].record(), puts[1].record());
+        self.parts.calls.clear();
         Ok(outcome.pages)
     }
 
@@ -206,6 +242,7 @@ impl Drive<'_> {
             used: self.run.used,
         });
         self.store_state().await?;
+        self.runner.team.remove_parts(&self.run).await?;
         if let Some(record) = &self.record {
             system.keep_run(&record.removal(now)).await?;
         }

@@ -99,7 +99,7 @@ impl Team {
             }
         }
         let now = self.system.now();
-        let removals: Vec<_> = runs.iter().map(|stored| stored.record.removal(now)).collect();
+        let removals: Vec<_> = runs.iter().flat_map(|stored| stored.removals(now)).collect();
         let pages = cleared.isolated.iter().chain(&cleared.published);
         let edits: Vec<Edit> = pages.cloned().map(Edit::RemovePage).collect();
         if edits.is_empty() {

@@ -3,7 +3,7 @@
 use contexture_core::{AgentName, PageIndex, RunKey, RunPut, RunRecord, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::Team;
+use super::{Team, parts::Parts};
 use crate::{
     AgentsError, ContextMode, Result,
     run::{Ending, Run, Totals},
@@ -46,10 +46,24 @@ pub struct LastRun {
 /// A run that is under way, or was when its process ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
-    /// The run.
+    /// The run, as far as it came.
     pub run: Run,
     /// Its record.
     pub record: RunRecord,
+    pub(crate) parts: Parts,
+}
+
+impl StoredRun {
+    /// Returns when it last came on.
+    pub fn heard_at(&self) -> Timestamp {
+        let parts = self.parts.step.iter().chain(&self.parts.calls);
+        parts.map(|part| part.updated_at).fold(self.record.updated_at, Timestamp::max)
+    }
+
+    /// Returns the changes that remove it.
+    pub(crate) fn removals(&self, at: Timestamp) -> Vec<RunPut> {
+        self.parts.removals(at).chain([self.record.removal(at)]).collect()
+    }
 }
 
 impl Team {
@@ -67,8 +81,13 @@ impl Team {
     pub async fn runs(&self, agent: Option<&AgentName>) -> Result<Vec<StoredRun>> {
         let prefix = agent.map_or_else(|| "run.".to_owned(), |agent| format!("run.{agent}."));
         let records = self.system.runs(&prefix).await?;
-        let stored = |record: RunRecord| Ok(StoredRun { run: read(&record)?, record });
-        records.into_iter().map(stored).collect()
+        let mut runs = Vec::new();
+        for record in records {
+            let mut run = read(&record)?;
+            let parts = self.parts(&mut run).await?;
+            runs.push(StoredRun { run, record, parts });
+        }
+        Ok(runs)
     }
 }
 
@@ -91,7 +110,7 @@ pub(crate) fn put<T: Serialize>(
     RunPut { key, expect: before.map(|record| record.version), value: Some(value), at }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(record: &RunRecord) -> Result<T> {
+pub(super) fn read<T: for<'de> Deserialize<'de>>(record: &RunRecord) -> Result<T> {
     serde_json::from_str(&record.value).map_err(|error| AgentsError::Invalid {
         what: format!("the record '{}' cannot be read: {error}", record.key),
         hint: "a newer contexture may have written it; use that one".to_owned(),

@@ -123,6 +123,9 @@ async fn a_run_survives_death_at_every_step() {
                 assert_eq!(texts(&system, "usr").await.len(), 1, "{told}");
                 let runner = runner(&system);
                 assert_eq!(runner.team().runs(None).await.unwrap(), [], "{told}");
+                let left = system.runs("").await.unwrap();
+                let keys: Vec<&str> = left.iter().map(|record| record.key.as_str()).collect();
+                assert_eq!(keys, ["agent.worker"], "{told}");
                 is_valid_everywhere(&system, &runner, &told).await;
                 assert_eq!(world.server.violations(), Vec::<String>::new(), "{told}");
             }
@@ -156,7 +159,7 @@ async fn an_interrupted_run_is_closed_before_the_next() {
         let system = reopened(world.memory.clone()).await;
         let runs = runner(&system).team().runs(None).await.unwrap();
         let begun = runs.first().is_some_and(|stored| {
-            let text = &stored.record.value;
+            let text = serde_json::to_string(&stored.run).unwrap();
             text.contains("edit_file") && text.contains("\"begun\"")
         });
         write += 1;

@@ -5,7 +5,10 @@ use contexture_agents::{
     definition::ToolRules,
     run::{Ending, Limits},
 };
-use contexture_testkit::provider::{ProviderServer, Reply};
+use contexture_testkit::{
+    fake::WatchedStorage,
+    provider::{ProviderServer, Reply},
+};
 
 use super::*;
 
@@ -252,4 +255,35 @@ async fn the_smaller_limit_holds() {
         execute(&runner(&system), &job, "go").await;
         assert_eq!(server.requests().len(), 2, "{file} in the file, {call} in the call");
     }
+}
+
+// A model that asks for very much at once gets the first 128 calls, a result for each, and a record
+// that is not written whole for each of them.
+#[tokio::test]
+async fn an_answer_with_very_many_calls_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = WatchedStorage::new(Arc::new(MemoryStorage::new()));
+    let system = session(storage.clone()).await;
+    let text = "x".repeat(1_000);
+    let mut reply = Reply::empty();
+    for at in 0..200 {
+        let arguments = format!(r#"{{"path":"{at}.txt","content":"{text}"}}"#);
+        reply = reply.tool_call(&format!("c{at}"), "write_file", &arguments);
+    }
+    let server = ProviderServer::scripted([reply, Reply::text("done")]);
+    let writer = agent("writer", ContextMode::Isolated);
+    let mut job = job(&writer, model(&server, MODELS[0]));
+    job.tools = files(folder.path());
+    storage.reset();
+    let answer = execute(&runner(&system), &job, "write them all").await;
+    assert_eq!(answer.text, "done");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 128);
+    assert!(folder.path().join("127.txt").exists() && !folder.path().join("128.txt").exists());
+    assert_eq!(server.violations(), Vec::<String>::new());
+    let request = &server.requests()[1].body;
+    assert_eq!(request.matches("refused: an answer may have at most 128 calls").count(), 72);
+    // The answer has about 210,000 bytes; it stands in the record once, and in it again when it fails.
+    let bytes = storage.count("run_bytes");
+    assert!(bytes < 600_000, "{bytes} bytes of run records");
+    assert_eq!(system.runs("part.").await.unwrap(), []);
 }
