@@ -43,6 +43,14 @@ pub enum AgentsError {
         /// What to do next.
         hint: String,
     },
+    /// Something that must be there is lost.
+    #[error("{what}")]
+    Corrupt {
+        /// What.
+        what: String,
+        /// What to do next.
+        hint: String,
+    },
     /// The model's provider failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -59,6 +67,7 @@ impl AgentsError {
             AgentsError::Invalid { .. } => ErrorKind::Invalid,
             AgentsError::Denied { .. } => ErrorKind::PermissionDenied,
             AgentsError::Conflict { .. } => ErrorKind::Conflict,
+            AgentsError::Corrupt { .. } => ErrorKind::Corrupt,
             AgentsError::Model(error) => error.kind(),
             AgentsError::Core(error) => error.kind(),
         }
@@ -75,7 +84,8 @@ impl AgentsError {
             }
             AgentsError::Invalid { hint, .. }
             | AgentsError::Denied { hint, .. }
-            | AgentsError::Conflict { hint, .. } => hint.clone(),
+            | AgentsError::Conflict { hint, .. }
+            | AgentsError::Corrupt { hint, .. } => hint.clone(),
             AgentsError::Model(error) => error.hint(),
             AgentsError::Core(error) => error.hint(),
         }

@@ -9,6 +9,7 @@
 //! What is not mounted does not exist for the agent; nothing here filters what was already read.
 
 mod clear;
+mod guard;
 mod parts;
 mod state;
 
@@ -21,6 +22,7 @@ use contexture_core::{
 };
 
 pub use clear::{ClearScope, Cleared};
+pub(crate) use guard::lost;
 pub(crate) use parts::{Parts, put_call};
 pub use state::{AgentState, LastRun, StoredRun};
 pub(crate) use state::{put, run_key, state_key};

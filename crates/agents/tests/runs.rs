@@ -3,6 +3,7 @@
 mod alike;
 mod crash;
 mod faults;
+mod guard;
 mod modes;
 mod together;
 

@@ -46,6 +46,8 @@ pub struct Request {
     pub cached: Tokens,
     /// What the fold that was taken for it saved and cost.
     pub fold: Option<FoldReport>,
+    /// The pages in its system part.
+    pub system: Vec<PageIndex>,
     /// What came in broken and was made valid, in words.
     pub repaired: Vec<String>,
 }
@@ -102,7 +104,9 @@ impl Conversation {
             }
             None => None,
         };
+        let system = window.pieces.iter().filter(|piece| piece.system);
         Ok(Request {
+            system: system.map(|piece| piece.page.clone()).collect(),
             body: window.body,
             number: record.number,
             tokens: corrected(calibration.as_ref(), record.tokens),

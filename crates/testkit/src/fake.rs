@@ -37,6 +37,8 @@ pub struct WatchedStorage {
     fails: AtomicBool,
     /// Whether contents are not found, in snapshots too.
     loses_contents: AtomicBool,
+    /// The pages and segments that are not found any more, and where.
+    lost: Mutex<Vec<Lost>>,
     /// How many writes are left before the process counts as dead.
     writes_left: AtomicI64,
     /// Whether the last write is still made, though nobody hears of it.
@@ -50,6 +52,17 @@ pub enum Death {
     Before,
     /// After it was made and before anybody heard of it.
     After,
+}
+
+/// What a damaged storage does not find any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// A page, wherever it is looked for.
+    Page(PageIndex),
+    /// A page in the lists of its directory; it is still found by its index.
+    Listing(PageIndex),
+    /// A segment. Its pages are still found.
+    Segment(SegmentId),
 }
 
 impl WatchedStorage {
@@ -66,6 +79,7 @@ impl WatchedStorage {
             held: Mutex::default(),
             fails: AtomicBool::new(false),
             loses_contents: AtomicBool::new(false),
+            lost: Mutex::default(),
             writes_left: AtomicI64::new(i64::MAX),
             last_is_made: AtomicBool::new(false),
         })
@@ -138,6 +152,15 @@ impl WatchedStorage {
         self.loses_contents.store(true, Ordering::Relaxed);
     }
 
+    /// Loses something from now on, as a damaged storage does: it is not found, and nobody says so.
+    pub fn lose(&self, lost: Lost) {
+        lock(&self.lost).push(lost);
+    }
+
+    fn has_lost(&self, lost: &Lost) -> bool {
+        lock(&self.lost).contains(lost)
+    }
+
     /// Lets the process die at its `number`-th write from now, counted from 1: that write and all
     /// that is asked afterwards fail, as seen from the process.
     pub fn die_at_write(&self, number: u32, death: Death) {
@@ -205,7 +228,9 @@ impl PageStorage for WatchedStorage {
 
     async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
         self.tally("segments", 1);
-        self.inner.segments(session).await
+        let mut segments = self.inner.segments(session).await?;
+        segments.retain(|segment| !self.has_lost(&Lost::Segment(segment.id.clone())));
+        Ok(segments)
     }
 
     async fn pages(
@@ -217,12 +242,21 @@ impl PageStorage for WatchedStorage {
         for index in indices {
             *lock(&self.page_counts).entry(index.clone()).or_default() += 1;
         }
-        self.answer("pages", self.inner.pages(session, indices).await).await
+        let mut pages = self.inner.pages(session, indices).await;
+        for page in pages.iter_mut().flatten() {
+            page.take_if(|page| self.has_lost(&Lost::Page(page.index.clone())));
+        }
+        self.answer("pages", pages).await
     }
 
     async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
         self.tally("children", 1);
-        self.inner.children(session, query).await
+        let mut pages = self.inner.children(session, query).await?;
+        pages.retain(|page| {
+            let index = || page.index.clone();
+            !self.has_lost(&Lost::Page(index())) && !self.has_lost(&Lost::Listing(index()))
+        });
+        Ok(pages)
     }
 
     async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
@@ -241,7 +275,9 @@ impl PageStorage for WatchedStorage {
 
     async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
         self.tally("scan", 1);
-        self.inner.scan(session, query).await
+        let mut pages = self.inner.scan(session, query).await?;
+        pages.retain(|page| !self.has_lost(&Lost::Page(page.index.clone())));
+        Ok(pages)
     }
 
     async fn last_turn_page(

@@ -1,11 +1,14 @@
 //! Asking the model: the window as the request, what is told on the way, what goes wrong.
 
-use contexture_core::{Conversation, Edit, ErrorKind, Tokens, WindowOptions};
+use std::collections::BTreeSet;
+
+use contexture_core::{Conversation, Edit, ErrorKind, PageIndex, Tokens, WindowOptions};
 
 use super::{Drive, Watcher};
 use crate::{
     AgentsError, Result,
     model::{Answer, ModelError, ModelEvent, ModelRequest},
+    team::lost,
 };
 
 /// What a window may take, in thousandths of a request that was too long.
@@ -31,8 +34,10 @@ impl Drive<'_> {
         let budget = self.run.shortened.map_or(self.budget, |shorter| shorter.min(self.budget));
         options.budget = Some(Tokens(budget));
         self.take_deferred(&options).await?;
+        let must = self.system_pages().await?;
         let conversation = Conversation::new(self.context.clone(), options);
         let window = conversation.request().await?;
+        self.check_system(&must, &window.system).await?;
         if let Some(fold) = &window.fold {
             watcher.folded(fold);
         }
@@ -67,6 +72,35 @@ impl Drive<'_> {
                 self.store().await
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the System pages that must stand in the window.
+    async fn system_pages(&mut self) -> Result<BTreeSet<PageIndex>> {
+        let known = self.state.gone.len();
+        let (agent, mode) = (self.job.agent, self.run.mode);
+        let (team, gone) = (&self.runner.team, &mut self.state.gone);
+        let must = team.system_pages(agent, mode, &self.context, gone).await?;
+        if self.state.gone.len() > known {
+            self.store_state().await?;
+        }
+        Ok(must)
+    }
+
+    /// Checks that they do. What somebody took away since then need not.
+    async fn check_system(
+        &mut self,
+        must: &BTreeSet<PageIndex>,
+        stands: &[PageIndex],
+    ) -> Result<()> {
+        let lacks = |page: &&PageIndex| !stands.contains(page);
+        if !must.iter().any(|page| lacks(&page)) {
+            return Ok(());
+        }
+        let must = self.system_pages().await?;
+        match must.iter().find(lacks) {
+            Some(page) => Err(lost(format!("page {page} is"))),
+            None => Ok(()),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the engine keeps of an agent between its runs, and the runs that are under way.
 
+use std::collections::BTreeSet;
+
 use contexture_core::{AgentName, PageIndex, RunKey, RunPut, RunRecord, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,9 @@ pub struct AgentState {
     /// Pages it expanded in a run, whose level rises at the next fold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<PageIndex>,
+    /// System pages that are known to be gone rightly, so that nobody looks for them again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub gone: BTreeSet<PageIndex>,
 }
 
 /// A run that ended.

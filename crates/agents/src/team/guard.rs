@@ -1,0 +1,219 @@
+//! No request leaves without its System pages: an agent without its prompt is another agent.
+//!
+//! Damage may show as absence: a row that is not found, a list that is shorter. So what stands in a
+//! window is compared with what must stand there by other paths: pages by their numbers, numbers by
+//! their segment's counter and the history, segments by their ordinals, the agent's own prompt by its
+//! file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contexture_core::{
+    AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Segment, SegmentId, SegmentKind,
+    Standing, View, Visibility,
+    message::detail_text,
+    storage::{HistoryQuery, ScanQuery, StandingFilter},
+};
+
+use super::{Team, prompt_segment};
+use crate::{AgentDefinition, AgentsError, ContextMode, Result, prompts};
+
+/// How many rows are read at a time.
+const BATCH: usize = 1_000;
+
+/// The segment a session's system prompt stands in by custom.
+const SYSTEM: &str = "sys";
+
+impl Team {
+    /// Returns the System pages that must stand in an agent's window, or says that some are lost.
+    ///
+    /// `gone` holds pages that are known to be gone rightly, purged or never made after all; what is
+    /// found out about others is added.
+    pub(crate) async fn system_pages(
+        &self,
+        agent: &AgentDefinition,
+        mode: ContextMode,
+        context: &AgentContext,
+        gone: &mut BTreeSet<PageIndex>,
+    ) -> Result<BTreeSet<PageIndex>> {
+        let segments = self.all_segments().await?;
+        let prompt = prompt_segment(agent)?;
+        let mut must = BTreeSet::new();
+        for segment in segments.iter().filter(|it| it.kind == SegmentKind::System) {
+            if !context.view().mounts(segment) {
+                continue;
+            }
+            let pages = self.all_pages(&segment.id).await?;
+            self.check_numbers(segment, &pages, gone).await?;
+            for page in pages.values() {
+                if must_stand(context, &pages, page).await? {
+                    must.insert(page.index.clone());
+                }
+            }
+            if segment.id == prompt {
+                self.check_prompt(agent, mode, &pages, &must).await?;
+            }
+        }
+        if !segments.iter().any(|it| it.id == prompt && context.view().mounts(it)) {
+            return Err(lost(format!(
+                "segment {prompt}, the prompt of agent '{}', is",
+                agent.name
+            )));
+        }
+        Ok(must)
+    }
+
+    /// Returns the session's segments, removed ones too; no row of one ever goes.
+    async fn all_segments(&self) -> Result<Vec<Segment>> {
+        let (storage, session) = (self.system.storage(), self.system.session());
+        let segments = storage.segments(session).await.map_err(Error::from)?;
+        let ordinals: BTreeSet<u64> = segments.iter().map(|segment| segment.ordinal).collect();
+        if let Some(last) = ordinals.last()
+            && let Some(missing) = (0..*last).find(|ordinal| !ordinals.contains(ordinal))
+        {
+            return Err(lost(format!("segment number {missing} of the session is")));
+        }
+        let system: SegmentId = SYSTEM.parse()?;
+        if segments.iter().all(|segment| segment.id != system)
+            && !self.all_pages(&system).await?.is_empty()
+        {
+            return Err(lost(format!("segment {system} is")));
+        }
+        Ok(segments)
+    }
+
+    /// Returns every page of a segment by its number, whatever its directory says.
+    async fn all_pages(&self, segment: &SegmentId) -> Result<BTreeMap<u64, Page>> {
+        let mut pages = BTreeMap::new();
+        loop {
+            let query = ScanQuery {
+                segment: segment.clone(),
+                standing: StandingFilter::Any,
+                after: pages.keys().last().copied(),
+                limit: BATCH,
+            };
+            let batch = self.system.storage().scan(self.system.session(), &query).await;
+            let batch = batch.map_err(Error::from)?;
+            let done = batch.len() < BATCH;
+            pages.extend(batch.into_iter().map(|page| (page.index.number(), page)));
+            if done {
+                return Ok(pages);
+            }
+        }
+    }
+
+    /// Checks that every number a segment gave out is that of a page, or of one that is gone rightly.
+    async fn check_numbers(
+        &self,
+        segment: &Segment,
+        pages: &BTreeMap<u64, Page>,
+        gone: &mut BTreeSet<PageIndex>,
+    ) -> Result<()> {
+        let numbers = (0..segment.next_number).filter(|number| !pages.contains_key(number));
+        let index = |number| PageIndex::new(segment.id.clone(), number);
+        let mut missing: BTreeSet<PageIndex> =
+            numbers.map(index).filter(|index| !gone.contains(index)).collect();
+        if missing.remove(&segment.root()) {
+            return Err(lost(format!("page {} is", segment.root())));
+        }
+        let mut before = None;
+        while !missing.is_empty() {
+            let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
+            let entries = self.system.storage().history(self.system.session(), &query).await;
+            let entries = entries.map_err(Error::from)?;
+            // The newest edit of a page says whether it should be there.
+            for touched in entries.iter().flat_map(|entry| &entry.inverse.pages) {
+                if !missing.remove(&touched.index) {
+                    continue;
+                }
+                if touched.after.is_some() {
+                    return Err(lost(format!("page {} is", touched.index)));
+                }
+                gone.insert(touched.index.clone());
+            }
+            before = entries.last().map(|entry| entry.revision);
+            if entries.len() < BATCH {
+                // No edit of this session ever made them: it was loaded without them.
+                gone.append(&mut missing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the agent's own prompt is among the pages that will stand, word for word.
+    async fn check_prompt(
+        &self,
+        agent: &AgentDefinition,
+        mode: ContextMode,
+        pages: &BTreeMap<u64, Page>,
+        must: &BTreeSet<PageIndex>,
+    ) -> Result<()> {
+        let stance = Self::link(agent, mode)?.stance();
+        let reader = self.system.reader();
+        for told in prompts::pages(agent) {
+            if told.stance.is_some_and(|other| other != stance) {
+                continue;
+            }
+            let mut found = false;
+            for page in pages.values().filter(|page| page.name == told.name) {
+                found |= must.contains(&page.index)
+                    && detail_text(&reader.messages(&page.index).await?) == told.text;
+            }
+            if !found {
+                let what =
+                    format!("page '{}' of the prompt of agent '{}' is", told.name, agent.name);
+                return Err(lost(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a page must stand in the window: it has a text, is in the tree and in the view, and
+/// nothing hides it.
+async fn must_stand(
+    context: &AgentContext,
+    pages: &BTreeMap<u64, Page>,
+    page: &Page,
+) -> Result<bool> {
+    let speaks = page.detail().is_some_and(|detail| detail.weight > 0);
+    if !speaks || page.standing != Standing::InTree {
+        return Ok(false);
+    }
+    match context.get_page(page.index.clone()).await {
+        Ok(seen) => {
+            let stands = seen.lifecycle == Lifecycle::Active;
+            Ok(stands && seen.visibility == Visibility::Expanded)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            match is_left_out(context.view(), pages, page) {
+                true => Ok(false),
+                false => Err(lost(format!("page {} is", page.index))),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells whether a view leaves a page out, by its own name or by one above it. A directory that is
+/// lost leaves nothing out.
+fn is_left_out(view: &View, pages: &BTreeMap<u64, Page>, page: &Page) -> bool {
+    let mut next = Some(page);
+    while let Some(page) = next {
+        if page.standing != Standing::InTree || view.filter.without.contains(&page.index) {
+            return true;
+        }
+        next = page.parent.as_ref().and_then(|parent| pages.get(&parent.number()));
+    }
+    false
+}
+
+/// Says that something which must stand before the model is not there.
+pub(crate) fn lost(what: String) -> AgentsError {
+    AgentsError::Corrupt {
+        what: format!("{what} lost, so nothing was sent: an agent does not run without its prompt"),
+        hint:
+            "`contexture store check` says what is wrong with the store, and with --repair mends \
+               what can be mended"
+                .to_owned(),
+    }
+}
