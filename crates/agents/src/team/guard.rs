@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Segment, SegmentId, SegmentKind,
-    Standing, View, Visibility,
+    AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
+    SegmentKind, Standing, View, Visibility,
     message::detail_text,
     storage::{HistoryQuery, ScanQuery, StandingFilter},
 };
@@ -49,8 +49,9 @@ impl Team {
                     must.insert(page.index.clone());
                 }
             }
-            if segment.id == prompt {
-                self.check_prompt(agent, mode, &pages, &must).await?;
+            // Where agents may write it, what stands there is theirs until the next run.
+            if segment.id == prompt && segment.permission == Permission::ReadOnly {
+                self.check_prompt(agent, mode, &pages).await?;
             }
         }
         if !segments.iter().any(|it| it.id == prompt && context.view().mounts(it)) {
@@ -139,13 +140,12 @@ impl Team {
         Ok(())
     }
 
-    /// Checks that the agent's own prompt is among the pages that will stand, word for word.
+    /// Checks that the agent's own prompt is among the pages, word for word.
     async fn check_prompt(
         &self,
         agent: &AgentDefinition,
         mode: ContextMode,
         pages: &BTreeMap<u64, Page>,
-        must: &BTreeSet<PageIndex>,
     ) -> Result<()> {
         let stance = Self::link(agent, mode)?.stance();
         let reader = self.system.reader();
@@ -155,7 +155,8 @@ impl Team {
             }
             let mut found = false;
             for page in pages.values().filter(|page| page.name == told.name) {
-                found |= must.contains(&page.index)
+                found |= page.standing == Standing::InTree
+                    && page.detail().is_some()
                     && detail_text(&reader.messages(&page.index).await?) == told.text;
             }
             if !found {
