@@ -25,6 +25,7 @@ mod json;
 mod key;
 mod local;
 mod openai;
+mod patience;
 mod read;
 mod redact;
 mod resolve;

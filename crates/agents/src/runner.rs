@@ -215,7 +215,7 @@ impl Runner {
         let kept = self.team.state(&job.agent.name).await?;
         let budget = self.budget(job).await?;
         let (_, stop) = stop_signal();
-        let (number, removals) = (left.run.number, left.removals(self.team.system().now()));
+        let number = left.run.number;
         let mut drive = self.drive(job, context, left.run, budget, kept, stop);
         (drive.record, drive.parts) = (Some(left.record), left.parts);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
@@ -229,8 +229,12 @@ impl Runner {
                 ) =>
             {
                 watcher.notice(&format!("what run {number} still had cannot be kept: {error}"));
-                for removal in &removals {
-                    self.team.system().keep_run(removal).await?;
+                // As it stands now: what was tried has moved its record on.
+                let runs = self.team.runs(Some(&job.agent.name)).await?;
+                for given_up in runs.iter().filter(|stored| stored.run.number == number) {
+                    for removal in given_up.removals(self.team.system().now()) {
+                        self.team.system().keep_run(&removal).await?;
+                    }
                 }
                 Ok(())
             }

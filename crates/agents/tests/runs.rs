@@ -5,6 +5,7 @@ mod crash;
 mod faults;
 mod guard;
 mod modes;
+mod takeover;
 mod together;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};

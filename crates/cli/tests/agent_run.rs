@@ -157,7 +157,7 @@ fn a_person_may_be_asked() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
-        let asked = "\nwrite_file x.txt: makes a new file of 1 bytes\n  content: x\nallow it? y/N";
+        let asked = "\nwrite_file x.txt: makes a new file of 1 byte\n  content: x\nallow it? y/N";
         assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);

@@ -17,6 +17,7 @@ use super::{
     failure::{self, Failure},
     gemini::GeminiReader,
     openai::OpenAiReader,
+    patience::Patience,
     read::{Fault, Finished, Progress, Reader, Tell},
     redact::Redactor,
     sse::Events,
@@ -363,48 +364,6 @@ impl Model for Client {
 
     fn head(&self, request: &ModelRequest) -> String {
         body::head(&self.endpoint, request)
-    }
-}
-
-/// How long a stream is still waited for.
-struct Patience {
-    timeouts: Timeouts,
-    /// When it must have said something, and after how long.
-    next: (Instant, Duration),
-    /// When it must have said something new: one that only says that it lives does not go on for ever.
-    new: (Instant, Duration),
-    last: Vec<u8>,
-}
-
-impl Patience {
-    /// Models that reason may begin late, also behind the headers.
-    fn new(timeouts: Timeouts) -> Self {
-        let until = |wait| (Instant::now() + wait, wait);
-        let (next, new) = (until(timeouts.first_byte), until(timeouts.plain));
-        Self { timeouts, next, new, last: Vec::new() }
-    }
-
-    /// Notes an event.
-    fn heard(&mut self, data: Vec<u8>) {
-        if data.trim_ascii().is_empty() {
-            return;
-        }
-        let Timeouts { idle, plain, .. } = self.timeouts;
-        let now = Instant::now();
-        self.next = (now + idle, idle);
-        if data != self.last {
-            self.new = (now + plain, plain);
-            self.last = data;
-        }
-    }
-
-    fn ends(&self) -> Instant {
-        self.next.0.min(self.new.0)
-    }
-
-    /// Returns how long was waited, once it is over.
-    fn spent(&self) -> Duration {
-        if self.next.0 <= self.new.0 { self.next.1 } else { self.new.1 }
     }
 }
 

@@ -109,7 +109,7 @@ impl Question {
         let mut lines = vec![self.tool.clone()];
         for (name, value) in &self.arguments {
             let value = text(value);
-            lines.push(format!("  {name} ({} bytes):", value.len()));
+            lines.push(format!("  {name} ({}):", bytes(value.len())));
             lines.extend(value.split('\n').map(|line| format!("    | {line}")));
         }
         lines
@@ -125,6 +125,11 @@ impl Question {
     }
 }
 
+/// Counts bytes in words.
+pub(super) fn bytes(count: usize) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+}
+
 /// Returns a value as people read it: a text as it is, anything else as JSON.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -135,7 +140,7 @@ fn sized(value: &Value, most: usize) -> String {
     let whole = text(value);
     match around(&whole, most) {
         short if short == whole => short,
-        short => format!("({} bytes) {short}", whole.len()),
+        short => format!("({}) {short}", bytes(whole.len())),
     }
 }
 
@@ -248,7 +253,7 @@ mod tests {
             whole,
             [
                 "write_file",
-                "  path (1 bytes):",
+                "  path (1 byte):",
                 "    | a",
                 "  content (17 bytes):",
                 "    | one",

@@ -176,3 +176,31 @@ async fn an_interrupted_run_is_closed_before_the_next() {
         }
     }
 }
+
+// Earlier versions kept how far calls had come in the run's own record.
+#[tokio::test]
+async fn a_run_that_an_earlier_version_left_is_resumed() {
+    for write in 1.. {
+        let world = World::new().await;
+        assert!(world.die(MODELS[0], write, Death::After).await, "no edit was ever begun");
+        let system = reopened(world.memory.clone()).await;
+        let Some(stored) = runner(&system).team().runs(None).await.unwrap().pop() else { continue };
+        let text = serde_json::to_string(&stored.run).unwrap();
+        if !text.contains("edit_file") || !text.contains("\"begun\"") {
+            continue;
+        }
+        let now = system.now();
+        for part in system.runs("part.").await.unwrap() {
+            system.keep_run(&part.removal(now)).await.unwrap();
+        }
+        system.keep_run(&stored.record.next(text, now)).await.unwrap();
+        let (system, answer) = world.go_on(MODELS[0]).await;
+        assert_eq!(answer.text, "All five are done.");
+        let talk = texts(&system, "agent-worker").await.concat();
+        assert!(talk.contains("it is not known whether this call took effect"), "{talk}");
+        let file = std::fs::read_to_string(world.folder.path().join("count.txt")).unwrap();
+        assert_eq!(file, "n=\n");
+        assert_eq!(system.runs("part.").await.unwrap(), []);
+        return;
+    }
+}

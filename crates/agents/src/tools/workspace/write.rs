@@ -15,7 +15,7 @@ use super::{
     Done, Failed, Workspace, failed,
     folder::{MOST_BYTES, show, through_link, told},
 };
-use crate::tools::arguments;
+use crate::tools::{arguments, question::bytes};
 
 pub(super) const DESCRIPTION: &str = "Writes a file of the project, whole: makes it, with the folders above it, or replaces what is there. To change a part of a file use edit_file.";
 
@@ -51,7 +51,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
 /// Says whether a file would be made or replaced.
 pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
     let Arguments { path, content } = arguments::read(arguments)?;
-    let bytes = content.len();
+    let becomes = bytes(content.len());
     let path = workspace.path(&path)?;
     let before = match workspace.open_parent(&path, false) {
         Ok((dir, name)) => standing(&dir, &name, &path)?,
@@ -60,8 +60,11 @@ pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
         Err(failed) => return Err(failed),
     };
     Ok(match before {
-        Some(before) => format!("replaces a file of {} bytes with {bytes} bytes", before.len()),
-        None => format!("makes a new file of {bytes} bytes"),
+        Some(before) => {
+            let there = usize::try_from(before.len()).unwrap_or(usize::MAX);
+            format!("replaces a file of {} with {becomes}", bytes(there))
+        }
+        None => format!("makes a new file of {becomes}"),
     })
 }
 
