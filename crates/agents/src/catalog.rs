@@ -31,6 +31,13 @@ pub struct Places {
     pub config: Option<PathBuf>,
 }
 
+impl Places {
+    /// Returns the folders agents are read from, whether they exist or not.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        folders(self).into_iter().map(|folder| folder.path).collect()
+    }
+}
+
 /// The agents there are, and what is wrong with the files of those there are not.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Catalog {

@@ -219,6 +219,11 @@ pub enum SettingsDialect {
 }
 
 impl SettingsPlaces {
+    /// Returns the files settings are read from, whether they exist or not.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files().into_iter().map(|(_, path, _)| path).collect()
+    }
+
     /// Returns the files in order of precedence.
     fn files(&self) -> Vec<(Layer, PathBuf, SettingsDialect)> {
         let (ours, gemini) = (SettingsDialect::Contexture, SettingsDialect::Gemini);

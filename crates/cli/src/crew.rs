@@ -12,7 +12,10 @@ use contexture_agents::{
     provider::{self, Endpoint, Retry, Timeouts},
     settings::{DEFAULT_MODEL, Settings, SettingsPlaces, Source},
     team::chat_name,
-    tools::{mcp, workspace},
+    tools::{
+        mcp,
+        workspace::{self, Protected},
+    },
 };
 use contexture_core::{AgentName, ContextSystem};
 use contexture_tokens::counter_for;
@@ -21,6 +24,7 @@ use crate::{
     error::{Result, Stop},
     process,
     running::How,
+    store::{self, StoreUrl},
 };
 
 /// How long an MCP server may take to start, and each of its calls.
@@ -67,6 +71,12 @@ impl Crew {
         assistant.context_mode = Some(ContextMode::Shared);
         assistant.system_prompt = prompts::CHAT.to_owned();
         Ok(Self { project, settings, catalog, home, config, assistant })
+    }
+
+    /// Returns where settings are looked for.
+    fn settings_places(&self) -> SettingsPlaces {
+        let (home, config) = (self.home.clone(), self.config.clone());
+        SettingsPlaces { project: self.project.clone(), home, config }
     }
 
     /// Returns where agent files are looked for.
@@ -202,7 +212,8 @@ impl Crew {
         let folder = workspace::Workspace::open(&self.project).map_err(|error| {
             Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
         })?;
-        let mut tools = workspace::tools(&Arc::new(folder.refusing(how.refused.iter().cloned())));
+        let folder = folder.protecting(self.protected(how.store.as_ref()));
+        let mut tools = workspace::tools(&Arc::new(folder));
         let mut warnings = Vec::new();
         let mut servers = Vec::new();
         for server in &agent.mcp {
@@ -237,6 +248,32 @@ impl Crew {
             warnings.extend(wrong);
         }
         Ok((tools, warnings))
+    }
+
+    /// Returns what tools on files keep off: the stores of this process, and everything that decides
+    /// what later runs do, wherever it lies.
+    fn protected(&self, store: Option<&StoreUrl>) -> Protected {
+        let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
+        let usual = store::DEFAULT.parse().ok();
+        let stores = [store.cloned(), named, usual].into_iter().flatten();
+        let mut protected = stores.fold(Protected::default(), |all, store| store.protected(all));
+        for path in self.settings_places().paths().into_iter().chain(self.config.clone()) {
+            protected = protected.settings(path);
+        }
+        for folder in self.places().folders() {
+            // Beside its agents lies what the other tool goes by.
+            if let Some(whole) = folder.parent() {
+                protected = protected.kept(whole);
+            }
+            protected = protected.settings(folder);
+        }
+        if let Ok(program) = env::current_exe() {
+            if let Some(folder) = program.parent() {
+                protected = protected.kept(folder);
+            }
+            protected = protected.kept(program);
+        }
+        protected
     }
 
     /// Prepares to run agents in a session, counting as a model does.

@@ -3,7 +3,6 @@
 
 use std::{
     io::{self, BufRead as _},
-    path::PathBuf,
     process,
     time::Duration,
 };
@@ -28,6 +27,7 @@ use crate::{
     error::{Result, Stop},
     harmless, lines,
     printer::Printer,
+    store::StoreUrl,
 };
 
 /// How many characters of a tool's arguments and answers are shown.
@@ -68,8 +68,8 @@ pub(crate) struct How {
     pub(crate) ask: bool,
     /// Whether MCP servers that the project's files define are started.
     pub(crate) trust_mcp: bool,
-    /// Files that no tool reads or writes: those of the store.
-    pub(crate) refused: Vec<PathBuf>,
+    /// The store in use: no tool reads or writes its files.
+    pub(crate) store: Option<StoreUrl>,
 }
 
 /// An agent ready to be run.

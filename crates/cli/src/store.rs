@@ -2,12 +2,9 @@
 
 mod url;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
 
+use contexture_agents::tools::workspace::Protected;
 use contexture_core::{
     ErrorKind, MemoryStorage, PageStorage,
     storage::{StorageError, StorageResult},
@@ -74,19 +71,12 @@ impl StoreUrl {
         })
     }
 
-    /// Returns the files it lies in, and must not be reached in another way.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    /// Adds the files it lies in, which must not be reached in another way.
+    pub(crate) fn protected(&self, protected: Protected) -> Protected {
         match self {
-            StoreUrl::Sqlite { path, .. } => {
-                let beside = |end: &&str| {
-                    let mut file = path.clone().into_os_string();
-                    file.push(end);
-                    PathBuf::from(file)
-                };
-                ["", "-wal", "-shm", "-journal"].iter().map(beside).collect()
-            }
-            StoreUrl::Files { folder, .. } => vec![folder.clone()],
-            StoreUrl::Memory | StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => Vec::new(),
+            StoreUrl::Sqlite { path, .. } => protected.database(path),
+            StoreUrl::Files { folder, .. } => protected.store(folder),
+            StoreUrl::Memory | StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => protected,
         }
     }
 

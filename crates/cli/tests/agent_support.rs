@@ -1,6 +1,6 @@
 //! A project with agents, and a provider on loopback that they ask.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use assert_cmd::Command;
 use contexture_testkit::provider::{Protocol, ProviderServer, Reply, Request};
@@ -137,6 +137,15 @@ impl Stage {
     /// Returns the newest request as JSON text in which words of any script stand as they are.
     pub(crate) fn last_request(&self) -> String {
         self.requests().pop().unwrap().json().to_string()
+    }
+
+    /// Returns what the calls that the newest request answers were answered, by their ids.
+    pub(crate) fn answers(&self) -> BTreeMap<String, String> {
+        let body = self.requests().pop().unwrap().json();
+        let messages = body["messages"].as_array().unwrap();
+        let tools = messages.iter().filter(|message| message["role"] == "tool");
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        tools.map(|tool| (text(&tool["tool_call_id"]), text(&tool["content"]))).collect()
     }
 
     /// Names the tools that the newest request offers.

@@ -10,6 +10,7 @@ mod memory;
 mod page_store;
 mod query;
 pub mod settle;
+pub mod signs;
 
 use std::sync::Arc;
 

@@ -2,14 +2,21 @@
 //!
 //! Files are reached through an open folder ([`Workspace`]) and never by a path of the whole system:
 //! what leads out of it, by `..`, by an absolute path or by a symlink, cannot be opened, also when
-//! somebody changes the folders meanwhile. Writing goes through no symlink at all, and never into
-//! the folders that hold settings, agent files or a repository's own state.
+//! somebody changes the folders meanwhile. Writing goes through no symlink at all. Of what lies inside,
+//! stores are not reached, and settings, agent files and a repository's own state are not written
+//! ([`Protected`]).
 
 mod edit;
 mod folder;
 mod grep;
+mod ignored;
 mod list;
+mod place;
+mod protected;
+mod reach;
 mod read;
+mod recognise;
+mod walk;
 mod write;
 
 use std::sync::Arc;
@@ -19,6 +26,7 @@ use contexture_core::message::RawJson;
 use serde_json::Value;
 
 pub use folder::Workspace;
+pub use protected::Protected;
 
 use crate::tool::{Effect, Tool, ToolOutput, ToolSpec};
 

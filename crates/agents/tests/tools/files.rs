@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use contexture_agents::{
     Tool, ToolOutput,
-    tools::workspace::{Workspace, tools},
+    tools::workspace::{Protected, Workspace, tools},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,17 +29,23 @@ impl Project {
         Self { folder, tools }
     }
 
+    /// As [`Self::within`], with what is protected.
+    pub(super) fn protecting(folder: TempDir, path: &str, protected: Protected) -> Self {
+        let workspace = Workspace::open(&folder.path().join(path)).unwrap().protecting(protected);
+        Self { folder, tools: tools(&Arc::new(workspace)) }
+    }
+
     pub(super) async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
         find(&self.tools, name).call(&arguments).await
     }
 
-    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    fn content(&self, path: &str) -> String {
+    pub(super) fn content(&self, path: &str) -> String {
         fs::read_to_string(self.folder.path().join(path)).unwrap()
     }
 }
@@ -246,4 +252,62 @@ async fn permissions_are_kept() {
     assert_eq!(mode(&path), 0o750);
     right(project.call("write_file", json!({"path": "run.sh", "content": "echo three\n"})).await);
     assert_eq!((mode(&path), project.content("run.sh").as_str()), (0o750, "echo three\n"));
+}
+
+// What a folder leaves out holds below it; what stands deeper counts first, `.ignore` before
+// `.gitignore`, and what git keeps to itself last.
+#[tokio::test]
+async fn rules_of_nested_folders_are_kept() {
+    let project = Project::new();
+    project
+        .write(".gitignore", "\u{feff}*.log\n/only-here.txt\nbuild/\n!keep.log\ndeep/**/x.txt\n");
+    project.write(".git/info/exclude", "private.txt\nkept.log\n");
+    project.write("a/.gitignore", "!loud.log\n*.tmp\r\n");
+    project.write("a/b/.ignore", "loud.log\n!quiet.tmp\n");
+    for path in [
+        "one.log",
+        "keep.log",
+        "only-here.txt",
+        "a/only-here.txt",
+        "build/x",
+        "a/build/x",
+        "private.txt",
+        "a/private.txt",
+        "a/loud.log",
+        "a/b/loud.log",
+        "a/b/quiet.tmp",
+        "a/b/other.tmp",
+        "deep/1/2/x.txt",
+        "deep/1/2/y.txt",
+    ] {
+        project.write(path, "x");
+    }
+    let listed = right(project.call("list_files", json!({})).await);
+    let expected = [
+        ".gitignore",
+        "a/.gitignore",
+        "a/b/.ignore",
+        "a/b/quiet.tmp",
+        "a/loud.log",
+        "a/only-here.txt",
+        "deep/1/2/y.txt",
+        "keep.log",
+    ];
+    assert_eq!(listed, expected.join("\n"));
+    // A folder that is named is looked at by its own rules.
+    let listed = right(project.call("list_files", json!({"path": "build"})).await);
+    assert_eq!(listed, "build/x");
+}
+
+#[tokio::test]
+async fn folders_that_lie_too_deep_are_said_to_be_left_out() {
+    let project = Project::new();
+    project.write("near.txt", "needle\n");
+    project.write(&format!("{}far.txt", "d/".repeat(110)), "needle\n");
+    let listed = right(project.call("list_files", json!({})).await);
+    assert_eq!(listed, "near.txt\n[left out what lies more than 100 folders deep: name a folder]");
+    let found = right(project.call("grep", json!({"pattern": "needle"})).await);
+    assert!(found.starts_with("near.txt:1: needle\n[stopped before"), "{found}");
+    let near = json!({"path": "d/".repeat(50)});
+    assert!(right(project.call("list_files", near).await).ends_with("d/far.txt"));
 }

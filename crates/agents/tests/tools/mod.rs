@@ -3,8 +3,12 @@
 mod confinement;
 mod context;
 mod files;
+mod kept;
 mod mcp;
+mod named_stores;
+mod racing;
 mod rough;
+mod stores;
 mod toolbox;
 
 use std::sync::Arc;

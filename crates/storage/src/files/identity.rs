@@ -6,17 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use contexture_core::storage::{StorageError, StorageResult};
+use contexture_core::storage::{
+    StorageError, StorageResult,
+    signs::{FORMAT, IDENTITY},
+};
 use serde::Deserialize;
 
 use super::{
     folder::{Folder, refused},
-    names::{self, IDENTITY},
+    names,
     record::corrupt,
 };
 use crate::options::CreateMode;
-
-const FORMAT: &str = "contexture-files";
 
 /// The version of the files this program knows: in version 2 heads count the files beside them. No
 /// release wrote an earlier one.

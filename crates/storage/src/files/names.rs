@@ -17,8 +17,6 @@ pub(crate) const TMP: &str = ".local/tmp";
 pub(crate) const IMPORTS: &str = ".local/imports";
 /// Where files lie that could not be read.
 pub(crate) const QUARANTINE: &str = ".local/quarantine";
-/// Says whose folder it is.
-pub(crate) const IDENTITY: &str = "contexture.json";
 /// A session's head.
 pub(crate) const HEAD: &str = "session.json";
 

@@ -11,7 +11,10 @@ use contexture_core::{
     ChunkKey, Content, ContentHash, CustomKey, Format, HistoryEntry, LedgerKey, LevelChunk, Mark,
     Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
     Timestamp, Version, ViewId,
-    storage::{SessionInfo, StorageError, ViewHead},
+    storage::{
+        SessionInfo, StorageError, ViewHead,
+        signs::{self, AFTER_CHECKSUM, BEFORE_CHECKSUM},
+    },
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -73,17 +76,17 @@ impl Record {
         let spread = layout::spread(&self.to_json()).map_err(|reason| corrupt(path, reason))?;
         let body = spread.strip_suffix("\n}").unwrap_or(&spread);
         let sum = Sum::of(path, body);
-        Ok(format!("{body}{BEFORE}{sum}{AFTER}").into_bytes())
+        Ok(format!("{body}{BEFORE_CHECKSUM}{sum}{AFTER_CHECKSUM}").into_bytes())
     }
 
     /// Reads the bytes of a file.
     pub(crate) fn decode(path: &str, kind: Kind, bytes: &[u8]) -> Result<Self, StorageError> {
         let text = std::str::from_utf8(bytes).map_err(|_| corrupt(path, "it is not UTF-8"))?;
         let cut = || corrupt(path, "it does not end in its checksum");
-        let rest = text.strip_suffix(AFTER).ok_or_else(cut)?;
+        let rest = text.strip_suffix(AFTER_CHECKSUM).ok_or_else(cut)?;
         let at = rest.len().checked_sub(Sum::LENGTH).ok_or_else(cut)?;
         let (body, sum) = rest.split_at_checked(at).ok_or_else(cut)?;
-        let body = body.strip_suffix(BEFORE).ok_or_else(cut)?;
+        let body = body.strip_suffix(BEFORE_CHECKSUM).ok_or_else(cut)?;
         if Sum::of(path, body) != sum {
             return Err(corrupt(path, "its checksum does not fit what it says and where it lies"));
         }
@@ -152,14 +155,11 @@ impl Record {
     }
 }
 
-const BEFORE: &str = ",\n  \"checksum\": \"";
-const AFTER: &str = "\"\n}\n";
-
 /// The checksum of a file.
 struct Sum;
 
 impl Sum {
-    const LENGTH: usize = 32;
+    const LENGTH: usize = signs::CHECKSUM;
 
     fn of(path: &str, body: &str) -> String {
         contexture_core::Checksum(checksum(&[path.as_bytes(), body.as_bytes()])).to_string()

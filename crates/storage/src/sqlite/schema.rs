@@ -1,6 +1,7 @@
 //! How a file gets from one version of the [tables](super::tables) to the next.
 
 use contexture_core::storage::StorageError;
+pub(crate) use contexture_core::storage::signs::APPLICATION_ID;
 use rusqlite::Connection;
 
 use super::{
@@ -9,9 +10,6 @@ use super::{
     rows::ViewRow,
     tables,
 };
-
-/// Marks a database as ours: "Ctxr".
-pub(crate) const APPLICATION_ID: i32 = 0x4374_7872;
 
 /// The version of the tables this program knows.
 const TABLES: i64 = MIGRATIONS.len() as i64;

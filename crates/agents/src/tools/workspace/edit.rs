@@ -2,13 +2,14 @@
 
 use std::{io::Read, path::Path};
 
+use cap_std::fs::{File, Metadata};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     Done, Failed, Workspace, failed,
     folder::{MOST_BYTES, PROBE, show, told},
-    write::{replace, standing},
+    write::replace,
 };
 use crate::tools::{arguments, shorten};
 
@@ -38,11 +39,13 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         return failed("old_text and new_text are the same: nothing to change");
     }
     let path = workspace.path(&path)?;
-    let (dir, name) = workspace.open_parent(&path, false)?;
-    let Some(before) = standing(&dir, &name, &path)? else {
+    let reach = workspace.reach();
+    let (folder, name) = reach.open_parent(&path, false)?;
+    let Some(before) = reach.replaceable(&folder, &name, &path)? else {
         return failed(format!("no file {}: write_file makes one", show(&path)));
     };
-    let text = whole(workspace, &path)?;
+    let (file, metadata) = reach.open_in(&folder, &name, &path)?;
+    let text = whole(file, &metadata, &path)?;
     let places: Vec<usize> = text.match_indices(&old_text).map(|(at, _)| at).collect();
     let all = replace_all.unwrap_or(false);
     match places.len() {
@@ -65,20 +68,19 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         return failed(format!("{} would grow over {MOST_BYTES} bytes", show(&path)));
     }
     let changed = text.replace(&old_text, &new_text);
-    let now = standing(&dir, &name, &path)?;
+    let now = reach.replaceable(&folder, &name, &path)?;
     let same = now.is_some_and(|now| {
         now.len() == before.len() && now.modified().ok() == before.modified().ok()
     });
     if !same {
         return failed(format!("{} changed meanwhile: read it again", show(&path)));
     }
-    replace(&dir, &name, &path, changed.as_bytes(), Some(&before))?;
+    replace(&folder.dir, &name, &path, changed.as_bytes(), Some(&before))?;
     Ok(report(&path, &text, &places, &old_text, &new_text))
 }
 
 /// Reads a file that is to be edited: all of it, and it must be text.
-fn whole(workspace: &Workspace, path: &Path) -> Result<String, Failed> {
-    let (file, metadata) = workspace.open_file(path)?;
+fn whole(file: File, metadata: &Metadata, path: &Path) -> Result<String, Failed> {
     if metadata.len() > MOST_BYTES {
         return failed(format!("{} has more than {MOST_BYTES} bytes", show(path)));
     }

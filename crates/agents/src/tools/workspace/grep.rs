@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cap_std::fs::{File, Metadata};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,8 +13,9 @@ use serde_json::Value;
 use super::{
     Done, Failed, Workspace,
     folder::{MOST_BYTES, show},
-    list::{Files, Glob},
+    reach::Standing,
     read::is_binary,
+    walk::{Files, Glob},
 };
 use crate::tools::arguments;
 
@@ -55,25 +57,27 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let path = workspace.path(path.as_deref().unwrap_or_default())?;
     let glob = glob.as_deref().map(Glob::new).transpose()?;
     let limit = limit.unwrap_or(LINES.0).clamp(1, LINES.1) as usize;
-    let mut search = Search::new(workspace, regex, limit);
-    if workspace.metadata(&path)?.is_dir() {
-        let mut files = Files::new(workspace, &path, glob)?;
-        while let Some(found) = files.next().filter(|_| !search.done()) {
-            if !found.link {
-                search.file(&found.path);
+    let mut search = Search::new(regex, limit);
+    let reach = workspace.reach();
+    match reach.open(&path)? {
+        Standing::File(file, metadata) => search.file(&path, file, &metadata),
+        Standing::Folder(folder) => {
+            let mut files = Files::new(&reach, folder, glob);
+            while let Some(found) = files.next().filter(|_| !search.done()) {
+                // What cannot be opened, or is not to be, is passed over.
+                if !found.link
+                    && let Ok((file, metadata)) = found.open(&reach)
+                {
+                    search.file(&found.path, file, &metadata);
+                }
             }
+            search.stopped |= files.exhausted || files.too_deep;
         }
-        search.stopped |= files.exhausted;
-    } else {
-        // A file that is named must be one that can be read.
-        workspace.open_file(&path)?;
-        search.file(&path);
     }
     Ok(search.answer())
 }
 
-struct Search<'a> {
-    workspace: &'a Workspace,
+struct Search {
     regex: Regex,
     limit: usize,
     lines: Vec<String>,
@@ -83,10 +87,9 @@ struct Search<'a> {
     large: Vec<PathBuf>,
 }
 
-impl<'a> Search<'a> {
-    fn new(workspace: &'a Workspace, regex: Regex, limit: usize) -> Self {
+impl Search {
+    fn new(regex: Regex, limit: usize) -> Self {
         Self {
-            workspace,
             regex,
             limit,
             lines: Vec::new(),
@@ -103,8 +106,7 @@ impl<'a> Search<'a> {
     }
 
     /// Searches a file; what cannot be read as text is passed over.
-    fn file(&mut self, path: &Path) {
-        let Ok((file, metadata)) = self.workspace.open_file(path) else { return };
+    fn file(&mut self, path: &Path, file: File, metadata: &Metadata) {
         if metadata.len() > MOST_BYTES {
             self.large.push(path.to_owned());
             return;

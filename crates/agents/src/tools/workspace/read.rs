@@ -39,7 +39,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let path = workspace.path(&path)?;
     let first = offset.unwrap_or(1).max(1);
     let limit = limit.unwrap_or(LINES).max(1);
-    let (file, metadata) = workspace.open_file(&path)?;
+    let (file, metadata) = workspace.reach().open_file(&path)?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     if is_binary(&mut reader).map_err(|error| told(&path, &error))? {
         return failed(format!("{} is binary, {} bytes", show(&path), metadata.len()));

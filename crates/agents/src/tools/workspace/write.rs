@@ -8,12 +8,15 @@ use std::{
 };
 
 use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions};
+use contexture_core::storage::signs;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     Done, Failed, Workspace, failed,
-    folder::{MOST_BYTES, show, through_link, told},
+    folder::{MOST_BYTES, show, told},
+    place::folded,
+    reach::Reach,
 };
 use crate::tools::{arguments, question::bytes};
 
@@ -34,9 +37,10 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         return failed(format!("the content has more than {MOST_BYTES} bytes"));
     }
     let path = workspace.path(&path)?;
-    let (dir, name) = workspace.open_parent(&path, true)?;
-    let before = standing(&dir, &name, &path)?;
-    replace(&dir, &name, &path, content.as_bytes(), before.as_ref())?;
+    let reach = workspace.reach();
+    let (folder, name) = reach.open_parent(&path, true)?;
+    let before = reach.replaceable(&folder, &name, &path)?;
+    replace(&folder.dir, &name, &path, content.as_bytes(), before.as_ref())?;
     let bytes = content.len();
     Ok(match before {
         Some(before) => format!(
@@ -53,10 +57,11 @@ pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
     let Arguments { path, content } = arguments::read(arguments)?;
     let becomes = bytes(content.len());
     let path = workspace.path(&path)?;
-    let before = match workspace.open_parent(&path, false) {
-        Ok((dir, name)) => standing(&dir, &name, &path)?,
+    let reach = workspace.reach();
+    let before = match reach.open_parent(&path, false) {
+        Ok((folder, name)) => reach.replaceable(&folder, &name, &path)?,
         // Folders that are not there yet would be made.
-        Err(_) if lacks_folder(workspace, &path) => None,
+        Err(_) if lacks_folder(&reach, &path) => None,
         Err(failed) => return Err(failed),
     };
     Ok(match before {
@@ -69,27 +74,13 @@ pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
 }
 
 /// Tells whether one of the folders above a file is not there yet.
-fn lacks_folder(workspace: &Workspace, path: &Path) -> bool {
-    path.ancestors().skip(1).any(|folder| {
-        workspace.open_parent(folder, false).is_ok_and(|(dir, name)| {
-            let found = dir.symlink_metadata(&name);
+fn lacks_folder(reach: &Reach<'_>, path: &Path) -> bool {
+    path.ancestors().skip(1).any(|above| {
+        reach.open_parent(above, false).is_ok_and(|(folder, name)| {
+            let found = folder.dir.symlink_metadata(&name);
             found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         })
     })
-}
-
-/// Returns what stands where a file is to be written: nothing or a regular file.
-pub(super) fn standing(dir: &Dir, name: &OsStr, path: &Path) -> Result<Option<Metadata>, Failed> {
-    match dir.symlink_metadata(name) {
-        Ok(found) if found.is_symlink() => failed(through_link(path)),
-        Ok(found) if found.is_dir() => failed(format!("{} is a folder", show(path))),
-        Ok(found) if !found.is_file() => {
-            failed(format!("{} is a device, pipe or socket, not a file", show(path)))
-        }
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(told(path, &error)),
-    }
 }
 
 /// Puts a file in its place at once: written beside it, synced, then renamed. It takes the place of
@@ -101,6 +92,12 @@ pub(super) fn replace(
     content: &[u8],
     before: Option<&Metadata>,
 ) -> Result<(), Failed> {
+    if folded(name) == signs::IDENTITY && signs::is_identity(content) {
+        return failed(format!(
+            "permission denied: {} would make its folder a context store: `contexture init` makes one",
+            show(path)
+        ));
+    }
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let beside = format!(".contexture-{}-{count}.tmp", std::process::id());

@@ -117,7 +117,7 @@ pub(crate) async fn run(
         printer.set_json(true);
     }
     let mut how = how(said.flags)?;
-    how.refused = settings.store.files();
+    how.store = Some(settings.store.clone());
     let prompt = match said.prompt.as_str() {
         "-" => input::text(Path::new("-"))?,
         prompt => prompt.to_owned(),
@@ -160,7 +160,7 @@ fn how(flags: Flags) -> Result<How> {
         no_stream: flags.no_stream,
         ask: flags.ask,
         trust_mcp: flags.trust_mcp,
-        refused: Vec::new(),
+        store: None,
     })
 }
 

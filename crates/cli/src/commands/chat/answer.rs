@@ -59,7 +59,7 @@ impl Chat<'_> {
             budget: args.budget,
             ask: args.ask,
             trust_mcp: args.trust_mcp,
-            refused: self.settings.store.files(),
+            store: Some(self.settings.store.clone()),
             ..How::default()
         }
     }
