@@ -135,7 +135,8 @@ for line in sys.stdin:
             "serverInfo": {"name": "dying", "version": "1"},
         }
     elif request["method"] == "tools/list":
-        answer["result"] = {"tools": [{"name": "ring", "inputSchema": {"type": "object"}}]}
+        ring = {"name": "ring", "description": "Rings.", "inputSchema": {"type": "object"}}
+        answer["result"] = {"tools": [ring]}
     elif request["method"] == "tools/call":
         with open("rung.txt", "a") as file:
             file.write("ding ")

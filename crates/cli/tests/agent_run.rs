@@ -189,8 +189,8 @@ fn a_person_sees_what_a_call_would_change() {
     assert!(output.status.success(), "{err}");
     let lines: Vec<&str> = err.lines().collect();
     let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
-    let asked = at("write_file deep/down/keys.txt: makes a new file of 3021 bytes");
-    assert!(lines[asked + 1].starts_with("  content: (3021 bytes) xxx"), "{err}");
+    let asked = at("write_file deep/down/keys.txt: makes a new file of 3022 bytes");
+    assert!(lines[asked + 1].starts_with("  content: (3022 bytes) xxx"), "{err}");
     assert!(lines[asked + 1].ends_with("\\u{202e}LAST"), "{err}");
     assert_eq!(lines[asked + 2], "allow it? y/N, ? shows all of it");
     // All of it, and no line of it passes for one of ours.
