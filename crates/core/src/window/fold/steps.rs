@@ -368,6 +368,10 @@ impl Folding<'_> {
     /// Takes the lines of runs out of the window.
     pub(super) fn lines_out(&mut self, budget: u64) {
         self.change_runs(budget, RunForm::Out);
+        // As in an outline, what is out has no block: its neighbours stand side by side.
+        let is_out =
+            |item: &Item| matches!(&item.block.shape, Shape::Run(run) if run.form == RunForm::Out);
+        self.items.retain(|item| !is_out(item));
     }
 
     fn change_runs(&mut self, budget: u64, form: RunForm) {
