@@ -43,6 +43,8 @@ pub(crate) struct PageObject<C = PageIndex> {
     created_at: Timestamp,
     updated_at: Timestamp,
     author: Actor,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewritten_by: Option<Actor>,
     trust: Trust,
     sources: Vec<PageIndex>,
 }
@@ -77,6 +79,7 @@ impl<C> PageObject<C> {
             created_at: page.created_at,
             updated_at: page.updated_at,
             author: page.author.clone(),
+            rewritten_by: page.rewritten_by.clone(),
             trust: page.trust,
             sources: page.sources.clone(),
         }

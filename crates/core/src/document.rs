@@ -80,6 +80,8 @@ struct PageOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
     author: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewritten_by: Option<String>,
     trust: &'static str,
     sources: Vec<String>,
     created_at: String,

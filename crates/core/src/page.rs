@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, ContentHash, Description, Error, PageIndex, PageName, Place, Revision, Timestamp,
-    Version,
+    Actor, AgentName, ContentHash, Description, Error, PageIndex, PageName, Place, Revision,
+    Timestamp, Version,
 };
 
 /// A node of the tree. Values are immutable to readers; only edits make new ones (C16).
@@ -36,6 +36,9 @@ pub struct Page {
     pub standing: Standing,
     /// Who made it.
     pub author: Actor,
+    /// Who replaced what it says last, where that is not its author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten_by: Option<Actor>,
     /// How far what it says can be trusted.
     pub trust: Trust,
     /// The pages it was made from.
@@ -154,6 +157,11 @@ impl Page {
         matches!(&self.standing, Standing::Moved(to) if to == index)
     }
 
+    /// Returns the agent that replaced what it says last, where one other than its author did.
+    fn rewriter(&self) -> Option<&AgentName> {
+        self.rewritten_by.as_ref().and_then(Actor::agent)
+    }
+
     /// Returns the seed's name of its type.
     pub fn type_name(&self) -> &'static str {
         if self.is_contents() { "ContentsPage" } else { "DetailPage" }
@@ -188,6 +196,7 @@ impl Page {
             + text(self.name.as_str())
             + text(self.description.as_str())
             + self.author.agent().map_or(0, |agent| text(agent.as_str()))
+            + self.rewriter().map_or(0, |agent| text(agent.as_str()))
             + self.sources.len() * std::mem::size_of::<PageIndex>()
             + names.sum::<usize>()
     }
@@ -270,6 +279,7 @@ mod tests {
             visibility: Visibility::Hidden,
             standing: Standing::Moved("sys-9".parse().unwrap()),
             author: "bot".parse().unwrap(),
+            rewritten_by: Some(Actor::System),
             trust: Trust::Tool,
             sources: vec!["usr-1".parse().unwrap()],
             turn: Some("usr-2".parse().unwrap()),

@@ -60,6 +60,8 @@ pub struct ModelPage {
     pub(crate) visibility: Visibility,
     pub(crate) standing: Standing,
     pub(crate) author: Actor,
+    /// Who replaced its text last, where that is not its author.
+    pub(crate) rewritten_by: Option<Actor>,
     pub(crate) trust: Trust,
     pub(crate) sources: Vec<PageIndex>,
     pub(crate) turn: Option<PageIndex>,

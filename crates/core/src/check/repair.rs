@@ -458,6 +458,7 @@ impl<'a> Plan<'a> {
             visibility: Visibility::Expanded,
             standing: Standing::InTree,
             author: Actor::System,
+            rewritten_by: None,
             trust: Trust::System,
             sources: Vec::new(),
             turn: None,

@@ -111,6 +111,9 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
             return Err(Error::NotDetailPage { page: page.index }.into());
         }
         page.body = Body::Detail(text_body(draft, &page.name, detail)?);
+        // The whole text is the caller's now, whoever wrote what stood there.
+        let caller = draft.request.actor.clone();
+        page.rewritten_by = (caller != page.author).then_some(caller);
     }
     // What a less trusted hand has touched is no more to be trusted than that hand.
     page.trust = page.trust.min(actor_trust(&draft.request.actor));
@@ -179,6 +182,7 @@ pub(super) fn new_page(
         visibility: seed.visibility.unwrap_or(default),
         standing: Standing::InTree,
         author: draft.request.actor.clone(),
+        rewritten_by: None,
         trust: seed.trust,
         sources: Vec::new(),
         turn: None,

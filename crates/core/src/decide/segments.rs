@@ -97,6 +97,7 @@ fn root_page(draft: &Draft<'_>, segment: &Segment) -> Page {
         visibility: Visibility::Expanded,
         standing: Standing::InTree,
         author: draft.request.actor.clone(),
+        rewritten_by: None,
         trust: actor_trust(&draft.request.actor),
         sources: Vec::new(),
         turn: None,

@@ -172,6 +172,7 @@ fn page_out(exported: &Exported) -> PageOut<'_> {
         },
         turn: page.turn.as_ref().map(ToString::to_string),
         author: page.author.to_string(),
+        rewritten_by: page.rewritten_by.as_ref().map(ToString::to_string),
         trust: page.trust.as_str(),
         sources: page.sources.iter().map(ToString::to_string).collect(),
         created_at: page.created_at.to_string(),

@@ -107,6 +107,7 @@ struct PageIn {
     moved_to: Option<PageIndex>,
     turn: Option<PageIndex>,
     author: Option<Actor>,
+    rewritten_by: Option<Actor>,
     trust: Option<String>,
     #[serde(default)]
     sources: Vec<PageIndex>,
@@ -249,6 +250,7 @@ impl Parser {
             visibility: visibility.unwrap_or(default),
             standing: standing(new.archived, new.moved_to, lifecycle).map_err(wrong)?,
             author,
+            rewritten_by: new.rewritten_by,
             trust: trust.unwrap_or(default_trust),
             sources: new.sources,
             turn: new.turn,
@@ -295,6 +297,7 @@ impl Parser {
                 visibility: Visibility::Expanded,
                 standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
                 author: Actor::System,
+                rewritten_by: None,
                 trust: Trust::System,
                 sources: Vec::new(),
                 turn: None,

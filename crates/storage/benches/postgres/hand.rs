@@ -102,6 +102,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         visibility: Visibility::Hidden,
         standing: Standing::InTree,
         author: Actor::System,
+        rewritten_by: None,
         trust: Trust::System,
         sources: Vec::new(),
         turn: None,

@@ -129,6 +129,7 @@ impl Rows {
             visibility: Visibility::Hidden,
             standing: Standing::InTree,
             author: Actor::System,
+            rewritten_by: None,
             trust: Trust::System,
             sources: Vec::new(),
             turn: None,

@@ -116,6 +116,7 @@ fn same_page(model: &ModelPage, page: &Page) -> bool {
         && model.visibility == page.visibility
         && model.standing == page.standing
         && model.author == page.author
+        && model.rewritten_by == page.rewritten_by
         && model.trust == page.trust
         && model.sources == page.sources
         && model.turn == page.turn

@@ -77,6 +77,8 @@ impl Doing<'_> {
         }
         if let Some(detail) = &update.detail {
             page.texts = self.own_text(detail);
+            let caller = self.caller.actor();
+            page.rewritten_by = (caller != page.author).then_some(caller);
         }
         page.trust = page.trust.min(self.trust());
         self.named.push(update.page.clone());
@@ -108,6 +110,7 @@ impl Doing<'_> {
             visibility: visibility.unwrap_or(default),
             standing: Standing::InTree,
             author: self.caller.actor(),
+            rewritten_by: None,
             trust: self.trust(),
             sources: Vec::new(),
             turn: None,

@@ -51,6 +51,7 @@ impl Doing<'_> {
             visibility: Visibility::Expanded,
             standing: Standing::InTree,
             author: self.caller.actor(),
+            rewritten_by: None,
             trust: self.trust(),
             sources: Vec::new(),
             turn: None,

@@ -81,6 +81,7 @@ fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
     facts.extend(page.parent.as_ref().map(|parent| ("parent", parent.to_string())));
     facts.extend(page.turn.as_ref().map(|turn| ("turn", turn.to_string())));
     facts.push(("author", format!("{}, trust {}", page.author, page.trust)));
+    facts.extend(page.rewritten_by.as_ref().map(|who| ("rewritten", format!("by {who}"))));
     if !page.sources.is_empty() {
         facts.push(("sources", join(&page.sources)));
     }

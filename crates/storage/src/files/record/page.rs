@@ -24,6 +24,8 @@ pub(super) struct PageFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_to: Option<PageIndex>,
     author: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rewritten_by: Option<Actor>,
     trust: Trust,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sources: Vec<PageIndex>,
@@ -83,6 +85,7 @@ impl PageFile {
                 _ => None,
             },
             author: page.author.clone(),
+            rewritten_by: page.rewritten_by.clone(),
             trust: page.trust,
             sources: page.sources.clone(),
             turn: page.turn.clone(),
@@ -125,6 +128,7 @@ impl PageFile {
             visibility: self.visibility,
             standing,
             author: self.author,
+            rewritten_by: self.rewritten_by,
             trust: self.trust,
             sources: self.sources,
             turn: self.turn,
