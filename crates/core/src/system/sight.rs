@@ -59,9 +59,9 @@ impl<'a> Reader<'a> {
         let Some(filter) = view.judged(segment, &page) else {
             return Ok(Some(Sight { page, speech: Speech::All }));
         };
-        if !filter.hears(&page.author) {
+        let Some(speech) = filter.speech_of(&page).filter(|_| view.hears(&page)) else {
             return Ok(None);
-        }
+        };
         if filter.since.is_some() {
             let first = match &page.turn {
                 Some(first) if *first != page.index => self.system.page(first).await?,
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                 return Ok(None);
             }
         }
-        self.heard(page, filter.speech).await
+        self.heard(page, speech).await
     }
 
     /// Tells whether a view leaves a page out by name, its own or one it had before it moved here.
@@ -90,9 +90,11 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// Returns a page of a turn with what is heard of it; none where that is nothing.
+    /// Returns a page with what is heard of it; none where that is nothing. A note may say nothing.
     async fn heard(&self, page: Arc<Page>, speech: Speech) -> Result<Option<Sight>> {
-        let (Some(&Detail { content, .. }), false) = (page.detail(), speech.is_all()) else {
+        let silent = |detail: &&Detail| page.turn.is_none() && detail.messages == 0;
+        let detail = page.detail().filter(|detail| !speech.is_all() && !silent(detail));
+        let Some(&Detail { content, .. }) = detail else {
             return Ok(Some(Sight { page, speech: Speech::All }));
         };
         let heard = self.system.heard(content, speech).await?;

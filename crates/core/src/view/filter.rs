@@ -16,22 +16,23 @@ use crate::{
 
 /// What a view leaves out of the segments it mounts; by default nothing.
 ///
-/// `authors`, `speech` and `since` judge turns of others, in segments that are neither of System
-/// kind nor the agent's own. The agent's own turns, notes and directories are never judged by them.
+/// `authors`, `speech` and `since` judge turns and notes of others, in segments that are neither of
+/// System kind nor the agent's own. What the agent wrote itself is never judged by them, nor are
+/// directories: pages of anyone may lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewFilter {
-    /// Only turns of these authors; none: of all. [`Actor::System`] stands for the host.
+    /// Only turns and notes of these authors; none: of all. [`Actor::System`] stands for the host.
     pub authors: Option<BTreeSet<Actor>>,
-    /// Which messages of turns.
+    /// Which messages of turns and notes.
     pub speech: Speech,
-    /// Only turns begun at or after this time.
+    /// Only turns begun, and notes made, at or after this time.
     pub since: Option<Timestamp>,
     /// Pages that are not mounted, with all below them, in whatever segment.
     pub without: BTreeSet<PageIndex>,
 }
 
-/// Which messages of turns a view sees.
+/// Which messages of turns and notes a view sees, from all of them to the fewest.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -83,23 +84,42 @@ impl ViewFilter {
 }
 
 impl View {
-    /// Returns the filter that judges a page: it belongs to a turn of another, in a shared segment.
+    /// Returns the filter that judges a page: a turn or a note of another, in a shared segment.
     pub(crate) fn judged(&self, segment: &Segment, page: &Page) -> Option<&ViewFilter> {
         let owned = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);
         // What was moved here from elsewhere is judged as it was there, or moving would unveil it.
         let own = (owned && page.sources.is_empty()) || page.author.agent() == Some(&self.agent);
-        let turn = page.turn.is_some() && segment.kind != SegmentKind::System;
-        (turn && !own).then_some(&self.filter)
+        let said = page.detail().is_some() && segment.kind != SegmentKind::System;
+        (said && !own).then_some(&self.filter)
+    }
+
+    /// Tells whether everyone is heard whose words a page of another holds.
+    pub(crate) fn hears(&self, page: &Page) -> bool {
+        let own = |who: &Actor| who.agent() == Some(&self.agent);
+        let hears = |who: &Actor| own(who) || self.filter.hears(who);
+        hears(&page.author) && page.rewritten_by.as_ref().is_none_or(hears)
     }
 }
 
 impl ViewFilter {
-    /// Tells whether turns of this author are seen.
-    pub(crate) fn hears(&self, author: &Actor) -> bool {
+    /// Returns which messages of a page of another are seen; none where it is not seen at all,
+    /// whatever it says.
+    pub(crate) fn speech_of(&self, page: &Page) -> Option<Speech> {
+        match (self.speech, &page.turn, &page.author) {
+            // What an agent notes is its own finding, and no request.
+            (Speech::RequestsOnly, None, Actor::Agent(_)) => None,
+            // What the host notes is for the agents, like what it asks.
+            (Speech::RequestsOnly, None, Actor::System) => Some(Speech::WithoutTools),
+            (speech, ..) => Some(speech),
+        }
+    }
+
+    /// Tells whether turns and notes of this author are seen.
+    fn hears(&self, author: &Actor) -> bool {
         self.authors.as_ref().is_none_or(|authors| authors.contains(author))
     }
 
-    /// Tells whether a turn that began then is seen.
+    /// Tells whether a turn that began then, or a note made then, is seen.
     pub(crate) fn reaches(&self, began: Timestamp) -> bool {
         self.since.is_none_or(|since| began >= since)
     }

@@ -38,15 +38,25 @@ impl Rules<'_> {
             return false;
         }
         let own = page.author == Actor::Agent(self.view.agent.clone());
-        if own || page.turn.is_none() || segment.kind == SegmentKind::System {
+        if own || page.is_contents() || segment.kind == SegmentKind::System {
             return true;
         }
-        let first = reader.page_or_archived(page.turn.as_ref().unwrap()).await;
+        let first = reader.page_or_archived(page.turn.as_ref().unwrap_or(&page.index)).await;
         let began = first.map_or(page.created_at, |first| first.page.created_at);
         let messages = reader.messages(&page.index).await.unwrap();
-        filter.authors.as_ref().is_none_or(|authors| authors.contains(&page.author))
+        let hears = |who: &Actor| {
+            let own = *who == Actor::Agent(self.view.agent.clone());
+            own || filter.authors.as_ref().is_none_or(|authors| authors.contains(who))
+        };
+        let speaks = match (&page.turn, &page.author, filter.speech) {
+            (None, Actor::Agent(_), speech) => speech != Speech::RequestsOnly,
+            (None, Actor::System, _) => true,
+            (Some(_), _, speech) => !speech.heard(messages).is_empty(),
+        };
+        hears(&page.author)
+            && page.rewritten_by.as_ref().is_none_or(hears)
             && filter.since.is_none_or(|since| began >= since)
-            && !filter.speech.heard(messages).is_empty()
+            && speaks
     }
 }
 

@@ -21,9 +21,9 @@ impl Draft<'_> {
             }
         }
         let Some(filter) = view.judged(segment, page) else { return Ok(true) };
-        if !filter.hears(&page.author) {
+        let Some(speech) = filter.speech_of(page).filter(|_| view.hears(page)) else {
             return Ok(false);
-        }
+        };
         if filter.since.is_some() {
             let first = match &page.turn {
                 Some(first) if *first != page.index => self.look(first)?,
@@ -33,12 +33,13 @@ impl Draft<'_> {
                 return Ok(false);
             }
         }
-        if filter.speech.is_all() || page.detail().is_none() {
+        let silent = page.turn.is_none() && page.detail().is_some_and(|it| it.messages == 0);
+        if speech.is_all() || silent {
             return Ok(true);
         }
         let messages = self.content(page)?.messages();
         let messages = messages.map_err(|reason| Error::InvalidMessages { reason })?;
-        Ok(!filter.speech.heard(messages).is_empty())
+        Ok(!speech.heard(messages).is_empty())
     }
 
     /// Tells whether a page is left out by name, its own or one it had before it moved here.
