@@ -109,3 +109,28 @@ fn an_agent_whose_file_is_gone_sees_nothing() {
     assert_eq!(kind, "not-found");
     assert!(message.contains("its file is not found from here"), "{message}");
 }
+
+// M-25, D-35: a window sent in another mode shows again what this mode's view still holds.
+#[test]
+fn a_window_sent_in_another_mode_shows_no_more_than_this_one() {
+    let stage = Stage::openai([Reply::text("Fixed.")]);
+    let sandbox = &stage.sandbox;
+    sandbox.json(&["turn", "add", "--user", "CANARY-MAIN", "--assistant", "CANARY-ANSWER"]);
+    stage.text(&["agents", "run", "bug-fixer", "fix it"]);
+    let again = ["--as", "bug-fixer", "window", "--format", "openai", "--sent", "1"];
+    let sent = sandbox.text(&again);
+    assert!(sent.contains("CANARY-MAIN") && sent.contains("You run in shared mode"), "{sent}");
+    stage.text(&["agents", "context", "bug-fixer", "--mode", "isolated"]);
+    let ran = sandbox.run(&again);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for hidden in ["CANARY", "fix it", "You run in shared mode"] {
+        assert!(!ran.out.contains(hidden), "{hidden}: {}", ran.out);
+    }
+    // The prompt is the same in both modes.
+    assert!(ran.out.contains("Fix bugs based on code review feedback."), "{}", ran.out);
+    assert!(ran.out.contains("usr-1 (no longer in this view)"), "{}", ran.out);
+    assert!(ran.err.contains("differs from what was sent: "), "{}", ran.err);
+    assert!(ran.err.contains(" no longer in this view"), "{}", ran.err);
+    stage.text(&["agents", "context", "bug-fixer", "--mode", "default"]);
+    assert_eq!(sandbox.text(&again), sent);
+}

@@ -143,3 +143,36 @@ fn purge_destroys_for_good() {
     assert_eq!((kind.as_str(), message.contains("purge")), ("conflict", true), "{message}");
     assert!(!sandbox.json(&["export"]).to_string().contains("very secret"));
 }
+
+// C12: a page whose text someone other than its author replaced says who, until that is undone.
+#[test]
+fn a_rewritten_page_says_who_rewrote_it() {
+    let sandbox = Sandbox::new();
+    sandbox.json(&[
+        "--as",
+        "alpha",
+        "turn",
+        "add",
+        "--user",
+        "look",
+        "--assistant",
+        "three issues",
+    ]);
+    assert_eq!(sandbox.json(&["page", "show", "usr-1"]).get("rewrittenBy"), None);
+    sandbox.json(&["--as", "beta", "page", "update", "usr-1", "--detail", "all is well"]);
+    assert_eq!(sandbox.json(&["page", "show", "usr-1"])["rewrittenBy"], "beta");
+    let shown = sandbox.text(&["page", "show", "usr-1"]);
+    assert!(shown.contains("rewritten by beta\n"), "{shown}");
+    let own = sandbox.text(&["--as", "alpha", "window", "--format", "openai"]);
+    assert!(own.contains("usr-1 rewritten by agent beta"), "{own}");
+    // Another storage, and a document, keep it.
+    sandbox.json(&["store", "copy", "--to", "files:copied"]);
+    let copied = sandbox.json(&["--store", "files:copied", "page", "show", "usr-1"]);
+    assert_eq!(copied["rewrittenBy"], "beta");
+    sandbox.write("session.json", sandbox.text(&["export"]));
+    sandbox.json(&["--session", "loaded", "load", "session.json"]);
+    let loaded = sandbox.json(&["--session", "loaded", "page", "show", "usr-1"]);
+    assert_eq!(loaded["rewrittenBy"], "beta");
+    sandbox.json(&["--as", "beta", "undo"]);
+    assert_eq!(sandbox.json(&["page", "show", "usr-1"]).get("rewrittenBy"), None);
+}

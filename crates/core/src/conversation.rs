@@ -96,7 +96,7 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record } = self.agent.send_request(&options, folded).await?;
+        let Sent { window, record, .. } = self.agent.send_request(&options, folded).await?;
         let fold = match record.fold {
             Some(revision) => {
                 let entries = self.agent.history(Some(revision.next()), 1).await?;

@@ -93,6 +93,20 @@ pub struct SentPiece {
     pub tokens: Tokens,
     /// What it was made from.
     pub source: SentSource,
+    /// The pages its lines speak of, where it is lines alone; none where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quotes: Option<Vec<Quoted>>,
+}
+
+/// A page that a line of the engine speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Quoted {
+    /// The page.
+    pub page: PageIndex,
+    /// Which of its messages the line may quote.
+    #[serde(default, skip_serializing_if = "Speech::is_all")]
+    pub speech: Speech,
 }
 
 /// What a piece was made from.
@@ -109,9 +123,10 @@ pub enum SentSource {
         #[serde(default, skip_serializing_if = "Speech::is_all")]
         speech: Speech,
     },
-    /// Messages of another agent's turn, under a line of the engine that says whose.
+    /// Messages of a turn that is another agent's or was rewritten, with lines of the engine that
+    /// say so.
     Turn {
-        /// The line.
+        /// The lines: one over the messages, and one that closes the request they begin with.
         head: String,
         /// Their hash.
         content: ContentHash,
@@ -169,10 +184,17 @@ impl SentWindow {
     /// A record is complete at least this often, so that a window is found without reading them all.
     pub const COMPLETE_EVERY: u64 = 32;
 
+    /// Leaves nothing but figures: what an agent may read of windows that showed what it no longer
+    /// sees.
+    pub(crate) fn strip(&mut self) {
+        (self.kept, self.pieces, self.frame) = (0, Vec::new(), None);
+    }
+
     /// Scrubs what a purge must not leave behind: every text of the engine may quote what was purged.
     pub fn scrub(&mut self) {
         for piece in &mut self.pieces {
             piece.source = SentSource::Purged;
+            piece.quotes = None;
         }
         self.frame = None;
     }

@@ -86,7 +86,7 @@ pub use edit::{
 pub use error::{Error, ErrorKind, Result};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
-pub use ledger::{LedgerKey, SentPiece, SentSource, SentWindow, Usage};
+pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
 pub use level::{ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, WindowLevel};
 pub use message::{Message, Role};
 pub use page::{Body, Checksum, Detail, Lifecycle, Page, Standing, Trust, Visibility};

@@ -139,6 +139,7 @@ pub(crate) fn directory(page: &str, parent: Option<&str>, place: u64) -> Page {
         visibility: Visibility::Hidden,
         standing: Standing::InTree,
         author: bot(),
+        rewritten_by: None,
         trust: Trust::Agent,
         sources: Vec::new(),
         turn: None,
@@ -231,7 +232,8 @@ pub(crate) fn ledger(view: &str) -> LedgerKey {
 /// A window sent; it holds one line of the engine.
 pub(crate) fn sent(number: u64, line: &str) -> SentWindow {
     let source = SentSource::Engine(line.to_owned());
-    let piece = SentPiece { page: index("usr-1"), system: false, tokens: Tokens(3), source };
+    let page = index("usr-1");
+    let piece = SentPiece { page, system: false, tokens: Tokens(3), source, quotes: None };
     SentWindow {
         messages: 2,
         number,

@@ -14,7 +14,9 @@ mod standing;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contexture_core::{AgentContext, Error, WindowOptions, message::RawJson};
+use contexture_core::{
+    AgentContext, Error, WindowOptions, message::RawJson, window::escape::quote,
+};
 use serde_json::Value;
 
 use super::arguments;
@@ -147,5 +149,5 @@ fn hint(error: &Error) -> String {
 
 /// Shows a page in an answer: its index and name.
 fn named(page: &contexture_core::Page) -> String {
-    format!("{} \"{}\"", page.index, page.name)
+    format!("{} {}", page.index, quote(page.name.as_str()))
 }

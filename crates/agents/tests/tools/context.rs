@@ -302,13 +302,13 @@ async fn finding_and_getting() {
         "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: ask for more with limit, or narrow the query]"
     );
     let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
-    assert_eq!(text, "usr-4 \"Turnip\": about Turnip (summary)");
+    assert_eq!(text, "usr-4 \"Turnip\": \"about Turnip\" (summary)");
     let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
     assert!(text.starts_with("no page's name or description holds that"), "{text}");
     let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
-        "usr-4 \"Turnip\" (DetailPage)\ndescription: about Turnip\ndirectory: usr-0\nlevel: summary (Active)\nversion: 1, by system, trust system\nholds: 1 messages, about 3 tokens"
+        "usr-4 \"Turnip\" (DetailPage)\ndescription: \"about Turnip\"\ndirectory: usr-0\nlevel: summary (Active)\nversion: 1, by system, trust system\nholds: 1 messages, about 3 tokens"
     );
     let text = right(hand.call("get_page", json!({"page": "usr-0"})).await);
     assert!(text.contains("(ContentsPage)") && text.ends_with("holds: 4 pages"), "{text}");

@@ -64,7 +64,8 @@ pub(crate) struct Args {
     /// Commit the fold that is due, and record the window as sent
     #[arg(long)]
     fold: bool,
-    /// Print a window again that was sent, by its number: from 1 per view and format
+    /// Print a window again that was sent, by its number: from 1 per view and format. A line stands
+    /// in place of each page that is no longer in the view
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "level", "fold", "model"])]
     sent: Option<u64>,
     /// Print where its tokens go instead
@@ -98,10 +99,18 @@ pub(crate) async fn run(
     let mut options = options(format, args.budget, args.model.as_deref());
     options.level = level(&args.level)?;
     let caller = Caller::open(settings).await?;
-    let (window, record) = match rendered(&args, &caller, &options).await {
+    let Rendered { window, record, withheld } = match rendered(&args, &caller, &options).await {
         Ok(rendered) => rendered,
         Err(error) => return Err(failed(error, &caller, format, printer)),
     };
+    if withheld > 0 {
+        let pages = match withheld {
+            1 => "1 page that it showed is".to_owned(),
+            some => format!("{some} pages that it showed are"),
+        };
+        printer
+            .warn(&format!("this differs from what was sent: {pages} no longer in this view"))?;
+    }
     if !args.account {
         print(&window, printer)?;
         return Ok(Status::Done);
@@ -137,12 +146,21 @@ pub(super) fn options(format: Format, budget: Option<u64>, model: Option<&str>) 
     }
 }
 
-/// Renders what is asked for; with its record where it was sent.
+/// A window as it was asked for.
+struct Rendered {
+    window: Window,
+    /// Its record, where it was sent.
+    record: Option<SentWindow>,
+    /// How many pages it showed once that the caller no longer sees.
+    withheld: usize,
+}
+
+/// Renders what is asked for.
 async fn rendered(
     args: &Args,
     caller: &Caller,
     options: &WindowOptions,
-) -> Result<(Window, Option<SentWindow>), Error> {
+) -> Result<Rendered, Error> {
     let sent = match args.sent {
         // Where large parts are cut depends on what counted them, so all known ones are tried.
         Some(number) => match caller.sent(options, number).await {
@@ -157,9 +175,13 @@ async fn rendered(
             sent => sent?,
         },
         None if args.fold => caller.send(options).await?,
-        None => return Ok((caller.reader().window(options).await?, None)),
+        None => {
+            let window = caller.reader().window(options).await?;
+            return Ok(Rendered { window, record: None, withheld: 0 });
+        }
     };
-    Ok((sent.window, Some(sent.record)))
+    let withheld = sent.withheld.len();
+    Ok(Rendered { window: sent.window, record: Some(sent.record), withheld })
 }
 
 /// Prints the window itself: for a person painted and harmless, else exactly its bytes.
@@ -172,11 +194,10 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
         for line in markdown::lines(paint, &window.body) {
             printer.line(line)?;
         }
-    } else {
+    } else if window.format == Format::Markdown {
         printer.bytes(window.body.as_bytes())?;
-        if !window.body.ends_with('\n') {
-            printer.bytes(b"\n")?;
-        }
+    } else {
+        printer.json_text(&window.body)?;
     }
     if printer.is_json() {
         return Ok(());
@@ -215,7 +236,7 @@ fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'
             system.created_at(),
             vec![Diagnostic::from(&error)],
         );
-        if let Err(stop) = printer.line(context.to_json()) {
+        if let Err(stop) = printer.json_text(&context.to_json()) {
             return stop;
         }
     }

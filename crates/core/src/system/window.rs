@@ -10,6 +10,7 @@ mod prepare;
 mod press;
 mod render;
 mod send;
+mod sent;
 
 use super::{ContextSystem, Reader};
 use crate::{
@@ -37,21 +38,21 @@ pub struct FoldOutcome {
 impl Reader<'_> {
     /// Renders the view's window. It never writes.
     pub async fn window(&self, options: &WindowOptions) -> Result<Window> {
-        let prepared = self.prepare(options).await?;
+        let prepared = self.prepare(options, Purpose::Record).await?;
         self.render(options, &prepared, None).await
     }
 
     /// Returns what the fold that is due would save and cost; none when none is due.
     pub async fn fold_preview(&self, options: &WindowOptions) -> Result<Option<FoldReport>> {
-        Ok(self.prepare(options).await?.fold.map(|fold| fold.report))
+        Ok(self.prepare(options, Purpose::Record).await?.fold.map(|fold| fold.report))
     }
 
     /// Reads the view in one state, as far as others let it.
-    async fn prepare(&self, options: &WindowOptions) -> Result<Prepared> {
+    async fn prepare(&self, options: &WindowOptions, purpose: Purpose) -> Result<Prepared> {
         for _ in 1..READS {
             self.system.catch_up().await?;
             let before = self.system.seen_upto();
-            let prepared = self.prepare_once(options, before).await?;
+            let prepared = self.prepare_once(options, purpose, before).await?;
             // A commit nobody heard of may have come in between.
             self.system.catch_up().await?;
             if self.system.seen_upto() == before {
@@ -60,7 +61,7 @@ impl Reader<'_> {
         }
         let snapshot = self.system.snapshot().await?;
         let reader = Reader { system: &snapshot, view: self.view.clone(), guard: self.guard };
-        reader.prepare_once(options, snapshot.seen_upto()).await
+        reader.prepare_once(options, purpose, snapshot.seen_upto()).await
     }
 }
 
@@ -87,7 +88,8 @@ impl ContextSystem {
         let mut last = None;
         for _ in 0..READS {
             let reader = self.reader_of(guard);
-            let Some(fold) = reader.prepare(options).await?.fold else { return Ok(None) };
+            let prepared = reader.prepare(options, Purpose::Record).await?;
+            let Some(fold) = prepared.fold else { return Ok(None) };
             let report = fold.report;
             let actor = guard.map_or(Actor::System, |view| Actor::Agent(view.agent.clone()));
             match self.apply(&Edit::FoldPages(fold), actor, guard).await {

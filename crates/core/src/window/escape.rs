@@ -21,10 +21,13 @@
 //! around a text, which may begin with `[`.
 
 mod anchor;
+mod quote;
 
 use std::{borrow::Cow, fmt::Write, str::Chars};
 
 pub use anchor::{AnchorKind, FoundAnchor, find_anchors};
+pub(crate) use quote::flatten;
+pub use quote::{quote, unquote};
 
 /// Escapes outside text; text without tokens comes back as it is.
 pub fn escape(text: &str) -> Cow<'_, str> {

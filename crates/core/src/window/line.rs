@@ -4,10 +4,15 @@
 //! and labelled, never worded as an instruction. A line says nothing that moves when pages are
 //! appended: counts of what may still grow do not stand in it.
 
-use std::borrow::Cow;
-
-use super::{escape::escape, filter::SensitiveFilter, piece::Mark, trim::Omitted};
-use crate::{AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust, context::PageAction};
+use super::{
+    escape::{escape, flatten, quote},
+    filter::SensitiveFilter,
+    piece::Mark,
+    trim::Omitted,
+};
+use crate::{
+    Actor, AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust, context::PageAction,
+};
 
 /// How lines are written.
 #[derive(Clone, Copy)]
@@ -24,14 +29,24 @@ pub fn is_trusted(kind: SegmentKind, page: &Page) -> bool {
 }
 
 impl Style<'_> {
-    fn quoted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    /// Returns outside text between quotes: without what is sensitive, without the mark, and such
+    /// that it cannot end the quoted part.
+    fn quoted(&self, text: &str) -> String {
+        quote(&self.harmless(text))
+    }
+
+    /// The same, without quotes where it is a single word that needs none.
+    fn word(&self, text: &str) -> String {
+        let text = flatten(&self.harmless(text));
+        if text.contains([' ', '"']) { quote(&text) } else { escape(&text).into_owned() }
+    }
+
+    fn harmless(&self, text: &str) -> String {
         let redacted = self.filter.redact(text);
-        let text = match self.mark {
+        match self.mark {
             Some(mark) => mark.defuse(&redacted).into_owned(),
             None => redacted.into_owned(),
-        };
-        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        escape(&flat).into_owned().into()
+        }
     }
 
     fn begin(&self, tag: &str, index: &PageIndex) -> String {
@@ -42,9 +57,8 @@ impl Style<'_> {
     }
 
     fn title(&self, page: &Page, line: &mut String) {
-        line.push_str(" \"");
+        line.push(' ');
         line.push_str(&self.quoted(page.name.as_str()));
-        line.push('"');
         if !page.description.as_str().is_empty() {
             line.push_str(": ");
             line.push_str(&self.quoted(page.description.as_str()));
@@ -61,28 +75,60 @@ impl Style<'_> {
     pub fn head(&self, page: &Page, may_hide: bool) -> String {
         let mut line = self.begin("[FULL]", &page.index);
         self.title(page, &mut line);
+        if let Some(rewritten) = rewritten(page) {
+            line.push_str(&format!(" ({rewritten})"));
+        }
         if may_hide {
             self.button(PageAction::Hide, &page.index, &mut line);
         }
         line
     }
 
-    /// Returns the line over a turn of another agent.
-    pub fn turn(&self, page: &Page, author: &AgentName) -> String {
-        let mut line = self.begin("[TURN]", &page.index);
+    /// Returns the lines of a turn's messages, where anything needs saying: `another` is the agent it
+    /// belongs to, where that is not the reader.
+    ///
+    /// The first stands over the messages. The second, if there is one, closes the request that they
+    /// begin with. Both stay true whatever becomes of the turn: neither says whether there is an
+    /// answer yet.
+    pub fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
+        let begin = self.begin("[TURN]", &page.index);
         let begins = page.turn.as_ref() == Some(&page.index);
-        line.push_str(&if begins {
-            format!(" asked of agent {author}")
-        } else {
-            format!(" agent {author} goes on")
+        let whose = another.map(|agent| match begins {
+            true => format!("asked of agent {agent}, not of you"),
+            false => format!("agent {agent} goes on"),
         });
-        line
+        let said: Vec<String> = whose.into_iter().chain(rewritten(page)).collect();
+        if said.is_empty() {
+            return None;
+        }
+        let mut lines = format!("{begin} {}", said.join("; "));
+        if let (Some(agent), true, None) = (another, begins, &page.rewritten_by) {
+            lines.push_str(&format!("\n{begin} end of what agent {agent} was asked"));
+        }
+        Some(lines)
+    }
+
+    /// Returns the line at the end of a window that says what is still to be answered there.
+    pub fn open_request(&self, turn: &PageIndex) -> String {
+        let begin = self.begin("[TURN]", turn);
+        format!("{begin} is yours to answer; what stands after it was asked of others")
+    }
+
+    /// Returns the line in place of something that was shown once and no longer may be: the page
+    /// itself, or lines that speak of another, which may not be known.
+    pub fn withheld(&self, page: &PageIndex, spoken_of: Option<&PageIndex>) -> String {
+        let begin = self.begin("[GIST]", page);
+        match spoken_of {
+            Some(gone) if gone == page => format!("{begin} (no longer in this view)"),
+            Some(gone) => format!("{begin} (lines that speak of {gone}, no longer in this view)"),
+            None => format!("{begin} (lines that may speak of pages no longer in this view)"),
+        }
     }
 
     /// Returns the heading of a segment.
     pub fn heading(&self, root: &Page) -> String {
         let mut line = format!("## **[{}]** ", root.index);
-        line.push_str(&self.quoted(root.name.as_str()));
+        line.push_str(&self.word(root.name.as_str()));
         line
     }
 
@@ -107,6 +153,10 @@ impl Style<'_> {
     ) -> String {
         let mut line = self.begin("[SUMMARY]", &page.index);
         self.title(page, &mut line);
+        let author = match rewritten(page) {
+            Some(rewritten) => format!("{}, {rewritten}", page.author),
+            None => page.author.to_string(),
+        };
         match page.detail() {
             Some(detail) => {
                 let messages = match detail.messages {
@@ -114,9 +164,9 @@ impl Style<'_> {
                     count => format!("{count} messages"),
                 };
                 let size = size(detail.weight);
-                line.push_str(&format!(" ({}, {messages}, {size})", page.author));
+                line.push_str(&format!(" ({author}, {messages}, {size})"));
             }
-            None => line.push_str(&format!(" ({}, directory)", page.author)),
+            None => line.push_str(&format!(" ({author}, directory)")),
         }
         self.extracted(words, &mut line);
         if let Some(action) = action {
@@ -127,9 +177,7 @@ impl Style<'_> {
 
     /// Returns the shortest line that stands for a page.
     pub fn gist(&self, page: &Page) -> String {
-        let mut line = self.begin("[GIST]", &page.index);
-        line.push_str(&format!(" \"{}\"", self.quoted(page.name.as_str())));
-        line
+        format!("{} {}", self.begin("[GIST]", &page.index), self.quoted(page.name.as_str()))
     }
 
     /// Returns the line that stands for a run of pages.
@@ -157,12 +205,7 @@ impl Style<'_> {
     fn extracted<'w>(&self, words: impl IntoIterator<Item = &'w str>, line: &mut String) {
         for (at, word) in words.into_iter().enumerate() {
             line.push_str(if at == 0 { " extracted: " } else { " " });
-            let word = self.quoted(word);
-            if word.contains(' ') {
-                line.push_str(&format!("\"{word}\""));
-            } else {
-                line.push_str(&word);
-            }
+            line.push_str(&self.word(word));
         }
     }
 
@@ -182,6 +225,14 @@ impl Style<'_> {
     }
 }
 
+/// Says who replaced what a page says, where that was not its author.
+fn rewritten(page: &Page) -> Option<String> {
+    page.rewritten_by.as_ref().map(|who| match who {
+        Actor::System => "rewritten by the system side".to_owned(),
+        Actor::Agent(agent) => format!("rewritten by agent {agent}"),
+    })
+}
+
 /// Returns a size as people read it.
 fn size(bytes: u64) -> String {
     match bytes {
@@ -190,3 +241,7 @@ fn size(bytes: u64) -> String {
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
 }
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

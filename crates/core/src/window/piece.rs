@@ -29,9 +29,10 @@ pub struct PieceKey(pub [u8; 32]);
 pub enum Speech {
     /// Messages of a turn: whole exchanges, byte for byte (large parts cut to head and tail).
     Messages(Arc<[Message]>),
-    /// Messages of another agent's turn.
+    /// Messages of a turn that is another agent's or was rewritten.
     Turn {
-        /// The engine's line that says whose, with the session's mark.
+        /// The engine's lines that say so, with the session's mark: one over the messages, and one
+        /// that closes the request they begin with.
         head: Arc<str>,
         /// The messages.
         messages: Arc<[Message]>,

@@ -9,8 +9,8 @@ use super::{
     telling::Word,
 };
 use crate::{
-    AgentName, ContentHash, Level, Operation, Page, PageIndex, Run, RunForm, SegmentId, SentSource,
-    Speech, Tokens, context::PageAction, permission::check_page,
+    AgentName, ContentHash, Level, Operation, Page, PageIndex, Quoted, Run, RunForm, SegmentId,
+    SentSource, Speech, Tokens, context::PageAction, permission::check_page,
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
@@ -48,11 +48,19 @@ pub enum Face {
     Nothing,
     /// A line of the engine.
     Line(Arc<str>),
+    /// The line of a run.
+    Run {
+        /// The line.
+        line: Arc<str>,
+        /// The pages whose words it gives.
+        quotes: Arc<[Quoted]>,
+    },
     /// Messages as they were.
     Messages(Body),
-    /// Messages of another agent's turn, under a line of the engine that says whose.
+    /// Messages of a turn that is another agent's or was rewritten, with lines of the engine that
+    /// say so.
     Turn {
-        /// The line.
+        /// The lines: one over the messages, and one that closes the request they begin with.
         head: Arc<str>,
         /// The messages.
         body: Body,
@@ -85,6 +93,16 @@ impl Quotes {
         let Some(detail) = page.detail() else { return &[] };
         let speech = self.speech.get(&page.index).copied().unwrap_or_default();
         self.words.get(&(detail.content, speech)).map_or(&[], |words| words)
+    }
+
+    /// Returns the pages whose words a run's line gives.
+    pub fn quoted_by(&self, run: &Run) -> Vec<Quoted> {
+        let listed = run.cited.iter().filter(|cited| self.pages.contains_key(&cited.page));
+        let quoted = |page: &PageIndex| {
+            let speech = self.speech.get(page).copied().unwrap_or_default();
+            Quoted { page: page.clone(), speech }
+        };
+        listed.map(|cited| quoted(&cited.page)).collect()
     }
 
     /// Returns the words a run's line gives.
@@ -172,7 +190,10 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let page = &block.page;
     let shape = match &block.shape {
         Shape::Run(run) if run.form == RunForm::Out => return Face::Nothing,
-        Shape::Run(run) => return line(style.run(run, quotes.of_run(run))),
+        Shape::Run(run) => {
+            let line = style.run(run, quotes.of_run(run)).into();
+            return Face::Run { line, quotes: quotes.quoted_by(run).into() };
+        }
         Shape::Page(shape) => shape,
     };
     let level = level_of(writing, section.is_system(), shape);
@@ -217,8 +238,9 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;
     if as_messages {
         let body = Body { trusted: false, ..body };
-        return match page.author.agent().filter(|author| speaks_for_another(writing, author)) {
-            Some(author) => Face::Turn { head: style.turn(page, author).into(), body },
+        let another = page.author.agent().filter(|author| speaks_for_another(writing, author));
+        return match style.turn(page, another) {
+            Some(head) => Face::Turn { head: head.into(), body },
             None => Face::Messages(body),
         };
     }
@@ -246,7 +268,7 @@ impl Item {
     pub fn parts(&self) -> (Option<&Arc<str>>, Option<Body>) {
         match &self.face {
             Face::Nothing => (None, None),
-            Face::Line(line) => (Some(line), None),
+            Face::Line(line) | Face::Run { line, .. } => (Some(line), None),
             Face::Messages(body) => (None, Some(*body)),
             Face::Turn { head, body } | Face::Note { head, body } => (Some(head), Some(*body)),
         }
@@ -260,7 +282,9 @@ impl Item {
         let around = match self.face {
             Face::Nothing => 0,
             Face::Messages(_) => 0,
-            Face::Line(_) | Face::Turn { .. } | Face::Note { .. } => piece_overhead(family),
+            Face::Line(_) | Face::Run { .. } | Face::Turn { .. } | Face::Note { .. } => {
+                piece_overhead(family)
+            }
         };
         let filler = match self.face {
             Face::Nothing => 0,
@@ -270,11 +294,28 @@ impl Item {
         self.tokens = line.unwrap_or(0) + body.unwrap_or(0) + around + filler;
     }
 
+    /// Returns the pages its line speaks of, where it is a line alone. A run belongs to its
+    /// directory, whose pages it counts.
+    pub fn quotes(&self) -> Option<Vec<Quoted>> {
+        let page = self.block.page.index.clone();
+        match &self.face {
+            Face::Nothing | Face::Messages(_) | Face::Turn { .. } | Face::Note { .. } => None,
+            Face::Line(_) => {
+                let speech = self.block.as_page().map_or(Speech::All, |shape| shape.speech);
+                Some(vec![Quoted { page, speech }])
+            }
+            Face::Run { quotes, .. } => {
+                let directory = Quoted { page, speech: Speech::All };
+                Some(std::iter::once(directory).chain(quotes.iter().cloned()).collect())
+            }
+        }
+    }
+
     /// Returns what is recorded of it when it is sent.
     pub fn source(&self) -> Option<SentSource> {
         Some(match &self.face {
             Face::Nothing => return None,
-            Face::Line(line) => SentSource::Engine(line.to_string()),
+            Face::Line(line) | Face::Run { line, .. } => SentSource::Engine(line.to_string()),
             Face::Messages(body) => SentSource::Messages {
                 content: body.content,
                 limit: body.limit,

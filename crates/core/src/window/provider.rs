@@ -118,8 +118,7 @@ pub fn render_piece(
     let steps = match &piece.speech {
         Speech::Messages(messages) => step::read(&scope, messages, &mut draft.repaired),
         Speech::Turn { head, messages } => {
-            let said = step::read(&scope, messages, &mut draft.repaired);
-            std::iter::once(step::engine(head)).chain(said).collect()
+            step::attributed(head, step::read(&scope, messages, &mut draft.repaired))
         }
         Speech::Note { head, body } => vec![step::note(&scope, head, body)],
         Speech::Engine(text) => vec![step::engine(text)],

@@ -160,6 +160,9 @@ pub struct Sent {
     pub window: Window,
     /// Its record.
     pub record: SentWindow,
+    /// The pages of which a line stands in the window instead, because the view holds them no longer:
+    /// where there are some, the window is not what was sent.
+    pub withheld: Vec<PageIndex>,
 }
 
 /// What takes how much of a window.

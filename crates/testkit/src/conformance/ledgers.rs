@@ -51,6 +51,7 @@ pub fn sent(number: u64) -> SentWindow {
                 system: true,
                 tokens: Tokens(5),
                 source,
+                quotes: None,
             })
             .to_vec(),
         frozen: 1,
@@ -236,6 +237,7 @@ pub(super) async fn large_records_are_kept(storage: Arc<dyn PageStorage>) {
                 limit: None,
                 speech: Speech::All,
             },
+            quotes: None,
         };
         SentWindow { messages: 3, pieces: (0..5_000).map(piece).collect(), ..sent(number) }
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use contexture_core::system::PageView;
+use contexture_core::{system::PageView, window::escape::quote};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ fn line(found: &PageView) -> String {
     let page = &found.page;
     let about = match page.description.as_str() {
         "" => String::new(),
-        description => format!(": {}", one_line(description)),
+        description => format!(": {}", quote(description)),
     };
     let kind = if page.is_contents() { "directory, " } else { "" };
     format!("{}{about} ({kind}{})", named(page), found.level.as_str())
@@ -60,15 +60,19 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
     let page = &view.page;
     let mut answer = format!("{} ({})", named(page), page.type_name());
     if !page.description.as_str().is_empty() {
-        let _ = write!(answer, "\ndescription: {}", one_line(page.description.as_str()));
+        let _ = write!(answer, "\ndescription: {}", quote(page.description.as_str()));
     }
     if let Some(parent) = &page.parent {
         let _ = write!(answer, "\ndirectory: {parent}");
     }
+    let rewritten = match &page.rewritten_by {
+        Some(who) => format!(", rewritten by {who}"),
+        None => String::new(),
+    };
     let pinned = if view.pinned { ", pinned" } else { "" };
     let _ = write!(
         answer,
-        "\nlevel: {} ({}{pinned})\nversion: {}, by {}, trust {}",
+        "\nlevel: {} ({}{pinned})\nversion: {}, by {}{rewritten}, trust {}",
         view.level.as_str(),
         view.lifecycle,
         page.version,
@@ -86,9 +90,4 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
         }
     }
     Ok(ToolOutput::of(answer))
-}
-
-/// Puts a description on one line, so that it cannot pass for lines of the answer.
-fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }

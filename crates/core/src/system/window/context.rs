@@ -8,7 +8,7 @@ use std::{
 use crate::{
     Error, Format, Result, Timestamp, Tokens, ViewId,
     context::{Context, ContextVersion, Diagnostic, Frozen, Inputs, Reuse},
-    system::Reader,
+    system::{Purpose, Reader},
     window::{fold::Shares, request::WindowOptions},
 };
 
@@ -52,7 +52,7 @@ impl Reader<'_> {
                 return Ok(context);
             }
         }
-        let prepared = self.prepare(&options).await?;
+        let prepared = self.prepare(&options, Purpose::Record).await?;
         let context = Arc::new(self.whole_context(&options, &prepared).await?);
         if freezes {
             // A Context made from what was purged meanwhile must not stay.

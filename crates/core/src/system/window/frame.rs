@@ -13,6 +13,7 @@ use crate::{
     storage::HistoryQuery,
     system::Reader,
     window::{
+        line::Style,
         outline::{Outline, Shape},
         piece::Mark,
         plan::{Item, Plan},
@@ -47,7 +48,9 @@ pub(super) struct Live<'a> {
     pub(super) plan: &'a Plan,
     pub(super) focus: Option<&'a PageIndex>,
     pub(super) panels: &'a MountedPanels,
-    pub(super) mark: &'a Mark,
+    /// The turn that is to be answered, where it is not the last.
+    pub(super) open: Option<&'a PageIndex>,
+    pub(super) style: Style<'a>,
 }
 
 impl Reader<'_> {
@@ -241,14 +244,14 @@ fn markdown_tail(live: &Live<'_>, anchors: &Anchors) -> Vec<String> {
     texts
 }
 
-/// Returns the end of a provider's window: the panels, each line with the mark.
+/// Returns the end of a provider's window: the panels, each line with the mark, and what is to be
+/// answered.
 fn provider_tail(live: &Live<'_>) -> Vec<String> {
-    if live.panels.text.is_empty() {
-        return Vec::new();
-    }
-    let tag = live.mark.tag();
+    let tag = live.style.mark.map(Mark::tag).unwrap_or_default();
     let lines = live.panels.text.lines().map(|line| format!("{tag} {line}"));
-    vec![lines.collect::<Vec<_>>().join("\n")]
+    let panels = lines.collect::<Vec<_>>().join("\n");
+    let open = live.open.map(|turn| live.style.open_request(turn));
+    [panels].into_iter().filter(|text| !text.is_empty()).chain(open).collect()
 }
 
 /// Puts the content into the frame of a Context.

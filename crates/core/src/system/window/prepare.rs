@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::frame::Live;
+use super::{Purpose, frame::Live};
 use crate::{
-    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Run, Segment, SegmentId,
-    Tokens, ViewId,
+    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Role, Run, Segment,
+    SegmentId, Tokens, ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
     storage::{ChildQuery, Order, StandingFilter, ViewHead},
     system::{
@@ -66,6 +66,7 @@ impl Reader<'_> {
     pub(super) async fn prepare_once(
         &self,
         options: &WindowOptions,
+        purpose: Purpose,
         revision: Revision,
     ) -> Result<Prepared> {
         let system = self.system;
@@ -102,9 +103,13 @@ impl Reader<'_> {
             .apps
             .render(options.level, &|text| crate::window::escape::escape(text).into_owned());
         let focus = self.focus_of(&heads).await?;
+        let open = match purpose {
+            Purpose::Request { .. } => self.open_request(&plan).await?,
+            Purpose::Record => None,
+        };
         let live = |plan: &Plan| {
-            let (focus, panels, mark) = (focus.as_ref(), &panels, &mark);
-            self.live(options, &Live { outline: &outline, plan, focus, panels, mark })
+            let (focus, panels, open) = (focus.as_ref(), &panels, open.as_ref());
+            self.live(options, &Live { outline: &outline, plan, focus, panels, open, style })
         };
         let (mut anchors, mut tail) = live(&plan);
 
@@ -153,6 +158,28 @@ impl Reader<'_> {
             anchors,
             tail,
         })
+    }
+
+    /// Returns the reader's turn that is to be answered, where turns of other agents stand after it:
+    /// what a model answers by itself is what comes last.
+    async fn open_request(&self, plan: &Plan) -> Result<Option<PageIndex>> {
+        let Some(view) = self.guard else { return Ok(None) };
+        let mut others = false;
+        for item in plan.items.iter().rev().filter(|item| !item.system) {
+            let page = &item.block.page;
+            let (Some(turn), Some(author)) = (&page.turn, page.author.agent()) else { continue };
+            if *author != view.agent {
+                others = true;
+                continue;
+            }
+            if !others {
+                return Ok(None);
+            }
+            let messages = self.messages(&page.index).await?;
+            let open = messages.last().is_some_and(|last| last.role != Role::Assistant);
+            return Ok(open.then(|| turn.clone()));
+        }
+        Ok(None)
     }
 
     async fn session_budget(&self) -> Result<Option<Tokens>> {

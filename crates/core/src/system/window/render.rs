@@ -4,12 +4,12 @@ use std::{ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    ContentHash, Error, Format, Result, SentPiece, SentSource, Tokens,
+    ContentHash, Error, Format, Quoted, Result, SentPiece, SentSource, Speech, Tokens,
     system::{ContextSystem, Reader, measures::Scale},
     window::{
         account::account,
         line::Style,
-        piece::{Mark, Piece, PieceKey, Speech},
+        piece::{self, Mark, Piece, PieceKey},
         plan::{Face, Item},
         provider::{self, Breakpoints, Parts, ProviderFormat, RenderedPiece, RenderedSystem},
         request::{Window, WindowOptions},
@@ -80,11 +80,16 @@ impl Reader<'_> {
 fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
     let root = prepared.outline.sections.first().map(|section| section.segment.root());
     let page = root.unwrap_or_else(|| "sys-0".parse().expect("it follows the grammar"));
+    // Actions name all segments.
+    let roots = prepared.outline.sections.iter().map(|section| section.segment.root());
+    let named = roots.chain(prepared.focus.clone());
+    let quotes: Vec<Quoted> = named.map(|page| Quoted { page, speech: Speech::All }).collect();
     prepared.tail.iter().map(move |(text, tokens)| SentPiece {
         page: page.clone(),
         system: false,
         tokens: *tokens,
         source: SentSource::Engine(text.clone()),
+        quotes: Some(quotes.clone()),
     })
 }
 
@@ -104,6 +109,7 @@ fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
             lines.push('\n');
             lines.push_str(line);
             last.tokens = Tokens(last.tokens.0 + item.tokens);
+            last.quotes.get_or_insert_default().extend(item.quotes().unwrap_or_default());
             continue;
         }
         open = folded;
@@ -112,6 +118,7 @@ fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
             system: item.system,
             tokens: Tokens(item.tokens),
             source,
+            quotes: item.quotes(),
         });
     }
     pieces
@@ -219,21 +226,21 @@ impl ContextSystem {
 
     async fn piece(&self, sent: &SentPiece, key: PieceKey, scale: &Scale<'_>) -> Result<Piece> {
         let speech = match &sent.source {
-            SentSource::Engine(text) => Speech::Engine(text.as_str().into()),
+            SentSource::Engine(text) => piece::Speech::Engine(text.as_str().into()),
             SentSource::Messages { .. } | SentSource::Turn { .. } | SentSource::Note { .. } => {
                 let body = Body::of(&sent.source).expect("all of these show a page's messages");
                 let messages: Arc<[_]> = self.shown(&body, scale).await?.into();
                 match &sent.source {
                     SentSource::Note { head, .. } => {
-                        Speech::Note { head: head.as_str().into(), body: messages }
+                        piece::Speech::Note { head: head.as_str().into(), body: messages }
                     }
                     SentSource::Turn { head, .. } => {
-                        Speech::Turn { head: head.as_str().into(), messages }
+                        piece::Speech::Turn { head: head.as_str().into(), messages }
                     }
-                    _ => Speech::Messages(messages),
+                    _ => piece::Speech::Messages(messages),
                 }
             }
-            SentSource::Purged => Speech::Engine("(purged)".into()),
+            SentSource::Purged => piece::Speech::Engine("(purged)".into()),
         };
         Ok(Piece { key, page: sent.page.clone(), speech })
     }

@@ -1,9 +1,9 @@
 //! Sending: the fold that is due, the window, and its record in the ledger.
 
-use super::{prepare::Prepared, render::Before};
+use super::{prepare::Prepared, sent::missing};
 use crate::{
-    ContentHash, Error, FilterKey, Format, LedgerKey, Result, Revision, SentPiece, SentSource,
-    SentWindow, Timestamp, Tokens, Usage, View,
+    Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Timestamp, Tokens, Usage,
+    View,
     check::is_lost,
     storage::{LedgerQuery, StorageError},
     system::ContextSystem,
@@ -55,7 +55,7 @@ impl ContextSystem {
         let key = LedgerKey { view: reader.view.clone(), format: options.format };
         for _ in 0..ATTEMPTS {
             let last = self.newest_sent(&key).await?;
-            let prepared = reader.prepare(options).await?;
+            let prepared = reader.prepare(options, purpose).await?;
             if let Purpose::Request { .. } = purpose {
                 has_prompts(&prepared)?;
             }
@@ -78,7 +78,7 @@ impl ContextSystem {
             match recorded {
                 Ok(()) => {
                     self.keep_counts().await?;
-                    return Ok(Sent { window, record });
+                    return Ok(Sent { window, record, withheld: Vec::new() });
                 }
                 Err(StorageError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -108,26 +108,6 @@ impl ContextSystem {
         Err(missing(number, format))
     }
 
-    /// Returns the records of a view's ledger, newest first.
-    pub async fn ledger(&self, format: Format, limit: usize) -> Result<Vec<SentWindow>> {
-        self.ledger_in(format, limit, None).await
-    }
-
-    pub(crate) async fn ledger_in(
-        &self,
-        format: Format,
-        limit: usize,
-        guard: Option<&View>,
-    ) -> Result<Vec<SentWindow>> {
-        let key = LedgerKey { view: self.reader_of(guard).view, format };
-        let query = LedgerQuery { upto: None, limit };
-        let mut records = self.storage().ledger(self.session(), &key, &query).await?;
-        // What was seen through another filter may not be seen now.
-        let filter = filter_of(guard);
-        records.iter_mut().filter(|record| record.filter != filter).for_each(SentWindow::scrub);
-        Ok(records)
-    }
-
     async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<SentWindow>> {
         let newest = LedgerQuery { upto: None, limit: 1 };
         let Some(last) = self.storage().ledger(self.session(), key, &newest).await?.pop() else {
@@ -136,100 +116,6 @@ impl ContextSystem {
         let pieces = self.sent_pieces(key, &last).await?;
         Ok(Some(SentWindow { pieces, kept: 0, ..last }))
     }
-
-    /// Returns all pieces of a window sent, also those it shares with the windows before.
-    async fn sent_pieces(&self, key: &LedgerKey, sent: &SentWindow) -> Result<Vec<SentPiece>> {
-        let limit = usize::try_from(SentWindow::COMPLETE_EVERY).unwrap_or(usize::MAX);
-        let upto = Some(sent.number);
-        let chain =
-            self.storage().ledger(self.session(), key, &LedgerQuery { upto, limit }).await?;
-        let mut wanted = u64::MAX;
-        let mut parts: Vec<&[SentPiece]> = Vec::new();
-        for record in &chain {
-            let own = usize::try_from(wanted.saturating_sub(record.kept)).unwrap_or(usize::MAX);
-            parts.push(&record.pieces[..record.pieces.len().min(own)]);
-            wanted = wanted.min(record.kept);
-            if wanted == 0 {
-                parts.reverse();
-                return Ok(parts.concat());
-            }
-        }
-        let reason = "the records it rests on are not there".to_owned();
-        Err(Error::SentLost { number: sent.number, reason })
-    }
-
-    /// Renders a window that was sent again, and proves it by its hash.
-    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
-        self.sent_in(options, number, None).await
-    }
-
-    pub(crate) async fn sent_in(
-        &self,
-        options: &WindowOptions,
-        number: u64,
-        guard: Option<&View>,
-    ) -> Result<Sent> {
-        let reader = self.reader_of(guard);
-        let key = LedgerKey { view: reader.view.clone(), format: options.format };
-        let query = LedgerQuery { upto: Some(number), limit: 1 };
-        let found = self.storage().ledger(self.session(), &key, &query).await?.pop();
-        let record = found.filter(|record| record.number == number);
-        let record = record.ok_or_else(|| missing(number, options.format))?;
-        let pieces = self.sent_pieces(&key, &record).await?;
-        if pieces.iter().any(|piece| piece.source == SentSource::Purged) {
-            let reason = "a page it showed was purged since".to_owned();
-            return Err(Error::SentLost { number, reason });
-        }
-        if record.tokenizer != options.counter.name() {
-            let reason = format!("it was counted with {}", record.tokenizer);
-            return Err(Error::SentLost { number, reason });
-        }
-        // An agent sees again only what it still sees.
-        if record.filter != filter_of(guard) {
-            let reason = "the view's filter has changed since".to_owned();
-            return Err(Error::SentLost { number, reason });
-        }
-        if let Some(piece) =
-            pieces.iter().find(|piece| reader.segment(piece.page.segment()).is_err())
-        {
-            let reason = format!("segment {} is no longer in view", piece.page.segment());
-            return Err(Error::SentLost { number, reason });
-        }
-        let options =
-            WindowOptions { level: record.level, model: record.model.clone(), ..options.clone() };
-        let before = Before { frozen: record.frozen, tail: record.previous_tail };
-        let frame = record.frame.as_deref();
-        let rendering = self.render_pieces(&options, self.mark(), &pieces, before, frame).await?;
-        let hash = ContentHash::of(rendering.body.as_bytes());
-        if hash != record.hash {
-            let reason = if record.renderer == RENDERER {
-                "its bytes are no longer what they were".to_owned()
-            } else {
-                format!("it was made by renderer {}, this is {RENDERER}", record.renderer)
-            };
-            return Err(Error::SentLost { number, reason });
-        }
-        let window = Window {
-            format: options.format,
-            body: rendering.body,
-            hash,
-            version: crate::context::ContextVersion::NONE,
-            revision: record.revision,
-            account: Default::default(),
-            due: None,
-            anchors: Default::default(),
-            repaired: rendering.repaired,
-            messages: rendering.messages,
-            pieces,
-            frozen: record.frozen,
-            frame: record.frame.clone(),
-        };
-        Ok(Sent { window, record })
-    }
-}
-
-fn filter_of(guard: Option<&View>) -> FilterKey {
-    guard.map(|view| view.filter.key()).unwrap_or_default()
 }
 
 /// Refuses a window that holds nothing but the system part: providers refuse it too.
@@ -252,13 +138,6 @@ fn has_prompts(prepared: &Prepared) -> Result<()> {
     }
 }
 
-fn missing(number: u64, format: Format) -> Error {
-    Error::NothingFound {
-        what: format!("window {number} in format {format} among those sent"),
-        hint: "`window --fold` sends one; numbers count from 1 per view and format",
-    }
-}
-
 /// Returns the record of a window as the difference to the one before.
 fn record(
     options: &WindowOptions,
@@ -273,8 +152,12 @@ fn record(
         old.source == new.source && old.page == new.page && old.system == new.system
     };
     let common = before.iter().zip(&window.pieces).take_while(same).count();
+    let alike = |(old, new): &(&SentPiece, &SentPiece)| old.quotes == new.quotes;
     // Every so often a record is complete, so that none rests on all before it.
-    let kept = if number % SentWindow::COMPLETE_EVERY == 1 { 0 } else { common };
+    let kept = match number % SentWindow::COMPLETE_EVERY {
+        1 => 0,
+        _ => before[..common].iter().zip(&window.pieces).take_while(alike).count(),
+    };
     let tokens = |pieces: &[SentPiece]| pieces.iter().map(|piece| piece.tokens.0).sum::<u64>();
     // The host's block stands before all pieces: when it changes, none is where it was.
     let in_place = match last {

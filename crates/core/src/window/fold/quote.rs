@@ -69,7 +69,9 @@ impl Folding<'_> {
     fn given(&self, range: &Range<usize>) -> String {
         let mut given = String::new();
         for (at, item) in self.items.iter().enumerate() {
-            if let (false, Face::Line(line)) = (range.contains(&at), &item.face) {
+            if let (false, Face::Line(line) | Face::Run { line, .. }) =
+                (range.contains(&at), &item.face)
+            {
                 given.push_str(line);
                 given.push('\n');
             }

@@ -96,6 +96,26 @@ pub(super) fn engine(text: &str) -> Step<'_> {
     Step::Said(Said { speaker: Speaker::User, name: None, bits })
 }
 
+/// Puts the engine's lines to a turn: the first over it; the second, where there is one, behind the
+/// request that the turn begins with.
+///
+/// A request and its lines are one message. So nothing that comes later, by whomever, can be taken
+/// for a part of it, also where a provider joins messages of the same role.
+pub(super) fn attributed<'a>(lines: &'a str, mut steps: Vec<Step<'a>>) -> Vec<Step<'a>> {
+    let (head, foot) = match lines.split_once('\n') {
+        Some((head, foot)) => (head, Some(foot)),
+        None => (lines, None),
+    };
+    match (foot, steps.first_mut()) {
+        (Some(foot), Some(Step::Said(said))) if said.speaker == Speaker::User => {
+            said.bits.insert(0, plain(head));
+            said.bits.push(plain(foot));
+        }
+        _ => steps.insert(0, engine(head)),
+    }
+    steps
+}
+
 /// Makes a page with a text of its own a step: the engine's line, then what the page says.
 pub(super) fn note<'a>(scope: &Scope<'_>, head: &'a str, body: &'a [Message]) -> Step<'a> {
     let mut text = head.to_owned();
