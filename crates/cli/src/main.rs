@@ -20,6 +20,7 @@ mod run;
 mod running;
 mod settings;
 mod store;
+mod terminal;
 mod tree;
 
 use std::{
@@ -28,11 +29,13 @@ use std::{
 };
 
 use printer::{Paint, Printer};
+use terminal::Gate;
 
 fn main() -> ExitCode {
     let paint = (Paint::for_stream(&io::stdout()), Paint::for_stream(&io::stderr()));
     // Not locked: other threads write log lines to standard error.
-    let (mut out, mut err) = (BufWriter::new(io::stdout()), io::stderr());
+    let mut out = BufWriter::new(Gate::new(io::stdout()));
+    let mut err = Gate::new(io::stderr());
     let mut printer = Printer::new(&mut out, &mut err, paint);
     printer.set_terminal(io::stdout().is_terminal(), io::stderr().is_terminal());
     let started = log::start(&mut printer);

@@ -58,8 +58,17 @@ impl<'a> Printer<'a> {
 
     /// Writes a value as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut *self.out, value).map_err(std::io::Error::from)?;
-        Ok(writeln!(self.out)?)
+        let text = serde_json::to_string(value).map_err(std::io::Error::from)?;
+        self.json_text(&text)
+    }
+
+    /// Writes JSON, and ends the line: exactly its bytes, unless a person reads it in a terminal.
+    pub(crate) fn json_text(&mut self, text: &str) -> Result<()> {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if self.terminal.0 {
+            return Ok(writeln!(self.out, "{}", harmless::json(text))?);
+        }
+        Ok(writeln!(self.out, "{text}")?)
     }
 
     /// Writes a line for a person. What came from a page must have been made harmless.
@@ -114,6 +123,7 @@ impl<'a> Printer<'a> {
         let _ = if self.json {
             let failure = Failure { error: Fault { kind: kind.as_str(), message, hint } };
             let text = serde_json::to_string(&failure).unwrap_or_default();
+            let text = if self.terminal.1 { harmless::json(&text) } else { text };
             writeln!(self.err, "{text}")
         } else {
             let (error, label) = (self.paint.1.failure("error:"), self.paint.1.dim("hint:"));

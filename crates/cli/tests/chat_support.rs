@@ -78,11 +78,16 @@ impl Room {
 
     /// Opens a terminal in which `chat` runs.
     pub(crate) fn chat(&self, flags: &[&str]) -> Terminal {
+        self.terminal(&[&["chat", "--model", self.model()], flags].concat(), &[])
+    }
+
+    /// Opens a terminal in which a command runs.
+    pub(crate) fn terminal(&self, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let program = assert_cmd::cargo::cargo_bin!("contexture");
         let command = blocking::Command::new(program)
-            .args(["chat", "--model", self.model()])
-            .args(flags)
+            .args(args)
             .env_clear()
+            .envs(environment.iter().copied())
             .envs(self.environment())
             .env("TMPDIR", self.sandbox.path())
             .current_dir(self.sandbox.path());

@@ -41,6 +41,7 @@ mod sessions;
 mod store;
 mod store_ring;
 mod support;
+mod terminal;
 mod tour;
 mod turns;
 mod window;

@@ -16,6 +16,6 @@ pub(crate) struct Args {}
 pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     let caller = Caller::open(settings).await?;
     let document = document::export(caller.system()).await?;
-    printer.line(document.trim_end())?;
+    printer.json_text(document.trim_end())?;
     Ok(Status::Done)
 }

@@ -11,7 +11,7 @@ use crate::{
     commands::Status,
     crew::Crew,
     error::{Result, Stop},
-    lines,
+    harmless, lines,
     printer::Printer,
 };
 
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
         if at > 0 && at == errors.len() {
             printer.line("")?;
         }
-        printer.line(problem.display(shown(crew, file)))?;
+        let problem = problem.display(shown(crew, file)).to_string();
+        printer.line(harmless::text(&problem))?;
     }
     let agents = match args.which.len() {
         0 => lines::count(crew.catalog.agents().len() as u64, "agent"),
