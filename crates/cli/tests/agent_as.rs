@@ -110,7 +110,7 @@ fn an_agent_whose_file_is_gone_sees_nothing() {
     assert!(message.contains("its file is not found from here"), "{message}");
 }
 
-// M-25, D-35: a window sent in another mode shows again what this mode's view still holds.
+// M-27, D-35: a window sent in another mode shows again what this mode's view still holds.
 #[test]
 fn a_window_sent_in_another_mode_shows_no_more_than_this_one() {
     let stage = Stage::openai([Reply::text("Fixed.")]);

@@ -144,7 +144,7 @@ fn purge_destroys_for_good() {
     assert!(!sandbox.json(&["export"]).to_string().contains("very secret"));
 }
 
-// C12: a page whose text someone other than its author replaced says who, until that is undone.
+// M-39: a page whose text someone other than its author replaced says who, until that is undone.
 #[test]
 fn a_rewritten_page_says_who_rewrote_it() {
     let sandbox = Sandbox::new();

@@ -93,9 +93,12 @@ impl Style<'_> {
     pub fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
         let begin = self.begin("[TURN]", &page.index);
         let begins = page.turn.as_ref() == Some(&page.index);
-        let whose = another.map(|agent| match begins {
-            true => format!("asked of agent {agent}, not of you"),
-            false => format!("agent {agent} goes on"),
+        let whose = another.map(|agent| {
+            if begins {
+                format!("asked of agent {agent}, not of you")
+            } else {
+                format!("agent {agent} goes on")
+            }
         });
         let said: Vec<String> = whose.into_iter().chain(rewritten(page)).collect();
         if said.is_empty() {

@@ -165,7 +165,7 @@ async fn rewriter(system: &ContextSystem) -> Option<Actor> {
     system.reader().page(&"usr-1".parse().unwrap()).await.unwrap().page.rewritten_by.clone()
 }
 
-// C12, M-39: a turn that another rewrote says so to everyone, its author included; undoing that
+// M-39: a turn that another rewrote says so to everyone, its author included; undoing that
 // gives back the words and whose they are.
 #[test]
 fn a_rewritten_turn_says_who_rewrote_it() {
