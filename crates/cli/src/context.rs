@@ -149,17 +149,20 @@ impl Caller {
         }
     }
 
-    /// Returns the page an edit was about, wherever it now stands.
-    pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<PageView> {
-        let missing = || {
-            Stop::failed(
-                ErrorKind::NotFound,
-                "the edit was made, but names no page",
-                "this is a defect: please report it",
-            )
-        };
-        let index = outcome.pages.first().ok_or_else(missing)?;
-        Ok(self.reader().page_or_archived(index).await?)
+    /// Returns the page an edit was about, wherever it now stands; none if the caller does not see it
+    /// any more, be it through the edit itself.
+    pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<Option<PageView>> {
+        let Some(index) = outcome.pages.first() else { return Ok(None) };
+        match self.reader().page_or_archived(index).await {
+            Ok(seen) => Ok(Some(seen)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let revision = outcome.revision;
+                let message =
+                    format!("revision {revision} was made, but {index} is not shown: {error}");
+                Err(Stop::failed(error.kind(), message, error.hint()))
+            }
+        }
     }
 }
 

@@ -146,8 +146,10 @@ fn views_do_not_touch_each_other() {
     assert_eq!(listing(&[]), system);
 
     // The system side's levels are everybody's default, except where a view has its own.
-    sandbox.json(&["page", "hide", "sys-1"]);
+    sandbox.json(&["page", "expand", "usr-2"]);
     sandbox.json(&["page", "hide", "usr-1"]);
-    assert_eq!(page(&listing(&["--as", "ant"]), 1, "visibility"), "Hidden");
+    assert_eq!(page(&listing(&["--as", "ant"]), 4, "visibility"), "Expanded");
+    assert_eq!(sandbox.unchanged(&["page", "hide", "sys-1"]).0, "invalid");
+    assert_eq!(page(&listing(&["--as", "ant"]), 1, "visibility"), "Expanded");
     assert_eq!(page(&listing(&["--as", "bee"]), 3, "visibility"), "Expanded");
 }

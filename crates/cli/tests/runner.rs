@@ -12,6 +12,7 @@ mod agent_mcp;
 mod agent_run;
 mod agent_seed;
 mod agent_settings_reach;
+mod agent_speech;
 mod agent_stop;
 mod agent_store_reach;
 mod agent_support;

@@ -52,7 +52,7 @@ fn a_session_goes_round_the_stores() {
     let sandbox = Sandbox::empty();
     sandbox.write("talk.json", crate::support::talk(5).to_string());
     let first = "files:begin";
-    run(&sandbox, first, &["import", "talk.json"]);
+    run(&sandbox, first, &["import", "talk.json", "--take-prompt"]);
     run(&sandbox, first, &["page", "remove", "usr-2"]);
     run(&sandbox, first, &["fold", "--budget", "900"]);
     let expected = sight(&sandbox, first);

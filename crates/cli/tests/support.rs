@@ -51,7 +51,7 @@ impl Sandbox {
     pub(crate) fn with_talk(turns: usize) -> Self {
         let sandbox = Self::empty();
         sandbox.write("talk.json", talk(turns).to_string());
-        sandbox.json(&["import", "talk.json"]);
+        sandbox.json(&["import", "talk.json", "--take-prompt"]);
         sandbox
     }
 

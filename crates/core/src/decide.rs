@@ -71,6 +71,10 @@ type Decision<T = ()> = Result<T, Halt>;
 pub fn decide(edit: &Edit, request: &Request<'_>, known: &Known) -> Result<Change, Halt> {
     let mut draft = Draft::new(request, known);
     apply(&mut draft, edit)?;
+    // A document is as deep as its reader allowed: it looked at all pages at once.
+    if !matches!(edit, Edit::Load(_)) {
+        draft.refuse_too_deep()?;
+    }
     Ok(draft.finish(edit.operation()))
 }
 

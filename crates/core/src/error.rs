@@ -136,6 +136,24 @@ pub enum Error {
         /// The root.
         page: PageIndex,
     },
+    /// While a System-kind segment is read-only, all its pages stand in full.
+    #[error(
+        "page {page} cannot be hidden: its segment is a read-only system prompt, which stands in full in every view"
+    )]
+    PromptStands {
+        /// The page.
+        page: PageIndex,
+    },
+    /// A page would stand too deep in the tree.
+    #[error("under {under} a page would stand {depth} directories deep, and {limit} is the most")]
+    TooDeep {
+        /// The page or directory it would stand at or under.
+        under: PageIndex,
+        /// How deep.
+        depth: usize,
+        /// The limit in force.
+        limit: usize,
+    },
     /// The page stays in memory whatever is dropped.
     #[error("page {page} stays in memory: {why}")]
     PageInUse {
@@ -213,6 +231,24 @@ pub enum Error {
     SystemSideOnly {
         /// The operation or command.
         what: String,
+    },
+    /// System-role messages come from the system side alone.
+    #[error(
+        "permission denied: message {number} speaks as the system, which only the system side may"
+    )]
+    SystemSpeech {
+        /// Which of the messages, from 1.
+        number: usize,
+    },
+    /// The caller's view leaves out something of what the operation would take along or replace.
+    #[error(
+        "permission denied: operation '{operation}' on {page}: this view shows only part of it"
+    )]
+    SeenInPart {
+        /// The operation.
+        operation: Operation,
+        /// The page named.
+        page: PageIndex,
     },
     /// Something with that name exists already.
     #[error("{what} already exists")]
@@ -377,6 +413,8 @@ impl Error {
             | Error::Cycle { .. }
             | Error::Root { .. }
             | Error::SystemRoot { .. }
+            | Error::PromptStands { .. }
+            | Error::TooDeep { .. }
             | Error::PageInUse { .. }
             | Error::HiddenAncestor { .. } => ErrorKind::Invalid,
             Error::PageNotFound { .. }
@@ -387,6 +425,8 @@ impl Error {
             | Error::NothingFound { .. } => ErrorKind::NotFound,
             Error::Refused { .. }
             | Error::RefusedSystemRoot { .. }
+            | Error::SystemSpeech { .. }
+            | Error::SeenInPart { .. }
             | Error::SystemSideOnly { .. } => ErrorKind::PermissionDenied,
             Error::AlreadyExists { .. }
             | Error::SegmentNotEmpty { .. }
@@ -426,6 +466,12 @@ impl Error {
             Error::SystemRoot { .. } => {
                 "hide a page below the root; the root of a System-kind segment always stands expanded"
             }
+            Error::PromptStands { page } => {
+                return format!(
+                    "`page archive {page}` takes it out of the window; or make the segment read-write first"
+                );
+            }
+            Error::TooDeep { .. } => "put it higher up in the tree",
             Error::PageInUse { .. } => "leave it there; what no window shows can be dropped",
             Error::HiddenAncestor { ancestor, .. } => return format!("expand {ancestor} first"),
             Error::PageNotFound { .. } => "`page list` and `page find` show what there is",
@@ -443,6 +489,12 @@ impl Error {
                 "ask the system side to do it or to change the segment's permission"
             }
             Error::SystemSideOnly { .. } => "run it without --as",
+            Error::SystemSpeech { .. } => {
+                "give it the role user or assistant; a system or developer message is for the system side to add"
+            }
+            Error::SeenInPart { .. } => {
+                "act on pages that you see whole, or ask the system side to do it"
+            }
             Error::AlreadyExists { .. } => "choose another name, or use what exists",
             Error::SegmentNotEmpty { .. } => "say --cascade to send its pages to the archive",
             Error::SessionNotEmpty => "load into a new session: --session NAME",

@@ -89,7 +89,7 @@ pub use index::{PageIndex, SegmentId};
 pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
 pub use level::{ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, WindowLevel};
 pub use message::{Message, Role};
-pub use page::{Body, Checksum, Detail, Lifecycle, Page, Standing, Trust, Visibility};
+pub use page::{Body, Checksum, Detail, Lifecycle, MOST_DEEP, Page, Standing, Trust, Visibility};
 pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
 pub use run::{RunPut, RunRecord};
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};

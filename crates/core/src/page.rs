@@ -11,6 +11,10 @@ use crate::{
     Timestamp, Version,
 };
 
+/// How many directories a page may stand in, at most: a root stands in none. Trees of earlier versions
+/// may be deeper; they are read as they are.
+pub const MOST_DEEP: usize = 256;
+
 /// A node of the tree. Values are immutable to readers; only edits make new ones (C16).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

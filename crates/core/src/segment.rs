@@ -56,13 +56,19 @@ impl Segment {
     pub fn root(&self) -> PageIndex {
         self.id.root()
     }
+
+    /// Tells whether all its pages stand in full in every view, whatever levels and defaults say:
+    /// agents are bound by them and may not write there (C04).
+    pub fn stands_in_full(&self) -> bool {
+        self.kind == SegmentKind::System && self.permission == Permission::ReadOnly
+    }
 }
 
 /// What a segment is for. The numbers are the order of the seed's constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SegmentKind {
-    /// System prompts: never folded, its root always expanded (C04).
+    /// System prompts: never folded, its root always expanded, all of it while it is read-only (C04).
     System = 0,
     /// The conversation with the user.
     User = 1,

@@ -272,17 +272,10 @@ impl ContextSystem {
     /// Makes an edit for an agent, confined to its view and checked against its permissions.
     pub(crate) async fn apply_for(&self, view: &View, edit: &Edit) -> Result<Outcome> {
         let mut outcome = self.apply(edit, Actor::Agent(view.agent.clone()), Some(view)).await?;
-        // What an edit takes along may hold what the view does not see.
-        let reader = self.reader_for(view);
-        if reader.filtered().is_some() {
-            outcome.pages = reader.seen_of(outcome.pages).await?;
-            let mut moved = Vec::with_capacity(outcome.moved.len());
-            for (from, to) in outcome.moved {
-                if reader.sees(&to).await? {
-                    moved.push((from, to));
-                }
-            }
-            outcome.moved = moved;
+        // An edit takes along only what the view sees, and is told as made even where the page it was
+        // about has left the view by it. What an undo puts back may be seen no longer.
+        if matches!(edit, Edit::Undo { .. }) {
+            outcome.pages = self.reader_for(view).seen_of(outcome.pages).await?;
         }
         Ok(outcome)
     }

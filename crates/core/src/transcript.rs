@@ -6,6 +6,7 @@
 //!
 //! [`read`] takes what it can: a line that cannot be read is reported by its number and never stops
 //! the rest. [`mend`] then brings the messages into whole exchanges, the only form a session takes.
+//! [`quoted`] says what becomes of messages that spoke as the system there.
 //! An [`ImportRecord`] remembers how much of a transcript was imported, so that a transcript that
 //! has grown adds only what is new.
 //!
@@ -17,6 +18,7 @@ mod decode;
 mod lines;
 mod mend;
 mod messages;
+mod quote;
 mod record;
 
 use std::{fmt, str::FromStr};
@@ -31,6 +33,7 @@ use crate::{
 
 pub use decode::decode;
 pub use mend::{Mended, mend};
+pub use quote::quoted;
 pub use record::{ImportRecord, Seam, chain, remaining};
 
 use lines::{Line, json_lines};

@@ -10,10 +10,14 @@ mod concurrency;
 mod conformance;
 #[path = "runner/copies.rs"]
 mod copies;
+#[path = "runner/depth.rs"]
+mod depth;
 #[path = "runner/doubt.rs"]
 mod doubt;
 #[path = "runner/permission_matrix.rs"]
 mod permission_matrix;
+#[path = "runner/prompt_stands.rs"]
+mod prompt_stands;
 #[path = "runner/properties.rs"]
 mod properties;
 #[path = "runner/publish.rs"]
@@ -24,10 +28,14 @@ mod repairing;
 mod runs;
 #[path = "runner/seed_flow.rs"]
 mod seed_flow;
+#[path = "runner/seen_in_part.rs"]
+mod seen_in_part;
 #[path = "runner/structure.rs"]
 mod structure;
 #[path = "runner/switching.rs"]
 mod switching;
+#[path = "runner/system_speech.rs"]
+mod system_speech;
 #[path = "runner/turns.rs"]
 mod turns;
 #[path = "runner/undo.rs"]

@@ -307,12 +307,21 @@ impl Model {
     /// Returns how a page stands in a view.
     pub(crate) fn shown(&self, view: &Actor, index: &PageIndex) -> Visibility {
         let segment = self.segments.get(index.segment());
-        if index.is_root() && segment.is_some_and(|segment| segment.kind == SegmentKind::System) {
+        let root =
+            index.is_root() && segment.is_some_and(|segment| segment.kind == SegmentKind::System);
+        if root || self.stands_in_full(index) {
             return Visibility::Expanded;
         }
         let own = self.entry(view, index).shown;
         let system = self.entry(&Actor::System, index).shown;
         own.or(system).unwrap_or(self.pages[index].visibility)
+    }
+
+    /// Tells whether a page belongs to a system prompt that agents may not write.
+    pub(crate) fn stands_in_full(&self, index: &PageIndex) -> bool {
+        self.segments.get(index.segment()).is_some_and(|segment| {
+            segment.kind == SegmentKind::System && segment.permission == Permission::ReadOnly
+        })
     }
 }
 

@@ -1,14 +1,13 @@
 //! `contexture import`
 
 mod chunks;
+mod prompt;
 mod source;
 
 use std::{path::PathBuf, sync::Arc};
 
 use contexture_core::{
-    ContextSystem, CustomKey, Edit, ErrorKind, NewDetailPage, PageIndex, SegmentId,
-    message::detail_text,
-    storage::Order,
+    ContextSystem, CustomKey, Edit, ErrorKind, PageIndex, SegmentId,
     transcript::{ImportRecord, Problem, TranscriptFormat},
 };
 use contexture_storage::SystemClock;
@@ -24,13 +23,11 @@ use crate::{
     store::Access,
 };
 use chunks::Chunk;
+use prompt::{Kept, Prompt};
 use source::Source;
 
 /// What `--format` suggests.
 const FORMATS: &[&str] = &["openai", "anthropic", "claude-code"];
-
-/// The page a transcript's system prompt becomes.
-const PROMPT: &str = "Imported system prompt";
 
 /// How many problems are told; the rest is counted.
 const PROBLEMS_TOLD: usize = 20;
@@ -42,9 +39,13 @@ const PROBLEMS_TOLD: usize = 20;
 /// never stops the rest. Run it again when the file has grown: only what is new is added. The session
 /// is made where it does not exist, as `init` would make it.
 ///
-/// With --json: {"imported":{"format","exchanges","messages","pages","skipped","held","problems",
-/// "notes"},"pages":[first,last]}, where skipped counts exchanges that were there already, held the
-/// messages that wait for results, and problems are {"line","what"}.
+/// What spoke as the system in the transcript binds nobody here: system and developer messages are kept
+/// as quoted text. With --take-prompt those at its head become a page of `sys`, which binds every agent.
+///
+/// With --json: {"imported":{"format","exchanges","messages","pages","skipped","held","quoted",
+/// "prompt","problems","notes"},"pages":[first,last]}, where skipped counts exchanges that were there
+/// already, held the messages that wait for results and quoted the system messages between the others;
+/// prompt is {"as":"quoted" or "page","page"}, and problems are {"line","what"}.
 #[allow(rustdoc::broken_intra_doc_links, reason = "it is help text, where brackets are JSON")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,6 +62,9 @@ pub(crate) struct Args {
     /// Where its turns go
     #[arg(long, value_name = "SEGMENT", default_value = "usr")]
     segment: String,
+    /// Put the system prompt at its head into `sys`, where it binds every agent
+    #[arg(long)]
+    take_prompt: bool,
     /// Take the last messages even if they wait for results: those are noted as interrupted
     #[arg(long)]
     finish: bool,
@@ -81,6 +85,8 @@ struct Imported {
     pages: usize,
     skipped: usize,
     held: usize,
+    quoted: usize,
+    prompt: Option<Kept>,
     problems: Vec<Problem>,
     notes: Vec<String>,
 }
@@ -99,8 +105,11 @@ pub(crate) async fn run(
     if args.finish {
         source.finish();
     }
+    let prompt = Prompt::of(&source.mended, &system, &segment, record.is_none(), args.take_prompt);
+    let prompt = prompt.await?;
+    let left_out = prompt.problem();
     let import = Import { system, segment, key, record, first, source };
-    let (pages, messages) = import.write(printer).await?;
+    let Written { pages, messages, quoted, prompt } = import.write(prompt, printer).await?;
     let Import { source, .. } = import;
     let mended = &source.mended;
     let imported = Imported {
@@ -110,9 +119,14 @@ pub(crate) async fn run(
         pages: pages.len(),
         skipped: first,
         held: mended.open.len(),
-        problems: source.problems(),
+        quoted,
+        prompt,
+        problems: left_out.into_iter().chain(source.problems()).collect(),
         notes: mended.notes.clone(),
     };
+    if args.take_prompt && imported.prompt.is_none() && !printer.is_json() {
+        printer.note("the transcript has no system prompt at its head to take")?;
+    }
     let ends = pages.first().into_iter().chain(pages.last()).cloned().collect();
     print(ImportObject { imported, pages: ends }, source.unit, printer)
 }
@@ -129,56 +143,60 @@ struct Import {
     source: Source,
 }
 
+/// What an import wrote.
+#[derive(Default)]
+struct Written {
+    pages: Vec<PageIndex>,
+    messages: usize,
+    /// How many of them spoke as the system.
+    quoted: usize,
+    prompt: Option<Kept>,
+}
+
 impl Import {
-    /// Writes what is new, chunk by chunk, each with its record; returns the pages and how many
-    /// messages went into them.
-    async fn write(&self, printer: &mut Printer<'_>) -> Result<(Vec<PageIndex>, usize)> {
+    /// Writes what is new, chunk by chunk, each with its record.
+    async fn write(&self, prompt: Prompt, printer: &mut Printer<'_>) -> Result<Written> {
         let (mended, segment, first) = (&self.source.mended, &self.segment, self.first);
-        let mut begin = self.prompt().await?;
+        let mut prompt = Some(prompt);
         let mut continues =
             first > 0 && self.source.is_last_in(&self.system, segment, first).await?;
         let mut record = self.record.clone().unwrap_or_else(|| ImportRecord::of(mended, 0));
         let mut known = self.record.as_ref().map(text_of).transpose()?;
-        let (mut pages, mut messages): (Vec<PageIndex>, usize) = (Vec::new(), 0);
+        let mut written = Written::default();
         for chunk in Chunk::all(&mended.exchanges, first) {
             // Another import of the same file that comes first makes this one wait for a new start.
             let key = self.key.clone();
             let mut edits = vec![Edit::ExpectCustom { key, value: known.clone() }];
-            edits.extend(begin.take());
+            let begin = prompt.take().unwrap_or_default();
+            edits.extend(begin.edit());
             edits.extend(chunk.edits(segment, continues));
             record.advance(mended, chunk.upto);
             known = Some(text_of(&record)?);
             edits.push(Edit::SetCustom { key: self.key.clone(), value: known.clone() });
             let outcome = self.system.apply_internal(Edit::Batch(edits)).await;
-            for page in outcome.map_err(|error| chunk.refused(error))?.pages {
-                if page.segment() == segment && pages.last() != Some(&page) {
-                    pages.push(page);
+            let mut made = outcome.map_err(|error| chunk.refused(error))?.pages.into_iter();
+            written.prompt = written.prompt.or_else(|| begin.kept(&mut made));
+            for page in made {
+                if page.segment() == segment && written.pages.last() != Some(&page) {
+                    written.pages.push(page);
                 }
             }
-            messages += chunk.message_count();
+            written.messages += chunk.message_count();
+            written.quoted += chunk.quoted_count();
             continues = true;
             let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
             printer.progress(&format!("imported {done} of {all} exchanges"))?;
         }
         printer.progress("")?;
-        Ok((pages, messages))
-    }
-
-    /// Returns the edit that puts the system prompt into `sys`: at the first import, unless it
-    /// stands there already.
-    async fn prompt(&self) -> Result<Option<Edit>> {
-        let (None, Some(text)) = (&self.record, &self.source.mended.system) else {
-            return Ok(None);
-        };
-        let (root, reader): (PageIndex, _) = ("sys-0".parse()?, self.system.reader());
-        check_segment(&self.system, root.segment())?;
-        let first = reader.children(&root, Order::Forward, None, 1_000).await?;
-        for seen in first.items.iter().filter(|seen| seen.page.detail().is_some()) {
-            if detail_text(&reader.messages(&seen.page.index).await?) == *text {
-                return Ok(None);
+        // Nothing is new, but the prompt was asked for.
+        if let Some(prompt) = prompt.filter(Prompt::is_asked_for) {
+            let mut made = Vec::new();
+            if let Some(edit) = prompt.edit() {
+                made = self.system.apply_internal(edit).await?.pages;
             }
+            written.prompt = prompt.kept(&mut made.into_iter());
         }
-        Ok(Some(Edit::CreateDetailPage(NewDetailPage::new(root, PROMPT.parse()?, text))))
+        Ok(written)
     }
 }
 
@@ -262,6 +280,13 @@ fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<
         let held = lines::count(imported.held as u64, "message");
         let why = "a call in it has no result yet (--finish takes it as interrupted)";
         printer.line(format_args!("held back at the end: {held}; {why}"))?;
+    }
+    if let Some(kept) = &imported.prompt {
+        printer.note(&kept.told())?;
+    }
+    if imported.quoted > 0 {
+        let quoted = lines::count(imported.quoted as u64, "system message");
+        printer.note(&format!("{quoted} in the conversation kept as quoted text"))?;
     }
     for note in &imported.notes {
         printer.note(note)?;

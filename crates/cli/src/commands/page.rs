@@ -15,7 +15,11 @@ mod tree;
 mod update;
 
 use clap::Subcommand;
-use contexture_core::{Edit, system::PageView};
+use contexture_core::{
+    Edit,
+    system::{Outcome, PageView},
+};
+use serde_json::json;
 
 use super::Status;
 use crate::{
@@ -47,7 +51,8 @@ pub(crate) enum Command {
     Expand(act::Args),
     /// Show a page by name and description only, in your view
     ///
-    /// What lies below a hidden directory leaves the window until it is expanded again.
+    /// What lies below a hidden directory leaves the window until it is expanded again. While a segment
+    /// of kind system is read-only, its pages stand in full and cannot be hidden.
     #[command(after_help = "Example:\n  contexture page hide usr-0")]
     Hide(act::Args),
     /// Keep a page from being folded, in your view
@@ -115,6 +120,25 @@ pub(crate) async fn run(
         Command::Restore(args) => restore::run(args, settings, printer).await,
         Command::Move(args) => move_page::run(args, settings, printer).await,
     }
+}
+
+/// Prints the page an edit was about. The edit is made, whether its page is still seen or not.
+pub(super) async fn print_made(
+    caller: &Caller,
+    outcome: &Outcome,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    if let Some(seen) = caller.changed_page(outcome).await? {
+        return print(caller, &seen, printer).await;
+    }
+    let (revision, index) = (outcome.revision, outcome.pages.first());
+    if printer.is_json() {
+        printer.json(&json!({ "index": index, "revision": revision, "inView": false }))?;
+        return Ok(Status::Done);
+    }
+    let page = index.map_or_else(|| "its page".to_owned(), |index| printer.paint().id(index));
+    printer.line(format_args!("revision {revision} was made; your view no longer shows {page}"))?;
+    Ok(Status::Done)
 }
 
 /// Prints one page: its object, or one line.

@@ -48,8 +48,7 @@ pub(crate) async fn run(
             if let Some((PageAction::Move, moved)) = PageAction::parse_key(&args.key) {
                 return page::move_page::print(&moved, outcome, printer);
             }
-            let seen = caller.changed_page(&outcome).await?;
-            page::print(&caller, &seen, printer).await
+            page::print_made(&caller, &outcome, printer).await
         }
         Pressed::Found(found) => page::print_list(&caller, &found, None, printer).await,
         Pressed::Answered(answer) => {

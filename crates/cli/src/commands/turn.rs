@@ -36,7 +36,8 @@ async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) ->
     }
     let mut pages = Vec::with_capacity(outcome.pages.len());
     for index in &outcome.pages {
-        pages.push(caller.reader().page_or_archived(index).await?);
+        // The turn is written, whether others let it stand or not.
+        pages.extend(caller.reader().page_or_archived(index).await.ok());
     }
     for line in lines::pages(printer.paint(), &pages) {
         printer.line(line)?;

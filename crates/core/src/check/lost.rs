@@ -55,6 +55,7 @@ mod tests {
             visibility: Visibility::Expanded,
             standing: Standing::InTree,
             author: Actor::System,
+            rewritten_by: None,
             trust: Trust::System,
             sources: Vec::new(),
             turn: turn.map(|turn| turn.parse().unwrap()),

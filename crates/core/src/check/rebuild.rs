@@ -134,6 +134,7 @@ pub(super) fn page(
         visibility: Visibility::Expanded,
         standing,
         author: touch.actor.clone(),
+        rewritten_by: None,
         trust,
         sources: Vec::new(),
         turn: None,

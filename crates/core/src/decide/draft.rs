@@ -1,7 +1,9 @@
 //! A change in the making: reads note what they saw, writes lie over what is known.
 
+mod depth;
 mod reading;
 mod sight;
+mod whole;
 
 use std::{
     collections::{HashMap, HashSet},

@@ -39,6 +39,8 @@ pub enum Need {
     NewestUndoable(Actor),
     /// The newest edit after a revision that touched something.
     LaterEdit(Revision, Subject),
+    /// How many levels of pages a directory holds.
+    Height(PageIndex),
     /// Several things at once, none of them several itself. Deciding begins again after each need, so
     /// an edit on many pages names together all that it knows it will look at.
     Several(Vec<Need>),
@@ -149,4 +151,6 @@ pub struct Known {
     pub undoable: HashMap<Actor, Option<Revision>>,
     /// Newest edits that touched something.
     pub later: HashMap<(Revision, Subject), Option<Revision>>,
+    /// How many levels of pages directories hold, by directory; more than any may hold is not counted.
+    pub heights: HashMap<PageIndex, usize>,
 }

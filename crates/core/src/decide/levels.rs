@@ -10,7 +10,7 @@ pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     draft.need_levels(&ancestors)?;
     for ancestor in &lineage.ancestors {
         if draft.visibility(&lineage.segment, ancestor)? == Visibility::Hidden
-            || draft.in_run(ancestor)?
+            || draft.in_run(&lineage.segment, ancestor)?
         {
             let ancestor = ancestor.index.clone();
             return Err(Error::HiddenAncestor { page: index.clone(), ancestor }.into());
@@ -48,6 +48,9 @@ pub(super) fn hide(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     // In the core, not only in the proxy: what agents are bound by never vanishes (C04).
     if lineage.segment.kind == SegmentKind::System && index.is_root() {
         return Err(Error::SystemRoot { page: index.clone() }.into());
+    }
+    if lineage.segment.stands_in_full() {
+        return Err(Error::PromptStands { page: index.clone() }.into());
     }
     set(draft, &lineage, |entry| entry.shown = Some(Visibility::Hidden))
 }

@@ -63,7 +63,8 @@ fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> D
     let mut adopted: Vec<Page> = Vec::with_capacity(children.len());
     let mut named = HashSet::with_capacity(children.len());
     for child in children {
-        let page = draft.allowed(child, Operation::CreatePage)?.not_a_root("adopted")?.page;
+        let lineage = draft.allowed(child, Operation::CreatePage)?.not_a_root("adopted")?;
+        let page = &lineage.page;
         let above = parent.ancestors.iter().any(|ancestor| ancestor.index == *child);
         if above || parent.page.index == *child {
             let target = parent.page.index.clone();
@@ -80,7 +81,8 @@ fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> D
             let hint = "name each page of the parent's segment once; `page move` crosses segments";
             return Err(Error::InvalidRequest { reason, hint }.into());
         }
-        adopted.push((*page).clone());
+        draft.whole(&lineage.segment, page, Operation::CreatePage)?;
+        adopted.push((**page).clone());
     }
     Ok(adopted)
 }
@@ -110,6 +112,8 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
         if page.is_contents() {
             return Err(Error::NotDetailPage { page: page.index }.into());
         }
+        // A name and a description are seen as they are; messages may be seen in part.
+        draft.whole(&lineage.segment, &lineage.page, Operation::UpdatePage)?;
         page.body = Body::Detail(text_body(draft, &page.name, detail)?);
         // The whole text is the caller's now, whoever wrote what stood there.
         let caller = draft.request.actor.clone();

@@ -165,6 +165,9 @@ pub(super) fn remove(
         }
         .into());
     }
+    if let Some(root) = draft.page(&segment.root())? {
+        draft.whole(&segment, &root, Operation::RemoveSegment)?;
+    }
     for child in draft.listed_children(&segment.root())? {
         if !cascade {
             return Err(Error::SegmentNotEmpty { segment: id.clone() }.into());

@@ -22,6 +22,7 @@ pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex
     let source = source.not_a_root("moved")?;
     let target = target.directory()?;
     refuse_cycle(&source.page, &target)?;
+    draft.whole(&source.segment, &source.page, Operation::MovePage)?;
     if index.segment() != to.segment() {
         return transplant(draft, &source.page, &target);
     }
@@ -129,6 +130,7 @@ fn carry_levels(
 /// Archives a page hot: out of the window, still in the tree.
 pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::ArchivePage)?.not_a_root("archived")?;
+    draft.whole(&lineage.segment, &lineage.page, Operation::ArchivePage)?;
     if lineage.page.standing == Standing::HotArchived {
         return Err(Error::InvalidRequest {
             reason: format!("page {index} is archived already"),
@@ -142,6 +144,7 @@ pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
 /// Takes a page, with all below it, to the archive (C10).
 pub(super) fn remove(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::RemovePage)?.not_a_root("removed")?;
+    draft.whole(&lineage.segment, &lineage.page, Operation::RemovePage)?;
     set_standing(draft, &lineage.page, Standing::ColdArchived)
 }
 
@@ -222,6 +225,7 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
         }
         .into()),
         Standing::InTree | Standing::HotArchived | Standing::ColdArchived => {
+            draft.whole(&segment, &page, Operation::RestorePage)?;
             Ok(((*page).clone(), segment))
         }
     }

@@ -16,8 +16,9 @@ use crate::{
 /// Writes messages as new turns at the end of a segment's root.
 pub(super) fn add(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
     let root = draft.allowed(&segment.root(), Operation::AddTurn)?;
-    let exchanges = exchanges(draft, messages)?;
-    put_turns(draft, &root.segment, &Byline::of_caller(draft), exchanges)
+    let byline = Byline::of_caller(draft);
+    let exchanges = exchanges(draft, &byline.author, messages)?;
+    put_turns(draft, &root.segment, &byline, exchanges)
 }
 
 /// Writes messages as new turns of an agent, for the system side.
@@ -33,7 +34,7 @@ pub(super) fn publish(
     let author = Actor::Agent(agent.clone());
     let own = actor_trust(&author);
     let trust = trust_of_sources(draft, sources)?.map_or(own, |lowest| lowest.min(own));
-    let mut exchanges = exchanges(draft, messages)?;
+    let mut exchanges = exchanges(draft, &author, messages)?;
     for message in exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages) {
         if message.role == Role::Assistant {
             message.author.get_or_insert_with(|| agent.clone());
@@ -77,7 +78,7 @@ fn put_turns(
 /// Continues the caller's own latest turn in a segment.
 pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
     let root = draft.allowed(&segment.root(), Operation::ExtendTurn)?;
-    let exchanges = exchanges(draft, messages)?;
+    let exchanges = exchanges(draft, &draft.request.actor, messages)?;
     if exchanges.iter().any(Exchange::starts_turn) {
         let reason = "a user message begins a new turn and cannot extend one".to_owned();
         return Err(Error::InvalidMessages { reason }.into());
@@ -153,7 +154,12 @@ fn put_new(
     Ok(index)
 }
 
-fn exchanges(draft: &Draft<'_>, messages: &[Message]) -> Decision<Vec<Exchange>> {
+/// Groups messages that are to stand as somebody's, which only the system side may be in its role.
+fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decision<Vec<Exchange>> {
+    let speaks_as_system = |message: &Message| message.role == Role::System;
+    if let (Actor::Agent(_), Some(at)) = (author, messages.iter().position(speaks_as_system)) {
+        return Err(Error::SystemSpeech { number: at + 1 }.into());
+    }
     let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
     let exchanges = group(stamped)?;
     if exchanges.is_empty() {

@@ -44,20 +44,30 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
     draft.view = entry.view.clone();
     mark(draft, entry)?;
     let reverse = Reverse::new(revision, source.revision);
-    let veiled = seen_among(draft, &entry.pages)? < entry.pages.len();
+    let veiled = seen_among(draft, entry)? < entry.pages.len();
     let done = reverse.all(draft, &source.inverse);
     done.map_err(|halt| if veiled { reverse.veil(halt) } else { halt })?;
     draft.subjects = source.pages.clone();
     Ok(())
 }
 
-/// Counts the pages that exist for the caller.
-fn seen_among(draft: &mut Draft<'_>, pages: &[PageIndex]) -> Decision<usize> {
+/// Counts the pages an edit named that exist for the caller: as they stand, or as they stood before
+/// it, for an edit may have taken a page out of its author's own view.
+fn seen_among(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision<usize> {
     let mut seen = 0;
-    for page in pages {
-        seen += usize::from(draft.sees_page(page)?);
+    for page in &entry.pages {
+        seen += usize::from(draft.sees_page(page)? || saw(draft, entry, page)?);
     }
     Ok(seen)
+}
+
+fn saw(draft: &mut Draft<'_>, entry: &HistoryEntry, page: &PageIndex) -> Decision<bool> {
+    let stood = entry.inverse.pages.iter().find(|before| before.index == *page);
+    let Some(stood) = stood.and_then(|before| before.before.as_ref()) else { return Ok(false) };
+    match draft.seen_segment(page.segment()) {
+        Some(segment) => draft.sees(&segment, stood),
+        None => Ok(false),
+    }
 }
 
 fn refuse_purged(entry: &HistoryEntry, inverse: &Inverse) -> Decision {
@@ -84,8 +94,8 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     let written = entry.inverse.pages.iter().map(|before| (&before.index, AccessLevel::Write));
     let shown = entry.inverse.levels.iter().map(|delta| (&delta.page, AccessLevel::Read));
     let named = entry.pages.iter().map(|page| (page, AccessLevel::Read));
-    // What it took along need not be seen, as it was not when it was made.
-    let (seen, named_any) = (seen_among(draft, &entry.pages)?, !entry.pages.is_empty());
+    // What else it took along need not be seen any more: others may have changed it since.
+    let (seen, named_any) = (seen_among(draft, entry)?, !entry.pages.is_empty());
     if named_any && seen == 0 {
         return Err(missing().into());
     }
@@ -245,6 +255,9 @@ impl<'a> Reverse<'a> {
         let lists = self.lists_to_look_at(draft, &going)?;
         let mut sound = HashSet::new();
         for PageBefore { index, before, .. } in &inverse.pages {
+            if let Some(page) = before {
+                self.takes_along(draft, page)?;
+            }
             match before {
                 Some(page) if page.standing.is_listed() => {
                     self.can_stand(draft, page, &mut sound)?;
@@ -289,6 +302,23 @@ impl<'a> Reverse<'a> {
     ) -> Decision<bool> {
         let left = |revision| origin(draft, revision, restored);
         Ok(current == self.source || left(current)? == left(self.source)?)
+    }
+
+    /// Checks that a directory that goes elsewhere, to the archive or back takes nothing along that the
+    /// caller does not see: others may have put something into it since.
+    fn takes_along(&self, draft: &mut Draft<'_>, page: &Page) -> Decision {
+        let stood = draft.before(&page.index);
+        let stays =
+            |stood: &Page| (&stood.parent, &stood.standing) == (&page.parent, &page.standing);
+        if !page.is_contents() || stood.is_some_and(stays) {
+            return Ok(());
+        }
+        match draft.seen_segment(page.index.segment()) {
+            Some(segment) if !draft.sees_within(&segment, &page.index)? => {
+                Err(self.cannot("your view shows only part of what it took along".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that a page that comes back has a directory to stand in and does not stand in itself.

@@ -1,5 +1,7 @@
 //! Reading the document: ours, or the seed's. All or nothing.
 
+mod repair;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
@@ -10,6 +12,7 @@ use crate::{
     Revision, Role, Segment, SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version,
     Visibility,
     message::{Fields, detail_text},
+    page::MOST_DEEP,
 };
 
 /// The largest number a loaded page may have: far from where provisional numbers begin.
@@ -272,6 +275,7 @@ impl Parser {
     fn finish(mut self, next_index: Option<u64>) -> Result<Parsed> {
         self.add_missing_roots();
         self.repair_roots()?;
+        self.repair_prompts();
         self.adopt_listed()?;
         self.check_parents()?;
         let counters = self.segments.iter().map(|segment| segment.next_number).chain(next_index);
@@ -283,52 +287,6 @@ impl Parser {
         let pages = self.in_order();
         let plan = LoadPlan { segments: self.segments, pages };
         Ok(Parsed { plan, warnings: self.warnings })
-    }
-
-    fn add_missing_roots(&mut self) {
-        for segment in &self.segments {
-            let page = Page {
-                index: segment.root(),
-                parent: None,
-                place: Place(0),
-                body: Body::Contents,
-                name: segment.name.clone(),
-                description: segment.description.clone(),
-                visibility: Visibility::Expanded,
-                standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
-                author: Actor::System,
-                rewritten_by: None,
-                trust: Trust::System,
-                sources: Vec::new(),
-                turn: None,
-                version: Version(1),
-                revision: Revision(0),
-                created_at: segment.created_at,
-                updated_at: segment.updated_at,
-            };
-            let root = LoadPage { page, messages: Vec::new() };
-            self.pages.entry(segment.root()).or_insert(root);
-        }
-    }
-
-    /// What agents are bound by stands, whatever the file says (C04).
-    fn repair_roots(&mut self) -> Result<()> {
-        for segment in self.segments.iter().filter(|segment| !segment.removed) {
-            let index = segment.root();
-            let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) else { continue };
-            if !page.is_contents() {
-                return Err(fault(format!("page '{index}': a root is a ContentsPage")));
-            }
-            if page.standing != Standing::InTree {
-                page.standing = Standing::InTree;
-                self.warnings.push(format!("root {index} was archived; it stands again"));
-            }
-            if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
-                page.visibility = Visibility::Expanded;
-                self.warnings.push(format!("system root {index} was hidden; it is expanded"));
-            }
-        }
-        Ok(())
     }
 
     /// A directory's own list gives its pages their parent, where they name none or the root.
@@ -357,11 +315,13 @@ impl Parser {
 
     fn check_parents(&self) -> Result<()> {
         // What was walked once need not be walked again, however deep the tree.
-        let mut sound: HashSet<&PageIndex> = HashSet::new();
+        let mut depths: HashMap<&PageIndex, usize> = HashMap::new();
         for (index, LoadPage { page, .. }) in &self.pages {
             let mut walked = HashSet::from([index]);
+            let mut line = vec![index];
             let mut below = page;
-            while let Some(parent) = below.parent.as_ref().filter(|_| !sound.contains(&below.index))
+            while let Some(parent) =
+                below.parent.as_ref().filter(|_| !depths.contains_key(&below.index))
             {
                 let wrong = |reason: &str| Err(fault(format!("page '{}': {reason}", below.index)));
                 if parent.segment() != index.segment() {
@@ -379,9 +339,22 @@ impl Parser {
                 if !walked.insert(parent) {
                     return wrong("it is its own ancestor");
                 }
+                line.push(parent);
                 below = above;
             }
-            sound.extend(walked);
+            let mut depth = depths.get(&below.index).copied().unwrap_or(0);
+            // The last of the line is a root, or was walked before.
+            depths.insert(&below.index, depth);
+            line.pop();
+            for index in line.into_iter().rev() {
+                depth += 1;
+                if depth > MOST_DEEP {
+                    return Err(fault(format!(
+                        "page '{index}': it stands {depth} directories deep, and {MOST_DEEP} is the most"
+                    )));
+                }
+                depths.insert(index, depth);
+            }
         }
         Ok(())
     }

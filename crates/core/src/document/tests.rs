@@ -200,17 +200,58 @@ fn documents_that_would_hang_or_block_are_refused() {
     assert!(refused(&far).contains("too large"));
 }
 
-// A deep document is read in time that grows with its size.
-#[test]
-fn a_deep_document_is_read_once() {
+/// Writes a document of directories in chains, each as deep as that.
+fn chains(count: usize, deep: usize) -> String {
     let mut pages = String::from(r#""usr-0": {"type": "ContentsPage", "name": "User"}"#);
-    for number in 1..20_000 {
+    for number in 1..=count * deep {
+        let parent = if (number - 1) % deep == 0 { 0 } else { number - 1 };
         pages += &format!(
-            r#", "usr-{number}": {{"type": "ContentsPage", "name": "n", "parent": "usr-{}"}}"#,
-            if number == 1 { 0 } else { number - 1 }
+            r#", "usr-{number}": {{"type": "ContentsPage", "name": "n", "parent": "usr-{parent}"}}"#
         );
     }
-    let text =
-        format!(r#"{{"segments": [{{"id": "usr", "permission": 1}}], "pages": {{{pages}}}}}"#);
-    assert_eq!(parse(text.as_bytes(), now()).unwrap().plan.pages.len(), 20_000);
+    format!(r#"{{"segments": [{{"id": "usr", "permission": 1}}], "pages": {{{pages}}}}}"#)
+}
+
+// A deep document is read in time that grows with its size; one that is too deep is refused.
+#[test]
+fn documents_are_at_most_256_deep() {
+    let text = chains(80, crate::MOST_DEEP);
+    assert_eq!(parse(text.as_bytes(), now()).unwrap().plan.pages.len(), 80 * 256 + 1);
+    for deep in [257, 20_000] {
+        let error = parse(chains(1, deep).as_bytes(), now()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "invalid document: page 'usr-257': it stands 257 directories deep, and 256 is the most"
+        );
+        assert_eq!(error.kind(), crate::ErrorKind::Invalid);
+    }
+}
+
+// C04: a read-only system prompt stands in full, whatever the file says of its pages.
+#[test]
+fn a_hidden_page_of_a_read_only_prompt_is_shown_with_a_warning() {
+    let document = |permission: u64| {
+        format!(
+            r#"{{"segments": [{{"id": "sys", "segmentType": "system", "permission": {permission}}}],
+            "pages": {{
+                "sys-1": {{"type": "ContentsPage", "name": "Rules", "visibility": 1}},
+                "sys-2": {{"type": "DetailPage", "name": "Rule", "parent": "sys-1", "detail": "x",
+                    "visibility": "Hidden"}},
+                "sys-3": {{"type": "DetailPage", "name": "Old", "archived": "hot", "detail": "x"}}
+            }}}}"#
+        )
+    };
+    let shown = |permission| {
+        let parsed = parse(document(permission).as_bytes(), now()).unwrap();
+        let hidden =
+            parsed.plan.pages.iter().filter(|loaded| loaded.page.visibility == Visibility::Hidden);
+        (hidden.count(), parsed.warnings)
+    };
+    let warning =
+        |page| format!("page {page} of a read-only system prompt was hidden; it stands in full");
+    assert_eq!(shown(0), (0, vec![warning("sys-1"), warning("sys-2")]));
+    assert_eq!(shown(1), (2, Vec::new()), "agents may hide these themselves");
+    let parsed = parse(document(0).as_bytes(), now()).unwrap();
+    let archived = parsed.plan.pages.iter().find(|loaded| loaded.page.name.as_str() == "Old");
+    assert_eq!(archived.unwrap().page.standing, crate::Standing::HotArchived);
 }

@@ -7,8 +7,8 @@ use super::{
     resident::{Pins, Stamp},
 };
 use crate::{
-    ChunkKey, Content, ContentHash, Edit, LevelChunk, Page, PageIndex, Revision, Segment,
-    SegmentId, ViewId,
+    ChunkKey, Content, ContentHash, Edit, LevelChunk, MOST_DEEP, Page, PageIndex, Revision,
+    Segment, SegmentId, Standing, ViewId,
     decide::{ChildList, Known, Need, Subject},
     storage::{ChildQuery, HistoryQuery, Order, StandingFilter, StorageError, StorageResult},
 };
@@ -30,7 +30,7 @@ impl ContextSystem {
         Ok(known)
     }
 
-    /// Loads what is needed into what is known: pages together, the rest one by one.
+    /// Loads what is needed into what is known: pages together, contents together, the rest one by one.
     pub(super) async fn load(&self, known: &mut Known, need: Need) -> StorageResult<()> {
         let Need::Several(needs) = need else { return self.load_one(known, need).await };
         let (mut pages, mut rest) = (Vec::new(), Vec::new());
@@ -41,6 +41,11 @@ impl ContextSystem {
             }
         }
         self.load_lineages(known, pages).await?;
+        self.fetch_contents(rest.iter().filter_map(|need| match need {
+            Need::Content(hash) => Some(*hash),
+            _ => None,
+        }))
+        .await?;
         for need in rest {
             self.load_one(known, need).await?;
         }
@@ -107,6 +112,10 @@ impl ContextSystem {
                 let later = self.later_edit(after, &subject).await?;
                 known.later.insert((after, subject), later);
             }
+            Need::Height(page) => {
+                let height = self.height(&page).await?;
+                known.heights.insert(page, height);
+            }
             // `load` takes these apart.
             Need::Several(_) => {}
         }
@@ -145,6 +154,36 @@ impl ContextSystem {
             self.load_lineage(known, index).await?;
         }
         Ok(())
+    }
+
+    /// Counts the levels of pages below a directory, archived ones included, up to one more than a
+    /// tree may have.
+    async fn height(&self, directory: &PageIndex) -> StorageResult<usize> {
+        let (mut height, mut level) = (0, vec![directory.clone()]);
+        while !level.is_empty() && height <= MOST_DEEP {
+            let (mut holds, mut below) = (false, Vec::new());
+            for parent in level {
+                let (standing, order) = (StandingFilter::Any, Order::Forward);
+                let mut query = ChildQuery { parent, standing, order, after: None, limit: BATCH };
+                loop {
+                    let pages = self.storage().children(&self.inner.session, &query).await?;
+                    let done = pages.len() < BATCH;
+                    query.after = pages.last().map(|page| page.place);
+                    let there =
+                        pages.iter().filter(|page| !matches!(page.standing, Standing::Moved(_)));
+                    for page in there {
+                        holds = true;
+                        below.extend(page.is_contents().then(|| page.index.clone()));
+                    }
+                    if done {
+                        break;
+                    }
+                }
+            }
+            height += usize::from(holds);
+            level = below;
+        }
+        Ok(height)
     }
 
     async fn load_lineage(&self, known: &mut Known, index: PageIndex) -> StorageResult<()> {
@@ -412,6 +451,7 @@ pub(super) fn assume_empty(known: &mut Known, need: Need) {
         Need::History(revision) => drop(known.history.insert(revision, None)),
         Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),
         Need::LaterEdit(after, subject) => drop(known.later.insert((after, subject), None)),
+        Need::Height(page) => drop(known.heights.insert(page, 0)),
         Need::Several(needs) => needs.into_iter().for_each(|need| assume_empty(known, need)),
     }
 }

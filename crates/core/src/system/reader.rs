@@ -39,7 +39,7 @@ pub struct ListQuery {
     pub limit: usize,
     /// The archive instead of the tree.
     pub archived: bool,
-    /// Only pages whose name or description holds this, whatever the case.
+    /// Only pages whose name or description holds this, whatever the case; a blank text finds none.
     pub matching: Option<String>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         let level = if hidden {
             WindowLevel::Out
         } else {
-            let covered = self.run_over(&page, &entries).await?;
+            let covered = self.run_over(segment, &page, &entries).await?;
             covered.unwrap_or_else(|| self.level(segment, &page, &entries).into())
         };
         let visibility = match level {
@@ -176,11 +176,12 @@ impl<'a> Reader<'a> {
     /// Returns the level of a page that a run stands for.
     async fn run_over(
         &self,
+        segment: &Segment,
         page: &Page,
         (own, system): &(LevelEntry, LevelEntry),
     ) -> Result<Option<WindowLevel>> {
         let Some(parent) = &page.parent else { return Ok(None) };
-        if own.pinned.or(system.pinned).unwrap_or(false) {
+        if segment.stands_in_full() || own.pinned.or(system.pinned).unwrap_or(false) {
             return Ok(None);
         }
         let entry = self.own_entry(parent).await?;
@@ -233,7 +234,8 @@ impl<'a> Reader<'a> {
         page: &Page,
         (own, system): &(LevelEntry, LevelEntry),
     ) -> Visibility {
-        if segment.kind == SegmentKind::System && page.index.is_root() {
+        let root = segment.kind == SegmentKind::System && page.index.is_root();
+        if root || segment.stands_in_full() {
             return Visibility::Expanded;
         }
         own.shown.or(system.shown).unwrap_or(page.visibility)
@@ -262,7 +264,7 @@ impl<'a> Reader<'a> {
                 out = out
                     || hot
                     || self.level(segment, &ancestor, &entries) < Level::Full
-                    || self.run_over(&ancestor, &entries).await?.is_some();
+                    || self.run_over(segment, &ancestor, &entries).await?.is_some();
             }
             next = ancestor.parent.clone();
         }
@@ -375,6 +377,10 @@ impl<'a> Reader<'a> {
     /// Lists pages in natural order: segments in view order, then numbers.
     pub async fn list(&self, query: &ListQuery) -> Result<Listing<PageView>> {
         self.system.catch_up().await?;
+        // A text that says nothing is found nowhere, rather than everywhere.
+        if query.matching.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            return Ok(Listing { items: Vec::new(), more: false });
+        }
         let needle = query.matching.as_ref().map(|text| text.to_lowercase());
         let mut items = Vec::new();
         let mut begun = query.after.is_none();

@@ -15,9 +15,6 @@ use crate::{
     window::outline::{Block, Outline, PageShape, Section, Shape},
 };
 
-/// How deep directories are followed into each other.
-const DEEPEST: usize = 256;
-
 impl Reader<'_> {
     /// Walks the view: its System-kind segments first, then the others in order.
     pub(crate) async fn outline(&self) -> Result<Outline> {
@@ -100,7 +97,8 @@ impl<'a, 'r> Walk<'a, 'r> {
                 open.pop();
                 continue;
             };
-            if depth < DEEPEST {
+            // A root that is damaged could name one of its own pages as its parent.
+            if !page.index.is_root() {
                 let deeper = self.visit(page, depth).await?;
                 open.extend(deeper);
             }
@@ -199,11 +197,12 @@ impl<'a, 'r> Walk<'a, 'r> {
             _ => self.entry(false, &page.index).await?,
         };
         let entries = (own, system);
-        let mut level = self.reader.level(self.segment, &page, &entries);
-        let (own, system) = entries;
+        let level = self.reader.level(self.segment, &page, &entries);
+        let (mut own, system) = entries;
         let pinned = own.pinned.or(system.pinned).unwrap_or(false);
-        if self.segment.kind == SegmentKind::System && page.index.is_root() {
-            level = Level::Full;
+        if self.segment.stands_in_full() {
+            // Folds and runs of other times, when the name stood for another segment.
+            (own.fold, own.runs) = (None, Arc::default());
         }
         let open = (page.is_contents() && level == Level::Full)
             .then(|| Open::new(page.clone(), own.runs.clone()));

@@ -3,6 +3,7 @@
 //! What a filter leaves out does not exist for the view: it is not rendered, found, listed or
 //! counted, and an edit that names it finds nothing. The rules are here; readers apply them in
 //! `system/sight.rs`, edits in `decide/draft/sight.rs`, and nothing reaches a view past those two.
+//! What a view sees in part, no edit of it replaces or takes along (`decide/draft/whole.rs`).
 
 use std::collections::BTreeSet;
 
@@ -129,6 +130,17 @@ impl Speech {
     /// Tells whether it is all.
     pub fn is_all(&self) -> bool {
         *self == Speech::All
+    }
+
+    /// Tells whether all that messages say is seen.
+    pub(crate) fn hears_all(self, messages: &[Message]) -> bool {
+        match self {
+            Speech::All => true,
+            Speech::WithoutTools => {
+                messages.iter().all(|said| without_tools(said.clone()).as_ref() == Some(said))
+            }
+            Speech::RequestsOnly => messages.iter().all(|message| message.role == Role::User),
+        }
     }
 
     /// Returns the messages that are seen.

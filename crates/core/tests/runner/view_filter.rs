@@ -375,8 +375,12 @@ fn pages_that_are_not_mounted_do_not_exist() {
         for index in ["usr-2", "usr-3", "sys-2"] {
             assert_absent(&filtered, index).await;
         }
-        let moved = filtered.move_page("usr-1", format!("{own}-0")).await.unwrap();
-        assert_eq!(moved.moved.len(), 2, "{moved:?}");
+        // Nor does it bring along what it does not see; the system side does.
+        let refused = filtered.move_page("usr-1", format!("{own}-0")).await.unwrap_err();
+        assert!(matches!(refused, Error::SeenInPart { .. }), "{refused}");
+        let (drawer, to) = (page("usr-1"), page(&format!("{own}-0")));
+        let moved = apply(&system, Edit::MovePage { page: drawer, to }).await;
+        assert_eq!(moved.moved.len(), 4, "{moved:?}");
         let after = told(&filtered, &system).await;
         assert!(!after.contains(SECRET) && after.contains("text of beside"), "{after}");
         let matching = Some(SECRET.to_owned());
@@ -384,7 +388,7 @@ fn pages_that_are_not_mounted_do_not_exist() {
         for seen in system.reader().list(&query).await.unwrap().items {
             assert_absent(&filtered, &seen.page.index.to_string()).await;
         }
-        filtered.undo(None).await.unwrap();
+        apply(&system, Edit::Undo { revision: Some(moved.revision) }).await;
         assert!(!told(&filtered, &system).await.contains(SECRET));
         // A segment without its root is not mounted.
         let without = [page("usr-0")].into();
@@ -405,7 +409,8 @@ fn moving_unveils_nothing() {
             .await
             .unwrap();
         let filtered = seen_through(&alpha, &system, speech(Speech::WithoutTools));
-        let moved = filtered.move_page("usr-1", "agent-alpha-0").await.unwrap();
+        let edit = Edit::MovePage { page: page("usr-1"), to: page("agent-alpha-0") };
+        let moved = apply(&system, edit).await;
         let to = &moved.moved[0].1;
         assert_eq!(filtered.get_messages(to).await.unwrap().len(), 1);
         assert!(!told(&filtered, &system).await.contains(SECRET));

@@ -10,7 +10,8 @@ use super::{Answer, Doing, Model};
 impl Model {
     /// Returns which run of a view stands for a page; none for what is pinned.
     pub(crate) fn run_of(&self, view: &Actor, index: &PageIndex) -> Option<(PageIndex, usize)> {
-        self.run_around(view, index).filter(|_| !self.pinned(view, index))
+        let stands = |_: &_| !self.pinned(view, index) && !self.stands_in_full(index);
+        self.run_around(view, index).filter(stands)
     }
 
     /// Returns which run of a view lies around a page: its directory, and the run's position there.

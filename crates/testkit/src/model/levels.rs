@@ -35,8 +35,8 @@ impl Doing<'_> {
             return Ok(());
         }
         match (self.is_agent(), index.is_root(), segment.permission) {
-            (false, true, _) => Err(ErrorKind::Invalid),
-            (false, false, _) => Ok(()),
+            (false, true, _) | (false, false, Permission::ReadOnly) => Err(ErrorKind::Invalid),
+            (false, false, Permission::ReadWrite | Permission::SystemManaged) => Ok(()),
             (true, true, _) | (true, false, Permission::ReadOnly) => {
                 Err(ErrorKind::PermissionDenied)
             }

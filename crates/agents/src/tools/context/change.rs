@@ -7,6 +7,10 @@ use serde_json::Value;
 use super::{Done, Failed, Hand, arguments, named, standing::Standing};
 use crate::tool::ToolOutput;
 
+/// What is said of a page that is no longer seen after an edit of it was made: by the edit itself, or
+/// because others have taken it away since.
+const GONE: &str = "it does not stand in your view any more";
+
 /// What a line that stands for a page takes beside its name and description, in tokens.
 const LINE: u64 = 16;
 
@@ -56,7 +60,9 @@ pub(super) async fn update(hand: &Hand, arguments: &Value) -> Done {
     }
     let index = hand.context.index(&page)?;
     hand.context.update_page(&index, &name, &description).await?;
-    let view = hand.context.get_page(&index).await?;
+    let Ok(view) = hand.context.get_page(&index).await else {
+        return Ok(ToolOutput::of(format!("updated {index}; {GONE}")));
+    };
     let standing = Standing::of(hand).await;
     // For a provider a page in full is its messages alone: its name does not stand there.
     let provider = matches!(hand.options.format, contexture_core::Format::Provider(_));
@@ -64,7 +70,7 @@ pub(super) async fn update(hand: &Hand, arguments: &Value) -> Done {
         Some((WindowLevel::Full, _)) if provider && !view.page.is_contents() => {
             "its name does not stand in the window while it is open: the cache holds".to_owned()
         }
-        Some(_) => standing.effect(&[standing.range(hand, &index).await?]),
+        Some(_) => standing.effect(&[standing.range(hand, &index).await.unwrap_or_default()]),
         None => "it does not stand in the window by itself: the cache holds".to_owned(),
     };
     Ok(ToolOutput::of(format!(
@@ -89,8 +95,10 @@ pub(super) async fn move_page(hand: &Hand, arguments: &Value) -> Done {
     let (standing, old, new) = before(hand, &page, &to).await?;
     let outcome = hand.context.move_page(&page, &to).await?;
     let now = outcome.moved.iter().find(|(from, _)| *from == page).map(|(_, to)| to);
-    let view = hand.context.get_page(now.unwrap_or(&page)).await?;
     let renamed = now.map(|now| format!("; its index is now {now}")).unwrap_or_default();
+    let Ok(view) = hand.context.get_page(now.unwrap_or(&page)).await else {
+        return Ok(ToolOutput::of(format!("moved {page} to the end of {to}{renamed}; {GONE}")));
+    };
     let effect = standing.effect(&[old, new]);
     Ok(ToolOutput::of(format!(
         "moved {page} to the end of {to}{renamed}, version {}: {effect}",
@@ -209,7 +217,9 @@ pub(super) async fn create_contents(hand: &Hand, arguments: &Value) -> Done {
     }
     let created =
         hand.context.create_contents_page(&name, &description, &parent, &children).await?;
-    let view = hand.context.get_page(&created).await?;
+    let Ok(view) = hand.context.get_page(&created).await else {
+        return Ok(ToolOutput::of(format!("created {created} at the end of {parent}; {GONE}")));
+    };
     let (count, effect) = (children.len(), standing.effect(&ranges));
     Ok(ToolOutput::of(format!(
         "created {} at the end of {parent}, version {}, with {count} pages in it: {effect}",
@@ -225,9 +235,14 @@ async fn created_at(
     created: &PageIndex,
     parent: &PageIndex,
 ) -> Done {
-    let view = hand.context.get_page(created).await?;
+    let Ok(view) = hand.context.get_page(created).await else {
+        return Ok(ToolOutput::of(format!("created {created} at the end of {parent}; {GONE}")));
+    };
     let own = standing.page(created);
-    let range = if own.is_some() { standing.range(hand, created).await? } else { None };
+    let range = match own {
+        Some(_) => standing.range(hand, created).await.unwrap_or_default(),
+        None => None,
+    };
     let added = own.map_or(0, |(_, tokens)| tokens);
     let effect = standing.effect(&[range]);
     Ok(ToolOutput::of(format!(

@@ -1,6 +1,9 @@
 //! Exchanges in chunks, each one edit: an import that is interrupted goes on where it stopped.
 
-use contexture_core::{Edit, Error, ErrorKind, Message, SegmentId, message::exchange::Exchange};
+use contexture_core::{
+    Edit, Error, ErrorKind, Message, Role, SegmentId, message::exchange::Exchange,
+    transcript::quoted,
+};
 
 use crate::error::Stop;
 
@@ -41,11 +44,11 @@ impl<'a> Chunk<'a> {
     /// Returns the edits that write them; with `continues`, what comes before the first user message
     /// belongs to the turn before.
     pub(super) fn edits(&self, segment: &SegmentId, continues: bool) -> Vec<Edit> {
-        let begins = self.exchanges.iter().position(|(_, exchange)| exchange.starts_turn());
-        let split = if continues { begins.unwrap_or(self.exchanges.len()) } else { 0 };
-        let (before, turns) = self.exchanges.split_at(split);
+        let mut turns = messages(self.exchanges);
+        let begins = turns.iter().position(|message| message.role == Role::User);
+        let split = if continues { begins.unwrap_or(turns.len()) } else { 0 };
+        let before: Vec<Message> = turns.drain(..split).collect();
         let mut edits = Vec::new();
-        let (before, turns) = (messages(before), messages(turns));
         if !before.is_empty() {
             edits.push(Edit::ExtendTurn { segment: segment.clone(), messages: before });
         }
@@ -57,6 +60,12 @@ impl<'a> Chunk<'a> {
 
     pub(super) fn message_count(&self) -> usize {
         self.exchanges.iter().map(|(_, exchange)| exchange.messages.len()).sum()
+    }
+
+    /// Counts the system messages among them, which are kept as quoted text.
+    pub(super) fn quoted_count(&self) -> usize {
+        let messages = self.exchanges.iter().flat_map(|(_, exchange)| &exchange.messages);
+        messages.filter(|message| message.role == Role::System).count()
     }
 
     /// Says which exchange is to blame where one is too large.
@@ -84,10 +93,24 @@ const MOST: u64 = 15 * 1024 * 1024;
 
 /// Tells whether an exchange is larger than a page may be.
 pub(super) fn is_too_large(exchange: &Exchange) -> bool {
-    exchange.weight() > MOST
+    exchange.messages.iter().map(weight).sum::<u64>() > MOST
 }
 
+/// Tells whether a system prompt is larger, quoted, than a page may be.
+pub(super) fn is_too_large_to_quote(prompt: &str) -> bool {
+    weight(&Message::text(Role::System, prompt)) > MOST
+}
+
+/// Returns what a message weighs as it is imported: what is quoted takes more than it said.
+fn weight(message: &Message) -> u64 {
+    match message.role {
+        Role::System => quoted(message.clone()).weight(),
+        Role::User | Role::Assistant | Role::Tool => message.weight(),
+    }
+}
+
+/// Returns the messages of exchanges as they are imported: none speaks as the system.
 fn messages(exchanges: &[(u64, Exchange)]) -> Vec<Message> {
     let kept = exchanges.iter().filter(|(_, exchange)| !is_too_large(exchange));
-    kept.flat_map(|(_, exchange)| exchange.messages.iter().cloned()).collect()
+    kept.flat_map(|(_, exchange)| exchange.messages.iter().cloned().map(quoted)).collect()
 }

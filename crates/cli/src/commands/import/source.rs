@@ -4,7 +4,8 @@ use contexture_core::{
     Actor, ContextSystem, Error, Message, Role, SegmentId,
     storage::Order,
     transcript::{
-        self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, remaining,
+        self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, quoted,
+        remaining,
     },
 };
 use serde::de::IgnoredAny;
@@ -76,7 +77,9 @@ impl Source {
         let same = |(one, other): (&Message, &Message)| {
             (one.role, &one.parts) == (other.role, &other.parts)
         };
-        Ok(there.last().zip(imported).is_some_and(same))
+        let Some((last, imported)) = there.last().zip(imported) else { return Ok(false) };
+        // Earlier versions kept system messages in their role.
+        Ok(same((last, &quoted(imported.clone()))) || same((last, imported)))
     }
 
     /// Returns everything that was wrong, in the order of its lines.

@@ -21,6 +21,5 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let caller = Caller::open(settings).await?;
     let outcome = caller.apply(edit(caller.index(&args.index)?)).await?;
-    let seen = caller.changed_page(&outcome).await?;
-    super::print(&caller, &seen, printer).await
+    super::print_made(&caller, &outcome, printer).await
 }

@@ -75,6 +75,5 @@ pub(crate) async fn run(
         })
     };
     let outcome = caller.apply(edit).await?;
-    let seen = caller.changed_page(&outcome).await?;
-    super::print(&caller, &seen, printer).await
+    super::print_made(&caller, &outcome, printer).await
 }

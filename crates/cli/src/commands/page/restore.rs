@@ -33,6 +33,5 @@ pub(crate) async fn run(
     let page = caller.index(&args.index)?;
     let to = args.to.as_deref().map(|to| caller.index(to)).transpose()?;
     let outcome = caller.apply(Edit::RestorePage { page, to }).await?;
-    let seen = caller.changed_page(&outcome).await?;
-    super::print(&caller, &seen, printer).await
+    super::print_made(&caller, &outcome, printer).await
 }

@@ -77,8 +77,7 @@ pub(crate) async fn run(
     let if_version = args.if_version.map(Version);
     let update = PageUpdate { page, name, description, detail, if_version };
     let outcome = caller.apply(Edit::UpdatePage(update)).await?;
-    let seen = caller.changed_page(&outcome).await?;
-    super::print(&caller, &seen, printer).await
+    super::print_made(&caller, &outcome, printer).await
 }
 
 /// Empties a field, unless it was also given.

@@ -229,6 +229,7 @@ impl<'a> Draft<'a> {
             Need::History(revision) => known.history.contains_key(revision),
             Need::NewestUndoable(actor) => known.undoable.contains_key(actor),
             Need::LaterEdit(after, subject) => known.later.contains_key(&(*after, subject.clone())),
+            Need::Height(page) => known.heights.contains_key(page),
             Need::Several(needs) => needs.iter().all(|need| self.knows(need)),
         }
     }
@@ -332,7 +333,8 @@ impl<'a> Draft<'a> {
         segment: &Segment,
         page: &Page,
     ) -> Decision<Visibility> {
-        if segment.kind == SegmentKind::System && page.index.is_root() {
+        let root = segment.kind == SegmentKind::System && page.index.is_root();
+        if root || segment.stands_in_full() {
             return Ok(Visibility::Expanded);
         }
         let view = self.view.clone();
@@ -351,8 +353,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Tells whether a run stands for a page in the draft's view.
-    pub(in crate::decide) fn in_run(&mut self, page: &Page) -> Decision<bool> {
-        let Some(parent) = &page.parent else { return Ok(false) };
+    pub(in crate::decide) fn in_run(&mut self, segment: &Segment, page: &Page) -> Decision<bool> {
+        let Some(parent) = page.parent.as_ref().filter(|_| !segment.stands_in_full()) else {
+            return Ok(false);
+        };
         let view = self.view.clone();
         let covered = self.entry(&view, parent)?.run_over(&page.index, page.place).is_some();
         Ok(covered && !self.is_pinned(&page.index)?)

@@ -3,26 +3,46 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Draft, MOST_MOVES};
-use crate::{Error, Page, PageIndex, Segment, decide::Decision};
+use crate::{Error, Page, PageIndex, Segment, View, decide::Decision};
 
-impl Draft<'_> {
+/// How much of a page a view sees; of a directory, without what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// It does not exist for the view.
+    Nothing,
+    /// Some of its messages, or less than all that they say.
+    Part,
+    /// All of it.
+    Whole,
+}
+
+impl<'a> Draft<'a> {
+    /// Returns the caller's view, if its filter leaves anything out.
+    pub(super) fn filtered(&self) -> Option<&'a View> {
+        self.request.guard.filter(|view| !view.filter.is_open())
+    }
+
     /// Tells whether a page of a segment in view exists for the caller.
     pub(in crate::decide) fn sees(&mut self, segment: &Segment, page: &Page) -> Decision<bool> {
-        let guard = self.request.guard.filter(|view| !view.filter.is_open());
-        let Some(view) = guard else { return Ok(true) };
+        Ok(self.sight(segment, page)? != Sight::Nothing)
+    }
+
+    /// Tells how much of a page of a segment in view the caller sees.
+    pub(super) fn sight(&mut self, segment: &Segment, page: &Page) -> Decision<Sight> {
+        let Some(view) = self.filtered() else { return Ok(Sight::Whole) };
         let without = &view.filter.without;
         if !without.is_empty() {
             let mut line = self.ancestors(page)?;
             line.push(Arc::new(page.clone()));
             for page in line {
                 if self.is_left_out(without, page)? {
-                    return Ok(false);
+                    return Ok(Sight::Nothing);
                 }
             }
         }
-        let Some(filter) = view.judged(segment, page) else { return Ok(true) };
+        let Some(filter) = view.judged(segment, page) else { return Ok(Sight::Whole) };
         let Some(speech) = filter.speech_of(page).filter(|_| view.hears(page)) else {
-            return Ok(false);
+            return Ok(Sight::Nothing);
         };
         if filter.since.is_some() {
             let first = match &page.turn {
@@ -30,16 +50,21 @@ impl Draft<'_> {
                 _ => None,
             };
             if !filter.reaches(first.map_or(page.created_at, |first| first.created_at)) {
-                return Ok(false);
+                return Ok(Sight::Nothing);
             }
         }
         let silent = page.turn.is_none() && page.detail().is_some_and(|it| it.messages == 0);
         if speech.is_all() || silent {
-            return Ok(true);
+            return Ok(Sight::Whole);
         }
         let messages = self.content(page)?.messages();
         let messages = messages.map_err(|reason| Error::InvalidMessages { reason })?;
-        Ok(!speech.heard(messages).is_empty())
+        let whole = speech.hears_all(&messages);
+        Ok(match speech.heard(messages).is_empty() {
+            true => Sight::Nothing,
+            false if whole => Sight::Whole,
+            false => Sight::Part,
+        })
     }
 
     /// Tells whether a page is left out by name, its own or one it had before it moved here.

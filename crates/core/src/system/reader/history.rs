@@ -1,7 +1,9 @@
 //! History as a view sees it.
 
+use std::sync::Arc;
+
 use super::{BATCH, Listing, Reader};
-use crate::{Actor, HistoryEntry, Result, Revision, storage::HistoryQuery};
+use crate::{Actor, HistoryEntry, PageIndex, Result, Revision, storage::HistoryQuery};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on
@@ -49,11 +51,32 @@ impl Reader<'_> {
             return Ok(None);
         }
         let touched = !entry.pages.is_empty() || !entry.segments.is_empty();
-        entry.pages = self.seen_of(std::mem::take(&mut entry.pages)).await?;
+        entry.pages = self.pages_seen_in(&entry).await?;
         entry.segments.retain(|segment| self.segment(segment).is_ok());
         // How to take it back may name pages out of view; nobody but undo needs it.
         entry.inverse = Default::default();
         let seen = !entry.pages.is_empty() || !entry.segments.is_empty();
         Ok((seen || (!touched && entry.actor != Actor::System)).then_some(entry))
+    }
+
+    /// Keeps those of an edit's pages that exist for the view; of an agent's own edit also those that
+    /// it took out of the agent's view.
+    async fn pages_seen_in(&self, entry: &HistoryEntry) -> Result<Vec<PageIndex>> {
+        let mut seen = Vec::with_capacity(entry.pages.len());
+        for page in &entry.pages {
+            let own = entry.actor != Actor::System;
+            if self.sees(page).await? || (own && self.saw(entry, page).await?) {
+                seen.push(page.clone());
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Tells whether a page existed for the view as it stood before an edit.
+    async fn saw(&self, entry: &HistoryEntry, page: &PageIndex) -> Result<bool> {
+        let stood = entry.inverse.pages.iter().find(|before| before.index == *page);
+        let Some(stood) = stood.and_then(|before| before.before.clone()) else { return Ok(false) };
+        let Ok(segment) = self.segment(page.segment()) else { return Ok(false) };
+        Ok(self.sight(&segment, Arc::new(stood)).await?.is_some())
     }
 }

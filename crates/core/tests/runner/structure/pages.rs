@@ -79,7 +79,7 @@ fn new_pages_stand_as_they_should() {
         let mut asked = NewContentsPage::new(page("sys-0"), valid("folded"));
         asked.visibility = Some(Visibility::Hidden);
         apply(&system, Edit::CreateContentsPage(asked)).await;
-        assert_eq!(visibility("sys-2").await, Visibility::Hidden);
+        assert_eq!(visibility("sys-2").await, Visibility::Expanded, "a read-only prompt stands");
     });
 }
 

@@ -1,0 +1,76 @@
+//! What a document may leave out or get wrong and is read all the same.
+
+use std::collections::HashSet;
+
+use super::{Parser, fault};
+use crate::{
+    Actor, Body, Page, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust, Version,
+    Visibility, document::LoadPage,
+};
+
+impl Parser {
+    /// Gives every segment a root.
+    pub(super) fn add_missing_roots(&mut self) {
+        for segment in &self.segments {
+            let page = Page {
+                index: segment.root(),
+                parent: None,
+                place: Place(0),
+                body: Body::Contents,
+                name: segment.name.clone(),
+                description: segment.description.clone(),
+                visibility: Visibility::Expanded,
+                standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
+                author: Actor::System,
+                rewritten_by: None,
+                trust: Trust::System,
+                sources: Vec::new(),
+                turn: None,
+                version: Version(1),
+                revision: Revision(0),
+                created_at: segment.created_at,
+                updated_at: segment.updated_at,
+            };
+            let root = LoadPage { page, messages: Vec::new() };
+            self.pages.entry(segment.root()).or_insert(root);
+        }
+    }
+
+    /// Roots stand, and those that agents are bound by are expanded, whatever the file says (C04).
+    pub(super) fn repair_roots(&mut self) -> Result<()> {
+        for segment in self.segments.iter().filter(|segment| !segment.removed) {
+            let index = segment.root();
+            let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) else { continue };
+            if !page.is_contents() {
+                return Err(fault(format!("page '{index}': a root is a ContentsPage")));
+            }
+            if page.standing != Standing::InTree {
+                page.standing = Standing::InTree;
+                self.warnings.push(format!("root {index} was archived; it stands again"));
+            }
+            if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
+                page.visibility = Visibility::Expanded;
+                self.warnings.push(format!("system root {index} was hidden; it is expanded"));
+            }
+        }
+        Ok(())
+    }
+
+    /// All pages of a read-only System-kind segment stand in full, whatever the file says (C04).
+    pub(super) fn repair_prompts(&mut self) {
+        let fixed: HashSet<&SegmentId> = self
+            .segments
+            .iter()
+            .filter(|segment| segment.stands_in_full() && !segment.removed)
+            .map(|segment| &segment.id)
+            .collect();
+        for (index, LoadPage { page, .. }) in &mut self.pages {
+            if fixed.contains(index.segment()) && page.visibility == Visibility::Hidden {
+                page.visibility = Visibility::Expanded;
+                self.warnings.push(format!(
+                    "page {index} of a read-only system prompt was hidden; it stands in full"
+                ));
+            }
+        }
+    }
+}
