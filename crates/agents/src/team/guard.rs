@@ -212,9 +212,7 @@ fn is_left_out(view: &View, pages: &BTreeMap<u64, Page>, page: &Page) -> bool {
 pub(crate) fn lost(what: String) -> AgentsError {
     AgentsError::Corrupt {
         what: format!("{what} lost, so nothing was sent: an agent does not run without its prompt"),
-        hint:
-            "`contexture store check` says what is wrong with the store, and with --repair mends \
-               what can be mended"
-                .to_owned(),
+        hint: "`contexture store check` says what is wrong, and with --repair repairs what it can"
+            .to_owned(),
     }
 }
