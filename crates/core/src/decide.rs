@@ -15,12 +15,14 @@ mod segments;
 mod structure;
 mod turns;
 mod undo;
+mod vanished;
 
 use crate::{Actor, Change, Edit, Error, Timestamp, View, ViewId};
 
 pub use draft::Draft;
 pub(crate) use draft::{MOST_MOVES, PROVISIONAL};
 pub use known::{ChildList, Known, Need, Segments, Subject};
+pub use vanished::Vanished;
 
 /// Who asks, when, and within which limits.
 #[derive(Debug, Clone)]

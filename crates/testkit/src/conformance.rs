@@ -95,6 +95,8 @@ tests! {
     records::undo_marks_history,
     contents::equal_contents_are_stored_once,
     contents::purge_scrubs_history_and_frees_contents,
+    contents::purge_reaches_undone_creations,
+    contents::purge_reaches_undone_moves,
     contents::contents_go_with_their_last_session,
     touched::a_view_knows_the_edit_that_changed_it,
     touched::custom_state_is_the_system_sides,

@@ -99,6 +99,8 @@ pub struct Model {
     pub(crate) numbers: BTreeMap<SegmentId, u64>,
     ranks: u64,
     past: Vec<Past>,
+    /// Pages that were destroyed for good.
+    purged: BTreeSet<PageIndex>,
 }
 
 /// A committed edit: everything it touched, before and after.
@@ -231,6 +233,28 @@ impl Model {
         };
         self.past.push(past.clone());
         past
+    }
+
+    /// Returns the pages that undos took away and that a redo could bring back: where each stood, and
+    /// which page it was moved from.
+    fn vanished(&self) -> BTreeMap<PageIndex, (Option<PageIndex>, Option<PageIndex>)> {
+        let mut vanished = BTreeMap::new();
+        for past in &self.past {
+            let pages = &past.touched.pages;
+            for (index, (before, _)) in pages {
+                let Some(before) = before else { continue };
+                if self.pages.contains_key(index) || self.purged.contains(index) {
+                    continue;
+                }
+                let moved_here = |(_, (page, _)): &(_, &(Option<ModelPage>, _))| {
+                    let standing = page.as_ref().map(|page| &page.standing);
+                    standing == Some(&Standing::Moved(index.clone()))
+                };
+                let original = pages.iter().find(moved_here).map(|(original, _)| original.clone());
+                vanished.insert(index.clone(), (before.parent.clone(), original));
+            }
+        }
+        vanished
     }
 
     /// Everything that ever touched a purged page is lost to undo.

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use super::Vanished;
 use crate::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
     Place, Revision, Segment, SegmentId, ViewHead, ViewId,
@@ -41,6 +42,8 @@ pub enum Need {
     LaterEdit(Revision, Subject),
     /// How many levels of pages a directory holds.
     Height(PageIndex),
+    /// The pages that undos took away and that a redo could bring back.
+    Vanished,
     /// Several things at once, none of them several itself. Deciding begins again after each need, so
     /// an edit on many pages names together all that it knows it will look at.
     Several(Vec<Need>),
@@ -153,4 +156,6 @@ pub struct Known {
     pub later: HashMap<(Revision, Subject), Option<Revision>>,
     /// How many levels of pages directories hold, by directory; more than any may hold is not counted.
     pub heights: HashMap<PageIndex, usize>,
+    /// Pages that undos took away.
+    pub vanished: Option<Arc<Vanished>>,
 }

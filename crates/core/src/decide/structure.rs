@@ -5,7 +5,7 @@
 //! directory of a million pages writes one page.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -232,42 +232,78 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
 }
 
 /// Destroys a page, with all below it, for good (C10).
+///
+/// Creations that were undone exist only in history, from where a redo could bring them back: they are
+/// purged by their number, and go along with the page they stood under.
 pub(super) fn purge(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     if draft.guard().is_some() {
         draft.allowed(index, Operation::PurgePage)?;
     }
-    let missing = || Error::PageNotFound { page: index.clone() };
-    let page = draft.page(index)?.ok_or_else(missing)?;
+    let page = draft.page(index)?;
+    if page.is_none() && draft.vanished()?.taken_by(index).is_none() {
+        return Err(Error::PageNotFound { page: index.clone() }.into());
+    }
     if index.is_root() {
         return Err(Error::Root { page: index.clone(), verb: "purged" }.into());
     }
-    if matches!(page.standing, Standing::Moved(_)) {
+    if page.as_ref().is_some_and(|page| matches!(page.standing, Standing::Moved(_))) {
         draft.lineage(index)?;
     }
     draft.purge = true;
-    let mut doomed = vec![(*page).clone()];
-    while let Some(page) = doomed.pop() {
-        // What a retired directory left behind was moved on, or archived on its own before.
-        if page.is_contents() && !matches!(page.standing, Standing::Moved(_)) {
-            let children = draft.children(&page.index, None)?;
-            doomed.extend(children.pages.iter().map(|child| (**child).clone()));
-        }
-        doomed.extend(retired_originals(draft, &page)?);
-        draft.subjects.push(page.index.clone());
-        draft.put_page(page.index, None, None)?;
+    let mut doomed = Vec::new();
+    if let Some(page) = page {
+        doomed = doomed_with(draft, &page)?;
+    } else {
+        doomed.push(index.clone());
     }
-    draft.subjects.sort();
-    draft.subjects.dedup();
+    // Read after what stands: what an undo takes away meanwhile is in one of the two, or a conflict.
+    let vanished = draft.vanished()?;
+    let mut taken: HashSet<PageIndex> = doomed.iter().cloned().collect();
+    let mut seen = 0;
+    while let Some(page) = doomed.get(seen).cloned() {
+        let along = vanished.along_with(&page).filter(|page| taken.insert((*page).clone()));
+        doomed.extend(along.cloned());
+        seen += 1;
+    }
+    draft.need_all(doomed.iter().cloned().map(Need::Lineage))?;
+    doomed.sort();
+    for page in &doomed {
+        draft.put_page(page.clone(), None, vanished.taken_by(page))?;
+    }
+    draft.subjects = doomed;
     Ok(())
 }
 
-/// Returns the retired pages that live on in this one: their text is the same text.
-fn retired_originals(draft: &mut Draft<'_>, page: &Page) -> Decision<Vec<Page>> {
-    let mut retired = Vec::new();
-    for source in &page.sources {
-        let original = draft.page(source)?;
-        let moved_here = |original: &Page| original.standing == Standing::Moved(page.index.clone());
-        retired.extend(original.filter(|page| moved_here(page)).map(|page| (*page).clone()));
+/// Returns a page, all below it, and the retired pages that live on in these: their text is the same.
+fn doomed_with(draft: &mut Draft<'_>, page: &Page) -> Decision<Vec<PageIndex>> {
+    let mut doomed = vec![page.clone()];
+    let mut taken = HashSet::from([page.index.clone()]);
+    let mut seen = 0;
+    while seen < doomed.len() {
+        // One generation at a time, so that what is needed for it is asked for together.
+        let generation: Vec<Page> = doomed[seen..].to_vec();
+        seen = doomed.len();
+        // What a retired directory left behind was moved on, or archived on its own before.
+        let directories = generation
+            .iter()
+            .filter(|page| page.is_contents() && !matches!(page.standing, Standing::Moved(_)));
+        let directories: Vec<PageIndex> = directories.map(|page| page.index.clone()).collect();
+        need_children(draft, &directories)?;
+        draft.need_all(
+            generation.iter().flat_map(|page| &page.sources).cloned().map(Need::Lineage),
+        )?;
+        let mut next = Vec::new();
+        for directory in &directories {
+            next.extend(draft.children(directory, None)?.pages);
+        }
+        for page in &generation {
+            for source in &page.sources {
+                let original = draft.page(source)?;
+                next.extend(original.filter(|original| original.has_moved_to(&page.index)));
+            }
+        }
+        next.retain(|page| taken.insert(page.index.clone()));
+        doomed.extend(next.iter().map(|page| (**page).clone()));
     }
-    Ok(retired)
+    Ok(doomed.into_iter().map(|page| page.index).collect())
 }

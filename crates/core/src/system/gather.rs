@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ChunkKey, Content, ContentHash, Edit, LevelChunk, MOST_DEEP, Page, PageIndex, Revision,
     Segment, SegmentId, Standing, ViewId,
-    decide::{ChildList, Known, Need, Subject},
+    decide::{ChildList, Known, Need, Subject, Vanished},
     storage::{ChildQuery, HistoryQuery, Order, StandingFilter, StorageError, StorageResult},
 };
 
@@ -116,6 +116,7 @@ impl ContextSystem {
                 let height = self.height(&page).await?;
                 known.heights.insert(page, height);
             }
+            Need::Vanished => known.vanished = Some(Arc::new(self.vanished().await?)),
             // `load` takes these apart.
             Need::Several(_) => {}
         }
@@ -219,6 +220,21 @@ impl ContextSystem {
             match entries.last() {
                 Some(oldest) if entries.len() == BATCH => before = Some(oldest.revision),
                 _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Finds the pages that undos took away: it reads the whole history.
+    async fn vanished(&self) -> StorageResult<Vanished> {
+        let mut vanished = Vanished::default();
+        let mut before = None;
+        loop {
+            let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
+            let entries = self.storage().history(&self.inner.session, &query).await?;
+            entries.iter().for_each(|entry| vanished.note(entry));
+            match entries.last() {
+                Some(oldest) if entries.len() == BATCH => before = Some(oldest.revision),
+                _ => return Ok(vanished),
             }
         }
     }
@@ -452,6 +468,7 @@ pub(super) fn assume_empty(known: &mut Known, need: Need) {
         Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),
         Need::LaterEdit(after, subject) => drop(known.later.insert((after, subject), None)),
         Need::Height(page) => drop(known.heights.insert(page, 0)),
+        Need::Vanished => known.vanished = Some(Arc::default()),
         Need::Several(needs) => needs.into_iter().for_each(|need| assume_empty(known, need)),
     }
 }

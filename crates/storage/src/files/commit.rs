@@ -179,6 +179,9 @@ fn place_contents(
     writes: &Writes,
     touched: &BTreeSet<ContentHash>,
 ) -> Attempt<()> {
+    let before = writes.pages.iter().rev();
+    let before = before.filter_map(|page| Some((hash_of(page.before.as_ref())?, &page.index)));
+    let carried: HashMap<ContentHash, &PageIndex> = before.collect();
     for &hash in touched {
         let (by_pages, by_itself) = index::is_carried(batch.db, key, hash)?;
         let wanted = !by_pages && index::refs(batch.db, key, hash)? > 0;
@@ -186,12 +189,9 @@ fn place_contents(
             batch.delete(key, session, &Spot::Content(hash))?;
         }
         if wanted && !by_itself {
-            let carried = |page: &&contexture_core::storage::settle::PageWrite| {
-                hash_of(page.before.as_ref()) == Some(hash)
-            };
             let mut content = None;
-            if let Some(page) = writes.pages.iter().find(carried) {
-                let spot = Spot::Page(page.index.clone());
+            if let Some(&page) = carried.get(&hash) {
+                let spot = Spot::Page(page.clone());
                 content = batch.carried(session, &spot, hash, AsOf::Before)?;
             }
             if let Some(content) = content {

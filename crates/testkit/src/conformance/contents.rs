@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContentHash, ContextSystem, Edit, PageIndex, PageStorage, PageUpdate, SessionId,
+    ContentHash, ContextSystem, Edit, ErrorKind, PageIndex, PageStorage, PageUpdate, SessionId,
 };
 
 use super::{dump, stored};
-use crate::fixture::{TickingClock, apply, directory, page, session, session_id, user, valid};
+use crate::fixture::{
+    TickingClock, apply, directory, new_directory, new_leaf, page, session, session_id, user, valid,
+};
 
 /// Adds a turn of one message with a fixed time, so that equal texts are equal contents.
 async fn say(system: &ContextSystem, text: &str) -> PageIndex {
@@ -98,6 +100,72 @@ pub(super) async fn purge_scrubs_history_and_frees_contents(storage: Arc<dyn Pag
     assert!(!is_stored(&*storage, first).await && !is_stored(&*storage, second).await);
     let left = format!("{:?}", dump(&*storage, &session_id()).await);
     assert!(!left.contains("secret"), "{left}");
+    assert_sound(&*storage).await;
+}
+
+/// Makes a page under a directory and takes it back: only history knows of it then.
+async fn unmade(
+    system: &ContextSystem,
+    parent: &PageIndex,
+    name: &str,
+) -> (PageIndex, ContentHash) {
+    let made = apply(system, new_leaf(&parent.to_string(), name)).await;
+    let content = content_of(&*system.storage(), &made.pages[0]).await;
+    apply(system, Edit::Undo { revision: Some(made.revision) }).await;
+    (made.pages[0].clone(), content)
+}
+
+pub(super) async fn purge_reaches_undone_creations(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    let top = directory(&system, "usr-0", "top").await;
+    let inner = apply(&system, new_directory(&top.to_string(), "secret inner", &[])).await;
+    let (below, words) = unmade(&system, &inner.pages[0], "secret below").await;
+    apply(&system, Edit::Undo { revision: Some(inner.revision) }).await;
+    let (beside, _) = unmade(&system, &top, "secret beside").await;
+    let (alone, _) = unmade(&system, &page("usr-0"), "secret alone").await;
+    let redo = system.info().await.expect("it can be read").revision;
+    let (kept, kept_words) = unmade(&system, &page("usr-0"), "kept").await;
+    let stored = format!("{:?}", dump(&*storage, &session_id()).await);
+    assert!(stored.contains("secret alone") && stored.contains("secret below"), "{stored}");
+    // By its number, though it is nowhere but in history.
+    let purged = apply(&system, Edit::PurgePage(alone.clone())).await;
+    assert_eq!(purged.pages, std::slice::from_ref(&alone));
+    let again = system.apply_internal(Edit::PurgePage(alone)).await.expect_err("it is gone");
+    assert_eq!(again.kind(), ErrorKind::NotFound);
+    let undo = Edit::Undo { revision: Some(redo) };
+    let redone = system.apply_internal(undo).await.expect_err("it was purged");
+    assert_eq!(redone.kind(), ErrorKind::Conflict, "{redone}");
+    assert_sound(&*storage).await;
+    // Along with the page it stood under, however deep.
+    apply(&system, Edit::RemovePage(top.clone())).await;
+    let purged = apply(&system, Edit::PurgePage(top.clone())).await;
+    let mut along = vec![top, inner.pages[0].clone(), below, beside];
+    along.sort();
+    assert_eq!(purged.pages, along);
+    let left = format!("{:?}", dump(&*storage, &session_id()).await);
+    assert!(!left.contains("secret") && left.contains("kept"), "{left}");
+    assert!(!is_stored(&*storage, words).await);
+    assert!(is_stored(&*storage, kept_words).await, "a redo can still bring it back");
+    apply(&system, Edit::PurgePage(kept)).await;
+    assert!(!is_stored(&*storage, kept_words).await);
+    assert_sound(&*storage).await;
+}
+
+pub(super) async fn purge_reaches_undone_moves(storage: Arc<dyn PageStorage>) {
+    let system = session(storage.clone()).await;
+    let dir = directory(&system, "usr-0", "secret dir").await;
+    let inner = apply(&system, new_leaf(&dir.to_string(), "secret leaf")).await.pages[0].clone();
+    let words = content_of(&*storage, &inner).await;
+    let moved = apply(&system, Edit::MovePage { page: dir.clone(), to: page("sys-0") }).await;
+    apply(&system, Edit::Undo { revision: Some(moved.revision) }).await;
+    let purged = apply(&system, Edit::PurgePage(dir.clone())).await;
+    let copies = moved.moved.iter().map(|(_, copy)| copy.clone());
+    let mut along: Vec<PageIndex> = copies.chain([dir, inner]).collect();
+    along.sort();
+    assert_eq!(purged.pages, along, "what it was moved to lives on in history only");
+    let left = format!("{:?}", dump(&*storage, &session_id()).await);
+    assert!(!left.contains("secret"), "{left}");
+    assert!(!is_stored(&*storage, words).await);
     assert_sound(&*storage).await;
 }
 

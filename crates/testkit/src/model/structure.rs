@@ -163,17 +163,33 @@ impl Doing<'_> {
             self.find(index)?;
             return Err(ErrorKind::PermissionDenied);
         }
-        let page = self.model.pages.get(index).ok_or(ErrorKind::NotFound)?;
+        let page = self.model.pages.get(index);
+        if page.is_none() && !self.model.vanished().contains_key(index) {
+            return Err(ErrorKind::NotFound);
+        }
         if index.is_root() {
             return Err(ErrorKind::Invalid);
         }
-        if matches!(page.standing, Standing::Moved(_)) {
+        if page.is_some_and(|page| matches!(page.standing, Standing::Moved(_))) {
             return Err(ErrorKind::NotFound);
         }
         self.purges = true;
         let mut line = vec![index.clone()];
         while let Some(doomed) = line.pop() {
-            let Some(page) = self.model.pages.get(&doomed).cloned() else { continue };
+            // What an undo took away from under it, or took back from where it lived on.
+            for (page, (parent, original)) in self.model.vanished() {
+                let along = parent.as_ref() == Some(&doomed) || original.as_ref() == Some(&doomed);
+                if along && !self.named.contains(&page) {
+                    line.push(page);
+                }
+            }
+            let Some(page) = self.model.pages.get(&doomed).cloned() else {
+                self.model.purged.insert(doomed.clone());
+                self.touched.pages.entry(doomed.clone()).or_default();
+                self.named.push(doomed);
+                continue;
+            };
+            self.model.purged.insert(doomed.clone());
             // What a retired page left behind lives elsewhere, or in the archive on its own.
             if !matches!(page.standing, Standing::Moved(_)) {
                 line.extend(self.model.under(&doomed));

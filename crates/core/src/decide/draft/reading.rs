@@ -10,7 +10,7 @@ use crate::{
     ChunkKey, Content, CustomKey, Error, HistoryEntry, Level, LevelEntry, Operation, Page,
     PageIndex, Place, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewHead, ViewId,
     Visibility,
-    decide::{ChildList, Decision, Halt, Need, Subject},
+    decide::{ChildList, Decision, Halt, Need, Subject, Vanished},
     permission,
 };
 
@@ -230,6 +230,7 @@ impl<'a> Draft<'a> {
             Need::NewestUndoable(actor) => known.undoable.contains_key(actor),
             Need::LaterEdit(after, subject) => known.later.contains_key(&(*after, subject.clone())),
             Need::Height(page) => known.heights.contains_key(page),
+            Need::Vanished => known.vanished.is_some(),
             Need::Several(needs) => needs.iter().all(|need| self.knows(need)),
         }
     }
@@ -467,6 +468,11 @@ impl<'a> Draft<'a> {
         let actor = &self.request.actor;
         let known = self.known.undoable.get(actor);
         known.copied().ok_or_else(|| Halt::Need(Need::NewestUndoable(actor.clone())))
+    }
+
+    /// Returns the pages that undos took away, as stored.
+    pub(in crate::decide) fn vanished(&self) -> Decision<&'a Vanished> {
+        self.known.vanished.as_deref().ok_or(Halt::Need(Need::Vanished))
     }
 
     pub(in crate::decide) fn later_edit(
