@@ -11,6 +11,7 @@
 mod clear;
 mod guard;
 mod parts;
+mod purge;
 mod state;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -24,6 +25,7 @@ use contexture_core::{
 pub use clear::{ClearScope, Cleared};
 pub(crate) use guard::lost;
 pub(crate) use parts::{Parts, put_call};
+pub use purge::{InterruptedRuns, Purged};
 pub use state::{AgentState, LastRun, StoredRun};
 pub(crate) use state::{put, run_key, state_key};
 

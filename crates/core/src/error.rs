@@ -4,7 +4,8 @@
 //! [`hint`](Error::hint) that says what to do next. Library code never ends the process.
 
 use crate::{
-    CustomKey, Operation, PageIndex, Revision, SegmentId, SessionId, Version, storage::StorageError,
+    CustomKey, Operation, PageIndex, Revision, RunKey, SegmentId, SessionId, Version,
+    storage::StorageError,
 };
 
 /// What a caller can do about an error.
@@ -367,6 +368,14 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
+    /// A run that may still bring back what is to be destroyed.
+    #[error(
+        "run '{run}' has not ended: its record may quote what is to be purged and would bring it back"
+    )]
+    RunUnfinished {
+        /// Its record.
+        run: RunKey,
+    },
     /// A session that could not be copied: nothing of it shows in the target.
     #[error("session '{session}' was not copied: {what}: {error}")]
     NotCopied {
@@ -439,6 +448,7 @@ impl Error {
             | Error::StaleAnchor { .. }
             | Error::SentLost { .. }
             | Error::OtherSession { .. }
+            | Error::RunUnfinished { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
             Error::TooLarge { .. } | Error::WindowTooLarge { .. } => ErrorKind::TooLarge,
             Error::InvalidRendering { .. }
@@ -522,6 +532,9 @@ impl Error {
                 "report it with the session's export; another --format may work"
             }
             Error::TooLarge { .. } => "split it into several pages",
+            Error::RunUnfinished { .. } => {
+                "let the run end, or end its record with the purge, then purge again"
+            }
             Error::CopyDiffers { .. } => "copy again; if it stays so, `store check` both stores",
             Error::OtherSession { .. } => {
                 "remove it there with `session remove`, or copy to another store; nothing was changed"

@@ -307,6 +307,7 @@ impl ContextSystem {
             };
             let mut known = self.gather(edit).await?;
             let mut change = self.decide(edit, &request, &mut known).await?;
+            self.refuse_unfinished(edit, runs).await?;
             change.runs = runs.to_vec();
             match self.commit(change).await {
                 Ok(outcome) => return Ok(outcome),

@@ -83,6 +83,13 @@ text_type!(
     RunKey, "run key", run_key_text
 );
 
+impl RunKey {
+    /// Keys that begin with this name runs that have not ended. A purge is refused while there is one
+    /// that it does not end itself: its record may quote what is to be destroyed, and whoever resumed
+    /// it would bring that back.
+    pub const UNFINISHED: &str = "run.";
+}
+
 impl Description {
     /// Tells whether there is no description.
     pub fn is_empty(&self) -> bool {

@@ -11,6 +11,9 @@ use crate::{
     run::{Ending, Run, Totals},
 };
 
+/// What the keys of agents' states begin with.
+pub(super) const STATES: &str = "agent.";
+
 /// What is kept of an agent between its runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +87,9 @@ impl Team {
 
     /// Returns the runs of an agent, or of all, that have not ended.
     pub async fn runs(&self, agent: Option<&AgentName>) -> Result<Vec<StoredRun>> {
-        let prefix = agent.map_or_else(|| "run.".to_owned(), |agent| format!("run.{agent}."));
+        let unfinished = RunKey::UNFINISHED;
+        let prefix =
+            agent.map_or_else(|| unfinished.to_owned(), |agent| format!("{unfinished}{agent}."));
         let records = self.system.runs(&prefix).await?;
         let mut runs = Vec::new();
         for record in records {
@@ -97,11 +102,11 @@ impl Team {
 }
 
 pub(crate) fn state_key(agent: &AgentName) -> Result<RunKey> {
-    Ok(format!("agent.{agent}").parse()?)
+    Ok(format!("{STATES}{agent}").parse()?)
 }
 
 pub(crate) fn run_key(run: &Run) -> Result<RunKey> {
-    Ok(format!("run.{}.{:06}", run.agent, run.number).parse()?)
+    Ok(format!("{}{}.{:06}", RunKey::UNFINISHED, run.agent, run.number).parse()?)
 }
 
 /// Returns the change that keeps a value.

@@ -1,7 +1,7 @@
 //! Run records: read, kept, and moved on together with an edit.
 
 use super::{ContextSystem, Outcome};
-use crate::{Actor, Edit, Error, Result, RunPut, RunRecord, Version, View};
+use crate::{Actor, Edit, Error, Result, RunKey, RunPut, RunRecord, Version, View};
 
 impl ContextSystem {
     /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.
@@ -33,6 +33,19 @@ impl ContextSystem {
         self.check_runs(runs)?;
         let actor = view.map_or(Actor::System, |view| Actor::Agent(view.agent.clone()));
         self.apply_moving(edit, actor, view, runs).await
+    }
+
+    /// Refuses a purge while a run has not ended whose record it does not take away.
+    pub(super) async fn refuse_unfinished(&self, edit: &Edit, runs: &[RunPut]) -> Result<()> {
+        if !matches!(edit, Edit::PurgePage(_)) {
+            return Ok(());
+        }
+        let ended = |key: &RunKey| runs.iter().any(|put| put.key == *key && put.value.is_none());
+        let open = self.runs(RunKey::UNFINISHED).await?;
+        match open.into_iter().find(|record| !ended(&record.key)) {
+            Some(record) => Err(Error::RunUnfinished { run: record.key }),
+            None => Ok(()),
+        }
     }
 
     fn check_runs(&self, runs: &[RunPut]) -> Result<()> {

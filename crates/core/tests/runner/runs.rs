@@ -199,3 +199,28 @@ fn records_have_a_limit_and_no_revision() {
         assert_eq!(before.revision, Revision(2));
     });
 }
+
+// A run that has not ended may quote what is to be destroyed: it goes first, or with the purge.
+#[test]
+fn a_purge_waits_for_runs_that_have_not_ended() {
+    block_on(async {
+        let system = memory().await;
+        let index = leaf(&system, "usr-0", "secret").await;
+        system.keep_run(&first("agent.bot", "{}")).await.unwrap();
+        system.keep_run(&first("run.bot.000001", "secret")).await.unwrap();
+        let refused = system.apply_internal(Edit::PurgePage(index.clone())).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert!(refused.to_string().contains("run 'run.bot.000001' has not ended"), "{refused}");
+        assert!(system.reader().page(&index).await.is_ok(), "nothing was purged");
+        let run = system.runs("run.").await.unwrap().remove(0);
+        // Moving it on is not ending it.
+        let moved = [next(&run, "still secret")];
+        let purge = Edit::PurgePage(index.clone());
+        let refused = system.apply_with_runs(None, &purge, &moved).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let ended = [run.removal(Timestamp::from_millis(9))];
+        let purged = system.apply_with_runs(None, &purge, &ended).await.unwrap();
+        assert_eq!(purged.pages, [index]);
+        assert_eq!(only(&system).await.key.as_str(), "agent.bot");
+    });
+}

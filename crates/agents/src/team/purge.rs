@@ -1,0 +1,85 @@
+//! Purging while runs have not ended: their records may quote what is to be destroyed.
+
+use contexture_core::{Edit, PageIndex, RunPut, Timestamp, system::Outcome};
+
+use super::{
+    AgentState, LastRun, StoredRun, Team, put,
+    state::{STATES, read},
+};
+use crate::{AgentsError, Result, run::Ending};
+
+/// What becomes of runs that were interrupted when something is purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptedRuns {
+    /// They are left alone, so nothing is purged.
+    Keep,
+    /// They are given up in the same commit: nobody can resume them any more.
+    GiveUp,
+}
+
+/// What was purged.
+#[derive(Debug, Clone)]
+pub struct Purged {
+    /// What the edit did.
+    pub outcome: Outcome,
+    /// The runs that were given up.
+    pub given_up: Vec<StoredRun>,
+}
+
+impl Team {
+    /// Destroys a page, with all below it, for good.
+    ///
+    /// A run that has not ended holds answers and results that are not in the tree yet, and they may
+    /// quote anything its agent has seen: while there is one, it is refused.
+    pub async fn purge(
+        &self,
+        page: PageIndex,
+        interrupted: InterruptedRuns,
+        is_alive: impl Fn(&StoredRun) -> bool,
+    ) -> Result<Purged> {
+        let runs = self.runs(None).await?;
+        if let Some(running) = runs.iter().find(|stored| is_alive(stored)) {
+            return Err(AgentsError::Conflict {
+                what: format!(
+                    "agent '{}' is running (run {}) and may bring back what is to be purged",
+                    running.run.agent, running.run.number
+                ),
+                hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
+            });
+        }
+        if let (Some(left), InterruptedRuns::Keep) = (runs.first(), interrupted) {
+            let agent = &left.run.agent;
+            return Err(AgentsError::Conflict {
+                what: format!(
+                    "run {} of agent '{agent}' was interrupted: its record may quote what is to be \
+                     purged, and resuming it would bring that back",
+                    left.run.number
+                ),
+                hint: format!(
+                    "`agents run {agent} --resume` finishes it; `page purge --give-up-runs` ends it \
+                     with the purge"
+                ),
+            });
+        }
+        let now = self.system.now();
+        let mut puts: Vec<RunPut> = runs.iter().map(|stored| stored.record.removal(now)).collect();
+        puts.extend(self.without_quotes(now).await?);
+        let outcome = self.system.apply_with_runs(None, &Edit::PurgePage(page), &puts).await?;
+        Ok(Purged { outcome, given_up: runs })
+    }
+
+    /// Takes the words of providers from what is kept of agents: a refusal may quote the request.
+    async fn without_quotes(&self, now: Timestamp) -> Result<Vec<RunPut>> {
+        let mut puts = Vec::new();
+        for record in self.system.runs(STATES).await? {
+            let mut state: AgentState = read(&record)?;
+            if let Some(LastRun { ending: Ending::Refused(words), .. }) = &mut state.last
+                && !words.is_empty()
+            {
+                words.clear();
+                puts.push(put(record.key.clone(), Some(&record), &state, now));
+            }
+        }
+        Ok(puts)
+    }
+}
