@@ -11,6 +11,7 @@ mod page_store;
 mod query;
 pub mod settle;
 pub mod signs;
+mod trace;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use import::ImportPart;
 pub use memory::MemoryStorage;
 pub use page_store::PageStore;
 pub use query::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter};
+pub use trace::Trace;
 
 /// What a storage answers.
 pub type StorageResult<T> = std::result::Result<T, StorageError>;
@@ -45,8 +47,11 @@ pub type StorageResult<T> = std::result::Result<T, StorageError>;
 ///   counters included. Numbers and places in a change that is not settled are provisional.
 /// - Whoever writes pages of a segment sets its `touched`, whoever changes a view its head's.
 /// - A purge also scrubs all records of the session's ledgers ([`SentWindow::scrub`]).
-///   Run records it leaves alone, though one may quote what was purged: whoever runs the loop ends
-///   the run, or moves its record on.
+///   Run records it leaves alone, though one may quote what was purged: above, a purge is refused
+///   while a run has not ended that it does not end itself ([`RunKey::UNFINISHED`](crate::RunKey)).
+/// - When a purge or a removal returns, as little as possible is left of what it took in files, logs
+///   and free space; where something is, `traces` says so, also after the storage was opened again,
+///   and whoever opens it next tries to finish it.
 /// - Limits on lists are honoured; lists are in the order documented.
 #[async_trait]
 pub trait PageStorage: Send + Sync {
@@ -204,6 +209,17 @@ pub trait PageStorage: Send + Sync {
     /// Mends what only the storage itself can mend, and tells what it did: derives anew what is
     /// derived, and takes what cannot be read into a quarantine, where it stays. It deletes nothing.
     async fn repair(&self) -> StorageResult<Vec<String>>;
+
+    /// Says where bytes of what purges and removals took may still lie, as far as this storage
+    /// answers for it: backups, replicas and git's history are beyond it. It is cheap.
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        Ok(Vec::new())
+    }
+
+    /// Takes such traces away, however long that takes; returns those that remain.
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        Ok(Vec::new())
+    }
 }
 
 /// How a storage differs from others, as data.

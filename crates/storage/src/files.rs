@@ -43,14 +43,19 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult,
+        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use rusqlite::Connection;
 
 use crate::{
     options::{CreateMode, Durability},
-    sqlite::{counts, history, ledger, read, readers::Readers, runs},
+    sqlite::{
+        counts, history, ledger, read,
+        readers::Readers,
+        runs,
+        traces::{Due, Reach},
+    },
 };
 use folder::Folder;
 use index::{Attempt, Trouble};
@@ -393,5 +398,17 @@ impl PageStorage for FilesStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.writer()?.alone(|store| store.repair()).await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        let index = self.reading.shared.index_path();
+        Due::of(&index).read().map_err(|error| StorageError::Unavailable {
+            what: index.display().to_string(),
+            reason: format!("what is left of a purge is not known: {error}"),
+        })
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.writer()?.alone(|store| Ok(store.scrub(Reach::Full))).await
     }
 }

@@ -36,6 +36,7 @@ mod remove;
 mod repair;
 mod rows;
 mod schema;
+mod scrub;
 mod tables;
 mod tasks;
 mod tls;
@@ -43,7 +44,10 @@ mod verify;
 mod writers;
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -54,7 +58,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult,
+        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use deadpool_postgres::ClientWrapper;
@@ -72,6 +76,8 @@ use writers::Writers;
 pub struct PostgresStorage {
     inner: Arc<Inner>,
     name: String,
+    /// Whether something was purged or removed here that nobody has scrubbed yet.
+    purged: Arc<AtomicBool>,
 }
 
 /// How a database is opened.
@@ -132,7 +138,7 @@ impl PostgresStorage {
             let writers = Writers::new(connections.clone());
             Ok(Inner::Live { connections, writers })
         });
-        Ok(Self { inner: Arc::new(inner.await?), name })
+        Ok(Self { inner: Arc::new(inner.await?), name, purged: Arc::default() })
     }
 
     /// Tells how often a transaction was made again because of another one.
@@ -214,7 +220,10 @@ impl PageStorage for PostgresStorage {
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
         let (connections, _) = self.live()?;
         let session = session.clone();
-        runtime::run(&self.name, async move { remove::session(&connections, &session).await }).await
+        let remove = async move { remove::session(&connections, &session).await };
+        let removed = runtime::run(&self.name, remove).await?;
+        self.purged.fetch_or(removed, Ordering::Relaxed);
+        Ok(removed)
     }
 
     async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
@@ -318,8 +327,11 @@ impl PageStorage for PostgresStorage {
         // On the caller's thread: many callers compress at once.
         let new = commit.change.iter().flat_map(|change| &change.contents);
         let contents = new.map(StoredContent::of).collect();
+        let purges = commit.change.as_ref().is_some_and(|change| change.purge);
         let request = Box::new(Request { commit, contents });
-        self.write(session, |reply| Task::Commit(request, reply)).await
+        let committed = self.write(session, |reply| Task::Commit(request, reply)).await?;
+        self.purged.fetch_or(purges, Ordering::Relaxed);
+        Ok(committed)
     }
 
     async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
@@ -385,7 +397,8 @@ impl PageStorage for PostgresStorage {
                 Inner::Still(still.await?)
             }
         };
-        Ok(Arc::new(Self { inner: Arc::new(inner), name: self.name.clone() }))
+        let (name, purged) = (self.name.clone(), self.purged.clone());
+        Ok(Arc::new(Self { inner: Arc::new(inner), name, purged }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
@@ -410,5 +423,17 @@ impl PageStorage for PostgresStorage {
     async fn repair(&self) -> StorageResult<Vec<String>> {
         let (connections, _) = self.live()?;
         runtime::run(&self.name, async move { repair::run(&connections).await }).await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        let purged = self.purged.load(Ordering::Relaxed);
+        Ok(purged.then(|| scrub::after_purge(&self.name)).into_iter().collect())
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        let (connections, _) = self.live()?;
+        let left = runtime::run(&self.name, async move { scrub::run(&connections).await }).await?;
+        self.purged.store(!left.is_empty(), Ordering::Relaxed);
+        Ok(left)
     }
 }

@@ -32,6 +32,7 @@ mod read;
 mod records;
 mod repair;
 mod root;
+mod scrub;
 mod session;
 mod snapshot;
 mod stage;
@@ -52,7 +53,7 @@ use contexture_core::{
     Tokens, Usage,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart,
-        LedgerQuery, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
+        LedgerQuery, ScanQuery, SessionInfo, StorageError, StorageResult, Trace, ViewHead,
     },
 };
 use futures::FutureExt;
@@ -455,5 +456,14 @@ impl PageStorage for S3Storage {
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.writable()?;
         self.run(|inner, _| async move { inner.repair().await }).await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        self.run(|inner, _| async move { inner.traces().await }).await
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.writable()?;
+        self.run(|inner, _| async move { inner.scrub().await }).await
     }
 }

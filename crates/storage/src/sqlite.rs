@@ -35,6 +35,7 @@ mod still;
 mod sums;
 mod tables;
 mod tasks;
+pub(crate) mod traces;
 mod verify;
 mod writer;
 
@@ -47,7 +48,7 @@ use contexture_core::{
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult,
+        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 
@@ -316,5 +317,16 @@ impl PageStorage for SqliteStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.writer()?.repair().await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        traces::Due::of(self.path()).read().map_err(|error| StorageError::Unavailable {
+            what: self.path().display().to_string(),
+            reason: format!("what is left of a purge is not known: {error}"),
+        })
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.writer()?.scrub().await
     }
 }

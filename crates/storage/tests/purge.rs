@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use contexture_core::{
     Change, HistoryEntry, Operation, Page, PageStorage, Revision, storage::HistoryQuery,
 };
-use contexture_storage::SqliteStorage;
+use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
 
 use crate::build::{
@@ -168,4 +168,35 @@ fn a_removed_session_is_gone_from_the_files() {
     init(&storage, "gone");
     commit(&storage, "gone", append("usr", "new")).unwrap();
     assert_sound(&storage);
+}
+
+// A snapshot still needs what was purged; the storage says so, and the next to open it finishes.
+#[test]
+fn traces_are_told_and_wiped_at_the_next_opening() {
+    let sandbox = Sandbox::new();
+    let options = SqliteOptions {
+        durability: Durability::Process,
+        busy_timeout: std::time::Duration::from_millis(50),
+        ..SqliteOptions::default()
+    };
+    let storage = SqliteStorage::open(&sandbox.file(), options).unwrap();
+    init(&storage, "s");
+    commit(&storage, "s", append("usr", "SECRET-0001-TEXT")).unwrap();
+    assert_eq!(block_on(storage.traces()).unwrap(), []);
+    let snapshot = block_on(storage.snapshot()).unwrap();
+    assert!(block_on(snapshot.session(&session("s"))).unwrap().is_some());
+    purge(&storage, "s", vec![page(&storage, "s", "usr-1")]);
+    let left = block_on(storage.traces()).unwrap();
+    assert!(left.iter().any(|trace| trace.until.contains("earlier state")), "{left:?}");
+    assert!(marks(&sandbox.bytes()).contains(&("SECRET-", 1)), "it is still there");
+    assert_eq!(block_on(storage.scrub()).unwrap(), left, "nor can it be wiped now");
+    drop(snapshot);
+    drop(storage);
+    let storage = SqliteStorage::open(&sandbox.file(), options).unwrap();
+    // Whatever is asked for next is done after it.
+    assert_sound(&storage);
+    commit(&storage, "s", append("usr", "PUBLIC-0002-TEXT")).unwrap();
+    assert_eq!(block_on(storage.traces()).unwrap(), []);
+    assert!(!marks(&sandbox.bytes()).contains(&("SECRET-", 1)));
+    assert_eq!(block_on(storage.scrub()).unwrap(), []);
 }

@@ -5,6 +5,7 @@
 
 mod backends;
 mod build;
+mod canary;
 mod conflicts;
 mod copy;
 mod damage;

@@ -15,7 +15,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult,
+        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use futures::channel::oneshot;
@@ -463,5 +463,13 @@ impl PageStorage for WatchedStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.inner.repair().await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        self.inner.traces().await
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.inner.scrub().await
     }
 }

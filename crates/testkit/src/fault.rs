@@ -12,7 +12,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult,
+        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 
@@ -348,5 +348,13 @@ impl PageStorage for FaultyStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.write(self.inner.repair()).await
+    }
+
+    async fn traces(&self) -> StorageResult<Vec<Trace>> {
+        self.inner.traces().await
+    }
+
+    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.inner.scrub().await
     }
 }

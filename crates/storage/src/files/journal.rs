@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{options::Durability, packing::checksum};
 
-const JOURNAL: &str = ".local/journal";
+pub(crate) const JOURNAL: &str = ".local/journal";
 const APPLIED: &str = ".local/applied";
 
 /// What a record does to one path.

@@ -21,7 +21,7 @@ use std::{
 
 use contexture_core::{
     SessionId,
-    storage::{StorageError, StorageResult},
+    storage::{StorageError, StorageResult, Trace},
 };
 use rustix::fs::{FlockOperation, flock};
 
@@ -30,13 +30,16 @@ use super::{
     batch::Batch,
     folder::{Folder, refused},
     index::{self, Attempt, Index, Opened, Trouble},
-    journal::{Journal, Mark, Op, Ops, maybe_made},
+    journal::{JOURNAL, Journal, Mark, Op, Ops, maybe_made},
     names,
     place::{discard, take_in, write_new},
     repair::set_remains_aside,
     writer::Task,
 };
-use crate::options::Durability;
+use crate::{
+    options::Durability,
+    sqlite::traces::{self, Due, Reach},
+};
 
 const LOCK: &str = ".local/lock";
 const INDEX: &str = ".local/index.db";
@@ -98,6 +101,9 @@ impl Store {
         store.recover()?;
         if made {
             store.sync_all().map_err(|trouble| trouble.at(&store.index.path))?;
+        }
+        if Due::of(&store.index.path).is_there() {
+            store.scrub(Reach::QUICK);
         }
         if store.mark.length() > 0 {
             store.checkpoint()?;
@@ -283,6 +289,9 @@ impl Store {
             }
         }
         let made = write_new(&shared.folder, &self.prefix, &mut self.made, &ops)?;
+        if purges {
+            Due::of(&self.index.path).begin();
+        }
         let mark = match self.journal.append(self.mark, &ops) {
             Ok(mark) => mark,
             Err(error) => {
@@ -317,34 +326,31 @@ impl Store {
 
     /// Empties the journal where that is due. What was made is made, whatever comes of it.
     fn tidy(&mut self, purges: bool) {
-        let due = purges || self.mark.length() > Journal::FULL;
-        if due && let Err(error) = self.checkpoint() {
+        if purges {
+            self.scrub(Reach::QUICK);
+        } else if self.mark.length() > Journal::FULL
+            && let Err(error) = self.checkpoint()
+        {
             tracing::warn!(%error, "the journal could not be emptied");
-        }
-        if purges && let Err(error) = self.erase() {
-            tracing::debug!(%error, "the index could not be rewritten after a purge");
         }
     }
 
-    /// Rewrites the index, so that nothing that was taken out is left in its free space.
+    /// Leaves nothing in journal and index of what was taken out; returns what is left all the same.
     ///
-    /// Readers may hold on to an earlier state; then traces of it stay until the next time. A large
-    /// index is not rewritten: that would stop the writer for seconds.
-    fn erase(&self) -> rusqlite::Result<()> {
-        let db = &self.index.db;
-        let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let empty_log = || db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        db.busy_timeout(Duration::from_millis(50))?;
-        let erase = || {
-            empty_log()?;
-            if number("page_count")?.saturating_mul(number("page_size")?) < 256 << 20 {
-                db.execute_batch("VACUUM")?;
-            }
-            empty_log()
-        };
-        let erased = erase();
-        db.busy_timeout(self.shared.options.busy_timeout)?;
-        erased
+    /// A large index is rewritten only when somebody asks for it: that stops the writer for seconds.
+    pub(crate) fn scrub(&mut self, reach: Reach) -> Vec<Trace> {
+        let patience = (reach != Reach::Full).then_some(traces::IN_PASSING);
+        let index = self.index.path.display().to_string();
+        let mut left = traces::wipe(&self.index.db, &index, reach, patience);
+        let emptied = self.checkpoint();
+        if emptied.is_err() || self.mark.length() > 0 {
+            let why = emptied.err().map(|error| format!(": {error}")).unwrap_or_default();
+            let until = format!("`contexture store scrub` empties it{why}");
+            let journal = self.shared.folder.path().join(JOURNAL);
+            left.push(Trace::new(journal.display().to_string(), until));
+        }
+        Due::of(&self.index.path).settle(&left);
+        left
     }
 
     /// Empties the journal once everything in it is on disk for good.
@@ -391,6 +397,7 @@ impl Store {
             self.recover()?;
         }
         let ops = vec![(folder, Op::RemoveSession(session.clone()))];
+        Due::of(&self.index.path).begin();
         self.unplaced = true;
         let mark = self.journal.append(self.mark, &ops)?;
         self.redo(&ops).map_err(|trouble| match trouble.is_damage() {

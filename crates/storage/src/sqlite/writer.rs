@@ -18,7 +18,7 @@ use std::{
 
 use contexture_core::{
     SessionId,
-    storage::{Committed, StorageError, StorageResult},
+    storage::{Committed, StorageError, StorageResult, Trace},
 };
 use futures::channel::oneshot;
 use rusqlite::Connection;
@@ -36,6 +36,7 @@ use super::{
     remove, repair,
     runs::Keep,
     tasks::{Reply, Task},
+    traces::{self, Due, Reach},
 };
 
 /// The handle of the writer's thread.
@@ -52,6 +53,7 @@ enum Job {
     Remove(SessionId, Reply<bool>),
     Import(Box<Import>, Reply<()>),
     Repair(Reply<Vec<String>>),
+    Scrub(Reply<Vec<Trace>>),
 }
 
 impl Writer {
@@ -65,6 +67,7 @@ impl Writer {
         let worker = Worker {
             what: path.display().to_string(),
             path: path.to_owned(),
+            due: Due::of(path),
             db,
             heads: Heads::default(),
             pace: Pace::default(),
@@ -111,6 +114,11 @@ impl Writer {
         self.ask(Job::Repair).await
     }
 
+    /// Takes away what purges left; returns what remains.
+    pub(crate) async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+        self.ask(Job::Scrub).await
+    }
+
     async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> StorageResult<T> {
         let (reply, answer) = oneshot::channel();
         // A job that nobody will do is dropped with its reply.
@@ -138,6 +146,7 @@ fn gone(path: &Path, reason: &str) -> StorageError {
 struct Worker {
     path: PathBuf,
     what: String,
+    due: Due,
     db: Connection,
     heads: Heads,
     pace: Pace,
@@ -165,6 +174,10 @@ enum Spoilt {
 
 impl Worker {
     fn run(mut self) {
+        if self.due.is_there() {
+            // A purge was not finished. Whoever only looks at something is not to wait for it long.
+            self.wipe(Reach::QUICK, Some(traces::IN_PASSING));
+        }
         let mut jobs = VecDeque::new();
         loop {
             if jobs.is_empty() {
@@ -173,7 +186,7 @@ impl Worker {
             match jobs.front() {
                 None => return,
                 Some(Job::Write(_)) => self.write(&mut jobs),
-                Some(Job::Remove(..) | Job::Import(..) | Job::Repair(_)) => {
+                Some(Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(_)) => {
                     self.do_alone(&mut jobs);
                 }
             }
@@ -197,6 +210,9 @@ impl Worker {
             Some(Job::Repair(reply)) => {
                 let done = self.alone(true, repair::all);
                 let _ = reply.send(done.map_err(|fault| fault.at(&path)));
+            }
+            Some(Job::Scrub(reply)) => {
+                let _ = reply.send(Ok(self.wipe(Reach::Full, None)));
             }
             Some(job @ Job::Write(_)) => jobs.push_front(job),
             None => {}
@@ -248,7 +264,7 @@ impl Worker {
     fn answer(&self, group: Vec<Task>, results: Vec<StorageResult<()>>) {
         let mut answers = group.iter().zip(&results);
         if answers.any(|(task, result)| result.is_ok() && task.purges()) {
-            self.wipe();
+            self.wipe(Reach::QUICK, None);
         }
         group.into_iter().zip(results).for_each(|(task, result)| task.answer(result));
     }
@@ -304,6 +320,9 @@ impl Worker {
             }
         }
         self.heads.write_back(&self.db).map_err(Spoilt::Midway)?;
+        if group.iter().zip(&results).any(|(task, result)| result.is_ok() && task.purges()) {
+            self.due.begin();
+        }
         let ending = Instant::now();
         self.end().map_err(Spoilt::Whole)?;
         if lasting {
@@ -313,9 +332,13 @@ impl Worker {
     }
 
     fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
+        let was_due = self.due.is_there();
+        self.due.begin();
         let removed = self.alone(true, |db| remove::session(db, session));
-        if let Ok(true) = removed {
-            self.wipe();
+        match removed {
+            Ok(true) => drop(self.wipe(Reach::QUICK, None)),
+            _ if !was_due => self.due.settle(&[]),
+            _ => {}
         }
         removed
     }
@@ -345,42 +368,19 @@ impl Worker {
         }
     }
 
-    /// Leaves nothing in the files of what was taken away.
-    ///
-    /// SQLite overwrites what is deleted, but not copies of rows that it once moved from page to
-    /// page; only writing the whole file anew does. In a large one that would stop everybody for
-    /// long, and there it is left to the overwriting.
-    fn wipe(&self) {
-        if let Err(error) = self.rewrite().and_then(|()| self.empty_log()) {
-            tracing::warn!(path = self.what, %error, "traces of what was removed may be left");
-        }
-    }
-
-    fn rewrite(&self) -> rusqlite::Result<()> {
-        let number = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if number("page_count")? * number("page_size")? <= REWRITTEN_UP_TO {
-            self.db.execute_batch("VACUUM")?;
-        }
-        Ok(())
-    }
-
-    fn empty_log(&self) -> rusqlite::Result<()> {
-        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        if self.db.query_row(sql, [], |row| row.get::<_, bool>(0))? {
-            tracing::warn!(path = self.what, "the log is in use and was not emptied");
-        }
-        Ok(())
+    /// Leaves nothing in the files of what was taken away; returns what is left all the same.
+    fn wipe(&self, reach: Reach, patience: Option<Duration>) -> Vec<Trace> {
+        let left = traces::wipe(&self.db, &self.what, reach, patience);
+        self.due.settle(&left);
+        left
     }
 }
-
-/// The size of a file, in bytes, that is written anew after a purge.
-const REWRITTEN_UP_TO: i64 = 256 << 20;
 
 /// Tells whether any of the tasks at the front must be on the disk before it is answered.
 fn must_last(jobs: &VecDeque<Job>) -> bool {
     let front = jobs.iter().map_while(|job| match job {
         Job::Write(task) => Some(task),
-        Job::Remove(..) | Job::Import(..) | Job::Repair(_) => None,
+        Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(_) => None,
     });
     front.into_iter().any(Task::must_last)
 }

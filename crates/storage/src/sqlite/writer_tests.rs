@@ -6,6 +6,7 @@ fn worker(path: &Path, durability: Durability) -> Worker {
     Worker {
         path: path.to_owned(),
         what: path.display().to_string(),
+        due: Due::of(path),
         db: open::writer(path, &options).unwrap(),
         heads: Heads::default(),
         pace: Pace::default(),

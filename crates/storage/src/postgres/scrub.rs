@@ -1,0 +1,77 @@
+//! Scrubbing: tables are written anew, so that no dead row keeps what was purged.
+//!
+//! A row that was deleted or replaced stays in the server's files until its space is used again. What
+//! the server's write-ahead log, its replicas and backups hold is beyond this.
+
+use contexture_core::storage::{StorageResult, Trace};
+use deadpool_postgres::ClientWrapper;
+use tokio_postgres::error::SqlState;
+
+use super::{
+    error::{Fault, Outcome},
+    pool::{Connections, retire},
+    read::ask,
+    tables,
+};
+
+/// What is left of a purge before anybody has scrubbed.
+pub(crate) fn after_purge(what: &str) -> Trace {
+    let until =
+        "`contexture store scrub` rewrites the tables, or the server has used their space again";
+    Trace::new(format!("dead rows of the tables in {what}"), until)
+}
+
+/// Writes all tables anew; returns what remains.
+pub(crate) async fn run(connections: &Connections) -> StorageResult<Vec<Trace>> {
+    let scrubbed: Outcome<Vec<Trace>> = async {
+        let db = connections.take().await?;
+        let scrubbed = scrub(&db, &connections.what).await;
+        // It waits for locks in its own way; nobody else is to.
+        retire(db);
+        scrubbed
+    }
+    .await;
+    scrubbed.map_err(|fault| fault.at(&connections.what))
+}
+
+async fn scrub(db: &ClientWrapper, what: &str) -> Outcome<Vec<Trace>> {
+    db.batch_execute("SET lock_timeout = '10s'; SET statement_timeout = 0").await?;
+    let mut left = Vec::new();
+    let earlier = "SELECT count(*) FROM pg_stat_activity AS t
+         WHERE t.datname = current_database() AND t.pid <> pg_backend_pid()
+             AND t.backend_type = 'client backend' AND t.backend_xmin IS NOT NULL";
+    let readers: i64 = match ask(db, earlier, &[]).await?.first() {
+        Some(row) => row.try_get(0)?,
+        None => 0,
+    };
+    if readers > 0 {
+        let until = format!("{readers} other connections that read an earlier state have ended");
+        left.push(Trace::new(format!("dead rows of the tables in {what}"), until));
+    }
+    let names = tables::OF_SESSIONS.iter().map(|(table, _)| *table).chain(["contexture_sessions"]);
+    for table in names {
+        let owned = format!(
+            "SELECT pg_has_role(t.relowner, 'USAGE') FROM pg_class AS t
+             WHERE t.oid = '{table}'::regclass"
+        );
+        let owned = match ask(db, &owned, &[]).await?.first() {
+            Some(row) => row.try_get(0)?,
+            None => false,
+        };
+        let rewritten = if owned {
+            db.batch_execute(&format!("VACUUM FULL {table}")).await.map_err(Fault::from)
+        } else {
+            left.push(Trace::new(format!("table {table}"), "its owner runs VACUUM FULL on it"));
+            continue;
+        };
+        match rewritten {
+            Ok(()) => {}
+            Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                let until = "those who use it have ended; run `contexture store scrub` then";
+                left.push(Trace::new(format!("table {table}"), until));
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(left)
+}
