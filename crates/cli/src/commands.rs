@@ -34,6 +34,8 @@ pub(crate) enum Status {
     Done,
     /// It looked, and what it saw is not in order.
     NotOk,
+    /// As asked, but bytes of what was destroyed remain somewhere.
+    TracesRemain,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,8 @@ use crate::{
     printer::Printer,
 };
 
-/// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused.
+/// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused, 3 done with
+/// traces left of what was destroyed.
 pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printer<'_>) -> u8 {
     let line: Vec<OsString> = line.into_iter().collect();
     // Known before parsing, so that an argument nobody can read is still reported as asked.
@@ -31,6 +32,7 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
     match done {
         Ok(Status::Done) => 0,
         Ok(Status::NotOk) => 1,
+        Ok(Status::TracesRemain) => 3,
         Err(stop) => report(&stop, printer),
     }
 }

@@ -2,6 +2,8 @@
 
 mod check;
 mod copy;
+mod scrub;
+pub(crate) mod traces;
 
 use std::ffi::OsString;
 
@@ -15,13 +17,14 @@ use crate::{error::Result, printer::Printer, settings::Settings};
 pub(crate) enum Command {
     Check(check::Args),
     Copy(copy::Args),
+    Scrub(scrub::Args),
 }
 
 impl Command {
     /// Notes the line it was read from.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
         match self {
-            Command::Check(_) => {}
+            Command::Check(_) | Command::Scrub(_) => {}
             Command::Copy(args) => args.note_line(line),
         }
     }
@@ -35,5 +38,6 @@ pub(crate) async fn run(
     match command {
         Command::Check(args) => check::run(args, settings, printer).await,
         Command::Copy(args) => copy::run(args, settings, printer).await,
+        Command::Scrub(args) => scrub::run(args, settings, printer).await,
     }
 }

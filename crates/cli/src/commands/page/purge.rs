@@ -1,24 +1,45 @@
 //! `contexture page purge`
 
+use contexture_agents::{
+    Team,
+    team::{InterruptedRuns, StoredRun},
+};
 use contexture_core::Edit;
 use serde_json::json;
 
 use crate::{
-    commands::Status, context::Caller, error::Result, lines, printer::Printer, settings::Settings,
+    commands::{Status, store::traces},
+    context::Caller,
+    error::Result,
+    lines,
+    printer::Printer,
+    process,
+    settings::Settings,
 };
 
 /// Destroy a page, with all below it, for good: remove archives, purge destroys
 ///
-/// The text goes from the page, the archive and the history; no undo brings it back. Agents may
-/// never do this.
+/// The text goes from the page, the archive, the history and the ledgers; no undo brings it back. A page
+/// whose creation was undone is named by its number, and goes along with the page it stood under. Agents
+/// may never do this.
+///
+/// It is refused while a run has not ended: its record may quote the text, and resuming it would bring it
+/// back.
+///
+/// The exit code is 3 when the text may still be found by somebody who reads the store's own files: it
+/// says where and until when, and `store scrub` finishes it. Backups, git's history, the log and replicas of
+/// a database server and old versions in a bucket are beyond it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   contexture page create --parent usr-0 --name Secret && contexture page purge usr-1")]
 pub(crate) struct Args {
-    /// The page, such as usr-3, in the tree or in the archive
+    /// The page, such as usr-3: in the tree, in the archive, or one whose creation was undone
     #[arg(value_name = "INDEX")]
     pub(super) index: String,
+    /// End interrupted runs with it: nobody can resume them any more
+    #[arg(long)]
+    give_up_runs: bool,
 }
 
 pub(crate) async fn run(
@@ -27,12 +48,36 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let caller = Caller::open(settings).await?;
-    let outcome = caller.apply(Edit::PurgePage(caller.index(&args.index)?)).await?;
+    let page = caller.index(&args.index)?;
+    let (outcome, given_up) = match &caller {
+        Caller::System(system) => {
+            let interrupted = match args.give_up_runs {
+                true => InterruptedRuns::GiveUp,
+                false => InterruptedRuns::Keep,
+            };
+            let now = system.now();
+            let is_alive = |stored: &StoredRun| process::is_alive(stored, now);
+            let purged = Team::new(system.clone()).purge(page, interrupted, is_alive).await?;
+            (purged.outcome, purged.given_up)
+        }
+        Caller::Agent(..) => (caller.apply(Edit::PurgePage(page)).await?, Vec::new()),
+    };
+    let left = caller.system().storage().traces().await?;
     if printer.is_json() {
-        printer.json(&json!({ "purged": outcome.pages }))?;
-    } else {
-        let pages = lines::indices(printer.paint(), &outcome.pages);
-        printer.line(format_args!("purged for good: {pages}"))?;
+        let given_up: Vec<&str> = given_up.iter().map(|run| run.record.key.as_str()).collect();
+        printer.json(&json!({
+            "purged": outcome.pages,
+            "runsGivenUp": given_up,
+            "traces": left,
+        }))?;
+        return Ok(traces::status(&left));
     }
-    Ok(Status::Done)
+    let pages = lines::indices(printer.paint(), &outcome.pages);
+    let how = if left.is_empty() { "purged for good" } else { "purged" };
+    printer.line(format_args!("{how}: {pages}"))?;
+    for stored in &given_up {
+        let (number, agent) = (stored.run.number, &stored.run.agent);
+        printer.line(format_args!("run {number} of agent '{agent}' was given up"))?;
+    }
+    traces::tell(&left, printer)
 }

@@ -3,11 +3,18 @@
 use contexture_core::{Error, SessionId};
 use serde_json::json;
 
-use crate::{commands::Status, error::Result, printer::Printer, settings::Settings, store::Access};
+use crate::{
+    commands::{Status, store::traces},
+    error::Result,
+    printer::Printer,
+    settings::Settings,
+    store::Access,
+};
 
 /// Destroy a session with all it holds, for good
 ///
-/// There is no undo for this one: export it first if in doubt.
+/// There is no undo for this one: export it first if in doubt. The exit code is 3 when bytes of it may
+/// still be found in the store's own files: `store scrub` finishes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -28,10 +35,12 @@ pub(crate) async fn run(
     if !storage.remove_session(&session).await? {
         return Err(Error::SessionNotFound { session }.into());
     }
+    let left = storage.traces().await?;
     if printer.is_json() {
-        printer.json(&json!({ "removed": session.as_str() }))?;
-    } else {
-        printer.line(format_args!("session {session} removed for good"))?;
+        printer.json(&json!({ "removed": session.as_str(), "traces": left }))?;
+        return Ok(traces::status(&left));
     }
-    Ok(Status::Done)
+    let how = if left.is_empty() { "removed for good" } else { "removed" };
+    printer.line(format_args!("session {session} {how}"))?;
+    traces::tell(&left, printer)
 }

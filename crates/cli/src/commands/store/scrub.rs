@@ -1,0 +1,39 @@
+//! `contexture store scrub`
+
+use serde_json::json;
+
+use super::traces;
+use crate::{
+    commands::Status, error::Result, harmless, printer::Printer, settings::Settings, store::Access,
+};
+
+/// Wipe what purges and removals left in the store's own files
+///
+/// A purge does this by itself, except where it would stop everybody for long (a file over 256 MiB, the
+/// tables of a database server), where there was no room for it, or while somebody reads an earlier state.
+/// The store is rewritten: that takes as long as copying it, and as much room.
+///
+/// The exit code is 3 when something remains: it says where and until when. Backups, git's history, the log
+/// and replicas of a database server and old versions in a bucket are beyond it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  contexture store scrub")]
+pub(crate) struct Args {}
+
+pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
+    let storage = settings.store.open(Access::Existing).await?;
+    let left = storage.scrub().await?;
+    if printer.is_json() {
+        printer.json(&json!({ "traces": left }))?;
+        return Ok(traces::status(&left));
+    }
+    if left.is_empty() {
+        let store = settings.store.to_string();
+        let store = harmless::line(&store);
+        printer.line(format_args!("nothing of what was purged or removed is left in {store}"))?;
+    }
+    for trace in &left {
+        let label = printer.paint().failure("traces remain:");
+        printer.line(format_args!("{label} in {}", harmless::line(&trace.to_string())))?;
+    }
+    Ok(traces::status(&left))
+}

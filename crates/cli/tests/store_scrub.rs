@@ -1,0 +1,57 @@
+//! `store scrub`, and what `page purge` says when something is left.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::Sandbox;
+
+fn is_stored(sandbox: &Sandbox) -> bool {
+    let files = fs::read_dir(sandbox.path().join(".contexture")).unwrap();
+    files
+        .filter_map(|file| fs::read(file.unwrap().path()).ok())
+        .any(|bytes| bytes.windows(6).any(|window| window == b"CANARY"))
+}
+
+// A reader of an earlier state keeps the text: the purge says so with an exit code of its own, and
+// scrubbing finishes it.
+#[test]
+fn traces_have_an_exit_code_and_are_scrubbed() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init"]);
+    let page = ["page", "create", "--parent", "usr-0", "--name", "Key", "--detail", "CANARY"];
+    assert_eq!(sandbox.run(&page).code, 0);
+    let reader = rusqlite::Connection::open(sandbox.database()).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    reader.query_row("SELECT count(*) FROM pages", [], |row| row.get::<_, i64>(0)).unwrap();
+    let purged = sandbox.run(&["--json", "page", "purge", "usr-1"]);
+    assert_eq!(purged.code, 3, "{}{}", purged.out, purged.err);
+    let told: serde_json::Value = serde_json::from_str(&purged.out).unwrap();
+    assert_eq!(told["purged"], json!(["usr-1"]));
+    let until = told["traces"][0]["until"].as_str().unwrap();
+    assert!(until.contains("whoever reads an earlier state has ended"), "{told}");
+    drop(reader);
+    let scrubbed = sandbox.run(&["store", "scrub"]);
+    assert_eq!(scrubbed.code, 0, "{}{}", scrubbed.out, scrubbed.err);
+    assert!(scrubbed.out.starts_with("nothing of what was purged or removed is left"));
+    assert!(!is_stored(&sandbox));
+}
+
+// A creation that was undone is purged by its number.
+#[test]
+fn an_undone_creation_is_purged_by_its_number() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["init"]);
+    let page = ["page", "create", "--parent", "usr-0", "--name", "Key", "--detail", "CANARY"];
+    assert_eq!(sandbox.run(&page).code, 0);
+    assert_eq!(sandbox.run(&["undo"]).code, 0);
+    assert!(is_stored(&sandbox), "a redo could bring it back");
+    let purged = sandbox.run(&["page", "purge", "usr-1"]);
+    assert_eq!(
+        (purged.code, purged.out.as_str()),
+        (0, "purged for good: usr-1\n"),
+        "{}",
+        purged.err
+    );
+    assert!(!is_stored(&sandbox));
+}
