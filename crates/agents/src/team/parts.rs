@@ -22,6 +22,9 @@ use crate::{
     run::{CallState, Run},
 };
 
+/// What the keys of parts begin with.
+pub(super) const PARTS: &str = "part.";
+
 /// Which call of a run began last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
@@ -104,7 +107,7 @@ impl Team {
 
     /// Removes the parts that are left of an agent's runs, when there is no run any more.
     pub(crate) async fn sweep_parts(&self, agent: &AgentName) -> Result<()> {
-        self.remove_all(&format!("part.{agent}.")).await
+        self.remove_all(&format!("{PARTS}{agent}.")).await
     }
 
     async fn remove_all(&self, prefix: &str) -> Result<()> {
@@ -126,7 +129,7 @@ pub(crate) fn put_call(run: &Run, call: usize, state: &CallState, at: Timestamp)
 }
 
 fn prefix(run: &Run) -> String {
-    format!("part.{}.{:06}.", run.agent, run.number)
+    format!("{PARTS}{}.{:06}.", run.agent, run.number)
 }
 
 fn step_key(run: &Run) -> Result<RunKey> {

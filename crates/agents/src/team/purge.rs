@@ -3,7 +3,9 @@
 use contexture_core::{Edit, PageIndex, RunPut, Timestamp, system::Outcome};
 
 use super::{
-    AgentState, LastRun, StoredRun, Team, put,
+    AgentState, LastRun, StoredRun, Team,
+    parts::PARTS,
+    put,
     state::{STATES, read},
 };
 use crate::{AgentsError, Result, run::Ending};
@@ -63,6 +65,9 @@ impl Team {
         }
         let now = self.system.now();
         let mut puts: Vec<RunPut> = runs.iter().map(|stored| stored.record.removal(now)).collect();
+        // No run is left, so no part of one is needed: also none that a dead process left behind.
+        let parts = self.system.runs(PARTS).await?;
+        puts.extend(parts.iter().map(|part| part.removal(now)));
         puts.extend(self.without_quotes(now).await?);
         let outcome = self.system.apply_with_runs(None, &Edit::PurgePage(page), &puts).await?;
         Ok(Purged { outcome, given_up: runs })
