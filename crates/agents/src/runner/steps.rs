@@ -181,7 +181,7 @@ impl Drive<'_> {
         let reader = system.reader();
         let mut standing = Vec::new();
         for page in pages {
-            if reader.page(&page).await.is_ok() {
+            if reader.has_page(&page).await? {
                 standing.push(page);
             }
         }

@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{ArchivedOut, PageOut, SCHEMA_VERSION, SegmentOut};
 use crate::{
-    ContextSystem, Page, PageIndex, Result, Segment, Standing,
+    ContextSystem, ErrorKind, Page, PageIndex, Result, Segment, Standing,
     message::detail_text,
-    storage::{ScanQuery, StandingFilter},
+    storage::{ScanQuery, StandingFilter, StorageError},
     system::{CONTENTS, PageView},
 };
 
@@ -24,6 +24,7 @@ pub async fn export(system: &ContextSystem) -> Result<String> {
     for segment in &segments {
         export_segment(system, segment, &mut pages).await?;
     }
+    check(system, &segments, &pages).await?;
     let document = Document {
         schema_version: SCHEMA_VERSION,
         segments: segments.iter().map(segment_out).collect(),
@@ -83,17 +84,19 @@ async fn export_segment(
                 let messages = match page.detail() {
                     Some(detail) => {
                         let content = system.content(detail.content).await?;
-                        content.messages().map_err(|reason| {
-                            crate::storage::StorageError::Corrupt {
-                                what: format!("the content of page {}", page.index),
-                                reason,
-                            }
+                        content.messages().map_err(|reason| StorageError::Corrupt {
+                            what: format!("the content of page {}", page.index),
+                            reason,
                         })?
                     }
                     None => Vec::new(),
                 };
                 // Pages of removed segments and retired pages are in nobody's view.
-                let view = system.reader().page_or_archived(&page.index).await.ok();
+                let view = match system.reader().page_or_archived(&page.index).await {
+                    Ok(view) => Some(view),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(error) => return Err(error),
+                };
                 let key = (segment.ordinal, page.index.number());
                 pages.insert(key, Exported { view, page, children: Vec::new(), messages });
             }
@@ -106,6 +109,52 @@ async fn export_segment(
         list.sort();
         if let Some(parent) = pages.get_mut(&(segment.ordinal, number)) {
             parent.children = list.into_iter().map(|(_, index)| index).collect();
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to leave anything out: every root and every parent is there, and every directory lists as many
+/// pages as the storage counts in it.
+async fn check(
+    system: &ContextSystem,
+    segments: &[Segment],
+    pages: &BTreeMap<(u64, u64), Exported>,
+) -> Result<()> {
+    let lost = |what: &PageIndex, reason: String| StorageError::Corrupt {
+        what: format!("page {what} of session '{}'", system.session()),
+        reason,
+    };
+    for segment in segments.iter().filter(|segment| !segment.removed) {
+        let root = segment.root();
+        if !pages.contains_key(&(segment.ordinal, root.number())) {
+            return Err(
+                lost(&root, "it is the root of its segment and not there".to_owned()).into()
+            );
+        }
+    }
+    for ((ordinal, _), exported) in pages {
+        let page = &exported.page;
+        if let Some(parent) = &page.parent
+            && page.standing.is_listed()
+            && !pages.contains_key(&(*ordinal, parent.number()))
+        {
+            return Err(lost(
+                parent,
+                format!("page {} lies in it, and it is not there", page.index),
+            )
+            .into());
+        }
+        if page.is_contents() {
+            let counted = system.storage().child_count(system.session(), &page.index).await?;
+            let found = exported.children.len();
+            if u64::try_from(found) != Ok(counted) {
+                return Err(lost(
+                    &page.index,
+                    format!("it counts {counted} pages, but {found} are there"),
+                )
+                .into());
+            }
         }
     }
     Ok(())

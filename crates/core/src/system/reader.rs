@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::ContextSystem;
 use crate::{
-    ChunkKey, Error, Level, LevelEntry, Lifecycle, Message, Page, PageIndex, Place, Result,
-    RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility, WindowLevel,
+    ChunkKey, Error, ErrorKind, Level, LevelEntry, Lifecycle, Message, Page, PageIndex, Place,
+    Result, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
+    WindowLevel,
     decide::MOST_MOVES,
     storage::{ChildQuery, Order, ScanQuery, StandingFilter},
 };
@@ -98,6 +99,16 @@ impl<'a> Reader<'a> {
     /// Returns a page in the tree or the archive.
     pub async fn page_or_archived(&self, index: &PageIndex) -> Result<PageView> {
         self.seen(index).await
+    }
+
+    /// Tells whether a page is in the tree of this view. That it cannot be read is an error, not an
+    /// absence.
+    pub async fn has_page(&self, index: &PageIndex) -> Result<bool> {
+        match self.page(index).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn seen(&self, index: &PageIndex) -> Result<PageView> {
@@ -443,7 +454,7 @@ impl<'a> Reader<'a> {
         let views = self.system.storage().views(self.system.session()).await?;
         let head = views.into_iter().find(|head| head.view == self.view);
         let Some(page) = head.and_then(|head| head.focus) else { return Ok(None) };
-        Ok(self.page(&page).await.is_ok().then_some(page))
+        Ok(self.has_page(&page).await?.then_some(page))
     }
 }
 

@@ -319,7 +319,7 @@ impl Reader<'_> {
     async fn focus_of(&self, heads: &[ViewHead]) -> Result<Option<PageIndex>> {
         let head = heads.iter().find(|head| head.view == self.view);
         let Some(page) = head.and_then(|head| head.focus.clone()) else { return Ok(None) };
-        Ok(self.page(&page).await.is_ok().then_some(page))
+        Ok(self.has_page(&page).await?.then_some(page))
     }
 }
 
