@@ -71,6 +71,18 @@ impl StoreUrl {
         })
     }
 
+    /// Saves what can be saved of a store that is damaged too deeply to be opened and mended; returns what
+    /// was done.
+    pub(crate) fn salvage(&self) -> StorageResult<Vec<String>> {
+        match self {
+            StoreUrl::Sqlite { path, .. } => SqliteStorage::salvage(path, SqliteOptions::default()),
+            StoreUrl::Files { .. }
+            | StoreUrl::Postgres { .. }
+            | StoreUrl::S3 { .. }
+            | StoreUrl::Memory => Ok(Vec::new()),
+        }
+    }
+
     /// Adds the files it lies in, which must not be reached in another way.
     pub(crate) fn protected(&self, protected: Protected) -> Protected {
         match self {

@@ -30,6 +30,41 @@ fn a_flipped_byte_is_noticed() {
     assert_eq!(sandbox.refused(&["page", "show", "usr-1"]).0, "corrupt");
 }
 
+// A sector that a disk lost is an error at once, and after a repair everything can be read.
+#[test]
+fn a_lost_sector_is_never_an_empty_answer() {
+    let sandbox = Sandbox::with_talk(12);
+    let windows = ["window", "--format", "openai"];
+    let (window, document) = (sandbox.text(&windows), sandbox.text(&["export"]));
+    let whole = std::fs::read(sandbox.database()).unwrap();
+    let mut refused = 0;
+    for sector in (1..whole.len() / 512).step_by(29) {
+        let mut bytes = whole.clone();
+        bytes[sector * 512..][..512].fill(0);
+        std::fs::write(sandbox.database(), &bytes).unwrap();
+        for (args, expected) in [(&windows[..], &window), (&["export"], &document)] {
+            let ran = sandbox.run(args);
+            match ran.code {
+                0 => assert_eq!(&ran.out, expected, "sector {sector}: {args:?}"),
+                _ => {
+                    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "sector {sector}: {args:?}");
+                    refused += 1;
+                }
+            }
+        }
+        let repaired = sandbox.run(&["store", "check", "--repair"]);
+        assert_eq!(repaired.code, 0, "sector {sector}: {}{}", repaired.out, repaired.err);
+        assert_eq!(
+            sandbox.text(&["store", "check"]),
+            "sqlite:.contexture/contexture.db is in order\n"
+        );
+        for left in std::fs::read_dir(sandbox.path().join(".contexture")).unwrap() {
+            std::fs::remove_file(left.unwrap().path()).unwrap();
+        }
+    }
+    assert!(refused > 0);
+}
+
 // What a folder lacks is named by the command, and it is in order again once that is back.
 #[test]
 fn a_file_that_is_gone_is_named() {

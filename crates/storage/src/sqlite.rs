@@ -30,6 +30,7 @@ mod remove;
 mod repair;
 pub(crate) mod rows;
 pub(crate) mod runs;
+mod salvage;
 pub(crate) mod schema;
 mod still;
 mod sums;
@@ -116,6 +117,19 @@ impl SqliteStorage {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Saves what can be saved of a file whose structure is damaged, so that it can be opened and
+    /// [repaired](PageStorage::repair); returns what was done, a sentence each.
+    ///
+    /// A file that is not damaged, or not there, is left alone. Nobody else may have a damaged one open.
+    /// What cannot be read goes into the quarantine.
+    pub fn salvage(path: &Path, options: SqliteOptions) -> StorageResult<Vec<String>> {
+        let path = open::absolute(path)?;
+        if !open::look(&path)? {
+            return Ok(Vec::new());
+        }
+        salvage::salvage(&path, options.busy_timeout)
     }
 
     fn writer(&self) -> StorageResult<&Writer> {

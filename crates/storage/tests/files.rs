@@ -190,3 +190,23 @@ fn again_without_privileges(test: &str) {
         .status();
     assert!(status.unwrap().success());
 }
+
+// Whatever the user's mask says. What was there before is left as it is.
+#[test]
+fn a_new_file_and_its_folders_are_for_their_owner_alone() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder().join("a");
+    let file = folder.join("b").join("contexture.db");
+    let storage = SqliteStorage::open(&file, SqliteOptions::default()).unwrap();
+    init(&storage, "s");
+    assert_eq!((mode(&folder), mode(&folder.join("b"))), (0o700, 0o700));
+    for entry in fs::read_dir(folder.join("b")).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    drop(storage);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    drop(SqliteStorage::open(&file, SqliteOptions::default()).unwrap());
+    assert_eq!(mode(&file), 0o640);
+}

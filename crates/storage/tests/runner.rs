@@ -15,5 +15,6 @@ mod model;
 mod purge;
 mod repair;
 mod ring;
+mod salvage;
 mod suite;
 mod windows;

@@ -313,10 +313,7 @@ pub fn seal(db: &Connection) -> rusqlite::Result<()> {
     pages.sync()
 }
 
-/// Returns the numbers of the pages in the file that are not what was written.
-///
-/// Pages of zeros are left out: in a file that grows they stand where a page is still in the log. Reading
-/// one all the same is an error.
+/// Returns the numbers of the pages in the file that are not what was written ([`Pages::is_damaged`]).
 pub fn damaged_pages(db: &Connection) -> rusqlite::Result<Vec<u64>> {
     let mut pages = Pages::of(db)?;
     if !pages.layout.checked {
@@ -331,8 +328,8 @@ pub fn damaged_pages(db: &Connection) -> rusqlite::Result<Vec<u64>> {
     Ok(damaged)
 }
 
-/// The pages of a database's file, past SQLite.
-struct Pages<'a> {
+/// The pages of a database's file as they lie there, past SQLite. It locks nothing.
+pub struct Pages<'a> {
     /// Keeps the file open.
     _db: &'a Connection,
     file: *mut sqlite3_file,
@@ -341,7 +338,8 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn of(db: &'a Connection) -> rusqlite::Result<Self> {
+    /// Returns the pages of a database that was opened through this crate.
+    pub fn of(db: &'a Connection) -> rusqlite::Result<Self> {
         let mut file: *mut sqlite3_file = ptr::null_mut();
         // SAFETY: the connection is open, and this operation writes a pointer to its file.
         checked(unsafe {
@@ -366,7 +364,8 @@ impl<'a> Pages<'a> {
         Ok(Self { _db: db, file, layout, page })
     }
 
-    fn count(&self) -> rusqlite::Result<u64> {
+    /// Returns how many there are. They are numbered from 1.
+    pub fn count(&self) -> rusqlite::Result<u64> {
         let mut size: sqlite3_int64 = 0;
         // SAFETY: the file is open, and the place takes its size.
         checked(unsafe { own!(self.file, xFileSize, &raw mut size) })?;
@@ -375,13 +374,16 @@ impl<'a> Pages<'a> {
     }
 
     fn offset(&self, number: u64) -> i64 {
-        i64::try_from((number - 1) * self.layout.size as u64).unwrap_or(i64::MAX)
+        i64::try_from(number.saturating_sub(1).saturating_mul(self.layout.size as u64))
+            .unwrap_or(i64::MAX)
     }
 
-    fn read(&mut self, number: u64) -> rusqlite::Result<()> {
+    /// Reads one.
+    pub fn read(&mut self, number: u64) -> rusqlite::Result<&[u8]> {
         let (length, offset) = (self.page.len() as c_int, self.offset(number));
         // SAFETY: the file is open, and the page takes that many bytes.
-        checked(unsafe { own!(self.file, xRead, self.page.as_mut_ptr().cast(), length, offset) })
+        checked(unsafe { own!(self.file, xRead, self.page.as_mut_ptr().cast(), length, offset) })?;
+        Ok(&self.page)
     }
 
     fn write_sum(&self, number: u64) -> rusqlite::Result<()> {
@@ -397,9 +399,14 @@ impl<'a> Pages<'a> {
         checked(unsafe { own!(self.file, xSync, ffi::SQLITE_SYNC_FULL) })
     }
 
-    fn is_damaged(&mut self, number: u64) -> rusqlite::Result<bool> {
+    /// Tells whether one is not what was written, in a file whose pages carry sums.
+    ///
+    /// Pages of zeros are not: in a file that grows they stand where a page is still in the log. Reading
+    /// one through SQLite all the same is an error.
+    pub fn is_damaged(&mut self, number: u64) -> rusqlite::Result<bool> {
         // The page at which SQLite locks is never written.
-        if number - 1 == LOCKED / self.layout.size as u64 {
+        let locked = LOCKED.checked_div(self.layout.size as u64);
+        if locked == Some(number.saturating_sub(1)) {
             return Ok(false);
         }
         // Another process may be writing it just now: what is damaged stays so.

@@ -37,7 +37,7 @@ mod vfs;
 
 use rusqlite::ffi;
 
-pub use file::{damaged_pages, has_room, is_checked, reserve, seal};
+pub use file::{Pages, damaged_pages, has_room, is_checked, reserve, seal};
 pub use page::{SINCE, SUM};
 pub use vfs::register;
 

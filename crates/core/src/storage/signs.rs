@@ -10,7 +10,7 @@ pub const APPLICATION_ID: i32 = 0x4374_7872;
 pub const HEADER: usize = 72;
 
 /// What the names of the files that SQLite keeps beside a database end with.
-pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", "-salvage", "-salvaged"];
 
 /// The file that says that a folder is a store of files.
 pub const IDENTITY: &str = "contexture.json";

@@ -13,6 +13,7 @@ use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
 use super::{
     CreateMode, Durability, SqliteOptions,
     error::{Fault, Outcome},
+    salvage,
     schema::{self, Identity},
     sums,
 };
@@ -22,6 +23,7 @@ const STATEMENTS: usize = 100;
 
 /// Opens the connection that writes, making or updating the tables where that is due.
 pub(crate) fn writer(path: &Path, options: &SqliteOptions) -> StorageResult<Connection> {
+    salvage::check_finished(path)?;
     let there = look(path)?;
     if !there && options.create == CreateMode::MustExist {
         return Err(StorageError::Unavailable {
@@ -81,7 +83,7 @@ fn for_reading(db: Connection, busy_timeout: Duration) -> Outcome<Connection> {
 
 /// Makes an empty file, and the folders above it: for its owner's eyes alone. What SQLite puts beside it
 /// takes after it.
-fn make(path: &Path) -> io::Result<()> {
+pub(crate) fn make(path: &Path) -> io::Result<()> {
     let (mut folder, mut file) = (fs::DirBuilder::new(), fs::OpenOptions::new());
     #[cfg(unix)]
     {
@@ -110,7 +112,7 @@ pub(crate) fn check_readable(path: &Path) -> StorageResult<()> {
 }
 
 /// Looks at what lies there without a lock or a write. Tells whether there is something.
-fn look(path: &Path) -> StorageResult<bool> {
+pub(crate) fn look(path: &Path) -> StorageResult<bool> {
     let what = path.display().to_string();
     let file = match fs::metadata(path) {
         Ok(file) => file,
@@ -252,7 +254,7 @@ fn is_busy(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-fn refused(path: &Path, error: &io::Error) -> StorageError {
+pub(crate) fn refused(path: &Path, error: &io::Error) -> StorageError {
     let (what, reason) = (path.display().to_string(), error.to_string());
     match error.kind() {
         io::ErrorKind::PermissionDenied

@@ -45,17 +45,8 @@ impl RowKey {
             for (at, name) in names.iter().enumerate() {
                 content.insert(name.clone(), json(row.get_ref(at)?));
             }
-            db.prepare_cached(
-                "INSERT INTO quarantine (origin, key, content, reason, taken_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
-                self.table.name,
-                self.name(),
-                serde_json::Value::Object(content).to_string(),
-                reason,
-                SystemClock.now().as_millis(),
-            ])?;
+            let content = serde_json::Value::Object(content).to_string();
+            put(db, self.table.name, &self.name(), &content, reason)?;
         }
         Ok(())
     }
@@ -71,6 +62,21 @@ impl RowKey {
         });
         parts.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Puts bytes of the file itself into the quarantine.
+pub(crate) fn keep_bytes(db: &Connection, key: &str, bytes: &[u8]) -> Outcome<()> {
+    let content = serde_json::json!({ "blob": hexadecimal(bytes) }).to_string();
+    put(db, "file", key, &content, "it is not what was written")
+}
+
+fn put(db: &Connection, origin: &str, key: &str, content: &str, reason: &str) -> Outcome<()> {
+    db.prepare_cached(
+        "INSERT INTO quarantine (origin, key, content, reason, taken_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![origin, key, content, reason, SystemClock.now().as_millis()])?;
+    Ok(())
 }
 
 impl Table {

@@ -7,7 +7,7 @@
 mod contents;
 mod heads;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use contexture_core::{SegmentId, SessionId};
 use rusqlite::{Connection, Row, params, types::Value};
@@ -15,6 +15,7 @@ use rusqlite::{Connection, Row, params, types::Value};
 use super::{
     counts,
     error::{Fault, Outcome, natural},
+    import::STAGED,
     ledger::SentRow,
     quarantine::{RowKey, Table},
     read::collect,
@@ -51,7 +52,8 @@ struct Repair<'a> {
 }
 
 impl Repair<'_> {
-    /// Builds the indexes anew where they do not fit. What lies deeper cannot be mended in place.
+    /// Builds the indexes anew where they do not fit. What lies deeper cannot be mended in place, but by
+    /// [`super::salvage`].
     fn structure(&mut self) -> Outcome<()> {
         if integrity(self.db).is_ok_and(|found| found.is_none()) {
             return Ok(());
@@ -233,7 +235,33 @@ impl Repair<'_> {
             }
             _ => None,
         });
-        Ok(named.filter(|(session, _)| known.contains_key(session)).collect())
+        let mut lost: BTreeSet<(i64, u64)> =
+            named.filter(|(session, _)| known.contains_key(session)).collect();
+        lost.extend(self.gaps()?);
+        Ok(lost.into_iter().collect())
+    }
+
+    /// Returns the revisions that history skips, by session: their rows are gone.
+    fn gaps(&self) -> Outcome<Vec<(i64, u64)>> {
+        // One that is still being taken over need not be whole.
+        let sql = "SELECT id, revision FROM sessions WHERE substr(name, 1, length(?1)) <> ?1";
+        let heads = collect(self.db, sql, [STAGED], |row| {
+            Ok((row.get::<_, i64>(0)?, natural(row.get(1)?, "revision")?))
+        })?;
+        let mut gaps = Vec::new();
+        for (key, newest) in heads {
+            let sql = "SELECT revision FROM history WHERE session = ?1";
+            let there: BTreeSet<i64> =
+                collect(self.db, sql, [key], |row| Ok(row.get(0)?))?.into_iter().collect();
+            let is_there = |revision: &u64| {
+                i64::try_from(*revision).is_ok_and(|revision| there.contains(&revision))
+            };
+            // What lies beyond the newest entry left no trace that could be looked at.
+            let last = there.last().and_then(|last| u64::try_from(*last).ok()).unwrap_or(0);
+            let skipped = (1..=newest.min(last)).filter(|revision| !is_there(revision));
+            gaps.extend(skipped.map(|revision| (key, revision)));
+        }
+        Ok(gaps)
     }
 
     /// Lists views that say something and are not listed. What last changed them is not known, but it
@@ -289,8 +317,7 @@ fn beyond_repair(found: &str) -> Fault {
         "the file",
         format!(
             "its structure is damaged and nothing was changed in it ({found}); \
-             `store copy --to` takes over each session that can still be read, \
-             the others must come from a copy of the file"
+             `store check --repair` writes it anew when no other program has it open"
         ),
     )
 }

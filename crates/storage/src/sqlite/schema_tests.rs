@@ -229,3 +229,33 @@ fn a_damaged_file_gets_no_checksums() {
     drop(open(&old));
     assert_eq!(version(&old), TABLES);
 }
+
+#[test]
+fn giving_checksums_can_be_cut_off_after_every_step() {
+    type Step = fn(&Connection);
+    let steps: [Step; 3] = [
+        |db| drop(db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))),
+        |db| {
+            contexture_vfs::reserve(db).unwrap();
+            db.execute_batch("VACUUM").unwrap();
+        },
+        |db| contexture_vfs::seal(db).unwrap(),
+    ];
+    for cut_off in 1..=steps.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, old) = without_sums(folder.path());
+        let flags = rusqlite::OpenFlags::default();
+        let db = crate::sqlite::open::connection(&old, flags, contexture_vfs::CHECKED).unwrap();
+        steps[..cut_off].iter().for_each(|step| step(&db));
+        drop(db);
+        assert_eq!((version(&old), damaged_pages(&old)), (TABLES, None), "step {cut_off}");
+        let storage = open(&old);
+        assert_eq!((version(&old), damaged_pages(&old)), (VERSION, Some(vec![])));
+        let id = session_id();
+        block_on(async {
+            assert_eq!(storage.verify().await.unwrap(), [""; 0]);
+            let (was, is) = (state::read(&*made, &id).await, state::read(&*storage, &id).await);
+            assert_eq!(was.differences(&is), [""; 0]);
+        });
+    }
+}

@@ -49,6 +49,14 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let mut repaired = args.repair.then(Vec::new);
+    if let Some(done) = &mut repaired {
+        match settings.store.salvage() {
+            Ok(told) => done.extend(told),
+            // Opening it says what is wrong.
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     let problems = match settings.store.open(Access::Existing).await {
         Ok(storage) => {
             let mut beyond = Vec::new();

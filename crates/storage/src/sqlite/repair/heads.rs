@@ -1,7 +1,7 @@
 //! Heads of sessions and segments: everything hangs on them, so they are rebuilt.
 
 use contexture_core::{
-    Mark, Owner, Permission, Place, Revision, Segment, SegmentId, SegmentKind, SessionId,
+    Mark, Owner, Page, Permission, Place, Revision, Segment, SegmentId, SegmentKind, SessionId,
     Timestamp, Tokens, Version, storage::SessionInfo,
 };
 use rusqlite::{params, types::Value};
@@ -12,7 +12,7 @@ use crate::sqlite::{
     import::STAGED,
     quarantine::{RowKey, Table},
     read::collect,
-    rows::{self, SegmentRow, SessionRow},
+    rows::{self, HistoryRow, SegmentRow, SessionRow},
 };
 
 const SESSIONS: Table = Table { name: "sessions", key: &["id"] };
@@ -77,20 +77,31 @@ impl Repair<'_> {
 
     /// Returns a head that is beyond all that the session holds.
     fn session_info(&self, key: i64, id: SessionId) -> Outcome<SessionInfo> {
-        let sql = "SELECT app, created_at, updated_at, mark,
-                       (SELECT max(revision) FROM history WHERE session = ?1),
-                       (SELECT max(place) FROM pages
-                        WHERE segment IN (SELECT id FROM segments WHERE session = ?1))
-                   FROM sessions WHERE id = ?1";
+        // Rows that are not what was written yet say nothing.
+        let sql = format!("SELECT {} FROM history WHERE session = ?1", HistoryRow::COLUMNS);
+        let revisions = collect(self.db, &sql, [key], |row| {
+            Ok(HistoryRow::read(row, key, &id).map_or(Revision(0), |entry| entry.revision))
+        })?;
+        let sql = "SELECT segment, data, checksum FROM pages
+                   WHERE segment IN (SELECT id FROM segments WHERE session = ?1)";
+        let places = collect(self.db, sql, [key], |row| {
+            let (data, sum) = (row.get_ref(1)?.as_blob(), row.get_ref(2)?.as_blob());
+            let (data, sum) = (data.unwrap_or_default(), sum.unwrap_or_default());
+            let page = Page::decode(data).ok();
+            let whole = page.filter(|_| {
+                row.get(0).is_ok_and(|segment| sum == rows::page_checksum(segment, data))
+            });
+            Ok(whole.map_or(Place(0), |page| page.place))
+        })?;
+        let sql = "SELECT app, created_at, updated_at, mark FROM sessions WHERE id = ?1";
         let info = self.db.query_row(sql, [key], |row| {
             let created_at = Timestamp::from_millis(row.get(1)?);
             let mark: Option<String> = row.get(3)?;
             let own = mark.and_then(|mark| Mark::try_from(mark).ok());
-            let count = |number: Option<i64>| number.and_then(|n| u64::try_from(n).ok());
             Ok(SessionInfo {
                 app: row.get(0)?,
-                revision: Revision(count(row.get(4)?).unwrap_or(0)),
-                next_place: Place(count(row.get(5)?).unwrap_or(0).saturating_add(1)),
+                revision: revisions.into_iter().max().unwrap_or(Revision(0)),
+                next_place: Place(places.into_iter().map(|place| place.0).max().unwrap_or(0) + 1),
                 mark: own.unwrap_or_else(|| Mark::of_session(&id, created_at)),
                 created_at,
                 updated_at: Timestamp::from_millis(row.get(2)?),
@@ -166,7 +177,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Returns a segment of which only the name is known: agents may read it.
+    /// Returns a segment of which only the name is known: agents may read it. The names that the engine
+    /// gives segments say what they are for.
     fn plain(&self, id: &SegmentId, session: i64) -> Outcome<Segment> {
         let sql = "SELECT revision, updated_at FROM sessions WHERE id = ?1";
         let (revision, at): (i64, i64) =
@@ -174,17 +186,28 @@ impl Repair<'_> {
         let revision = Revision(u64::try_from(revision).unwrap_or(0));
         let at = Timestamp::from_millis(at);
         let name = id.as_str().parse();
+        let sql = "SELECT data FROM segments WHERE session = ?1 AND data IS NOT NULL";
+        let others = collect(self.db, sql, [session], |row| {
+            let data = row.get_ref(0)?.as_blob().unwrap_or_default();
+            Ok(serde_json::from_slice::<Segment>(data).map_or(0, |segment| segment.ordinal))
+        })?;
         Ok(Segment {
             id: id.clone(),
             name: name.map_err(|error| {
                 Fault::corrupt(rows::session_name(&self.sessions[&session]), error)
             })?,
             description: Default::default(),
-            kind: SegmentKind::Custom,
+            kind: match id.as_str() {
+                "sys" => SegmentKind::System,
+                "usr" => SegmentKind::User,
+                prompt if prompt.starts_with("prompt-") => SegmentKind::System,
+                _ => SegmentKind::Custom,
+            },
             permission: Permission::ReadOnly,
             capacity: Tokens(0),
             owner: Owner::implied_by(id),
-            ordinal: u64::try_from(session).unwrap_or(0),
+            // Pages are told apart by it: no two segments of a session share one.
+            ordinal: others.into_iter().max().unwrap_or(0).saturating_add(1),
             next_number: 1,
             touched: revision,
             removed: false,
