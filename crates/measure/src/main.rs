@@ -4,6 +4,7 @@
 //!  data ──► replay ──┬─► economy   what windows cost, show and keep visible, beside other policies
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
+//!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
 //!
@@ -12,6 +13,7 @@
 
 mod agent_files;
 mod check;
+mod damage;
 mod data;
 mod economy;
 mod latency;
@@ -34,6 +36,8 @@ enum Command {
     Check(check::Args),
     /// Measures windows and folds in sessions of ten thousand and a million pages.
     Latency(latency::Args),
+    /// Damages a SQLite store at every place and counts what is read from it, as a Markdown table.
+    Damage(damage::Args),
     /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
     AgentFiles(agent_files::Args),
     /// Measures one window in a process of its own.
@@ -50,6 +54,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Economy(args) => economy::run(&args, &mut out)?,
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
+        Command::Damage(args) => damage::run(&args, &mut out)?,
         Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,
     };
