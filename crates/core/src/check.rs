@@ -5,6 +5,7 @@ mod lost;
 mod rebuild;
 mod repair;
 mod trail;
+mod whole;
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +17,9 @@ use crate::{
 pub use lost::is_lost;
 pub use rebuild::Remains;
 pub use repair::{accept_losses, repair_session};
+pub use whole::{Losses, Repaired, accept_all, check_storage, repair_storage};
 
-use trail::Trail;
+use trail::{Stands, Trail};
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
@@ -41,6 +43,7 @@ pub async fn check_session(
     let mut problems = Vec::new();
     let info = storage.session(session).await?;
     let next_place = info.map_or(Place(0), |info| info.next_place);
+    let mut stands = Stands::new();
     for segment in storage.segments(session).await? {
         let mut pages: HashMap<u64, Seen> = HashMap::new();
         let mut after = None;
@@ -80,8 +83,10 @@ pub async fn check_session(
             problems.extend(lineage_problem(&pages, &index, segment.removed, &mut sound));
         }
         check_places(&segment.id, &pages, &mut problems);
+        let pages = pages.iter().map(|(number, seen)| (*number, seen.revision));
+        stands.insert(segment.id.clone(), pages.collect());
     }
-    check_history(storage, session, &mut problems).await?;
+    check_history(storage, session, &stands, &mut problems).await?;
     problems.sort();
     Ok(problems)
 }
@@ -102,9 +107,10 @@ fn lost_prompt(segment: &crate::Segment, page: &Page) -> Option<String> {
 async fn check_history(
     storage: &dyn PageStorage,
     session: &SessionId,
+    stands: &Stands,
     problems: &mut Vec<String>,
 ) -> StorageResult<()> {
-    let trail = Trail::of(storage, session).await?;
+    let trail = Trail::beside(storage, session, stands).await?;
     for id in trail.lost_segments(&storage.segments(session).await?).keys() {
         problems.push(format!("segment {id} is gone, history knows it"));
     }

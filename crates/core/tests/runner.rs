@@ -14,6 +14,8 @@ mod copies;
 mod depth;
 #[path = "runner/doubt.rs"]
 mod doubt;
+#[path = "runner/lost.rs"]
+mod lost;
 #[path = "runner/permission_matrix.rs"]
 mod permission_matrix;
 #[path = "runner/prompt_stands.rs"]

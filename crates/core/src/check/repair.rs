@@ -8,6 +8,7 @@
 //! Everything is an ordinary edit of the system side: recorded, and nothing is deleted. What cannot be
 //! mended here stays as it is, and [`check_session`](super::check_session) names it.
 
+mod edit;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,12 +21,12 @@ use super::{
     trail::Trail,
 };
 use crate::{
-    Actor, Basis, Body, Change, ChunkKey, LevelDelta, Operation, Page, PageDelta, PageIndex, Place,
-    PlaceClaim, Revision, Segment, SegmentDelta, SegmentKind, SessionId, Standing, Timestamp,
-    Trust, Version, ViewId, Visibility,
+    Actor, Body, Change, ChunkKey, LevelDelta, Page, PageIndex, Place, Revision, Segment,
+    SegmentDelta, SegmentKind, SessionId, Standing, Timestamp, Trust, Version, Visibility,
     decide::PROVISIONAL,
-    storage::{Commit, PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
+    storage::{PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
 };
+use edit::{commit, empty, page, put};
 use missing::Missing;
 
 /// How many pages are mended in one edit.
@@ -473,61 +474,4 @@ impl<'a> Plan<'a> {
     fn change(&self, at: Timestamp) -> Change {
         empty(self.segment, at)
     }
-}
-
-/// Returns a change in a segment that does nothing yet.
-fn empty(segment: &Segment, at: Timestamp) -> Change {
-    let segment = (segment.id.clone(), Some(segment.version));
-    Change {
-        operation: Operation::Batch,
-        actor: Actor::System,
-        view: ViewId::SYSTEM,
-        at,
-        undoes: None,
-        marks: Vec::new(),
-        pages: Vec::new(),
-        segments: Vec::new(),
-        levels: Vec::new(),
-        focus: Vec::new(),
-        custom: Vec::new(),
-        runs: Vec::new(),
-        fold: None,
-        contents: Vec::new(),
-        numbers: Vec::new(),
-        places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
-        floors: Vec::new(),
-        purge: false,
-        subjects: Vec::new(),
-        moved: Vec::new(),
-        basis: Basis { segments: vec![segment], ..Basis::default() },
-    }
-}
-
-/// Adds a page to a change, as a new version of what it was.
-fn put(change: &mut Change, before: Option<Page>, mut after: Page) {
-    let index = after.index.clone();
-    after.version = after.version.next();
-    after.updated_at = change.at;
-    if let Some(before) = &before {
-        change.basis.pages.push((index.clone(), Some(before.version)));
-    }
-    change.subjects.push(index.clone());
-    let previous = before.as_ref().map(|page| page.revision);
-    change.pages.push(PageDelta { index, before, after: Some(after), previous, restores: None });
-}
-
-async fn page(
-    storage: &dyn PageStorage,
-    session: &SessionId,
-    index: &PageIndex,
-) -> StorageResult<Option<Page>> {
-    Ok(storage.pages(session, std::slice::from_ref(index)).await?.pop().flatten())
-}
-
-async fn commit(
-    storage: &dyn PageStorage,
-    session: &SessionId,
-    change: Change,
-) -> StorageResult<()> {
-    storage.commit(session, Commit { create: None, change: Some(change) }).await.map(|_| ())
 }

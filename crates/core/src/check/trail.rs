@@ -1,10 +1,7 @@
 //! The trail of a session: where its history speaks of pages and segments that are not there, or not
 //! as it left them.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::RangeInclusive,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use super::BATCH;
 use crate::{
@@ -20,8 +17,6 @@ pub(super) struct Trail {
     touches: BTreeMap<PageIndex, Touch>,
     /// The segments that are not there, each as it was before its newest edit, where that is known.
     segments: BTreeMap<SegmentId, Option<Segment>>,
-    /// Revisions that no entry speaks of.
-    gaps: Vec<RangeInclusive<u64>>,
 }
 
 /// What the newest edit of a page did to it.
@@ -40,38 +35,54 @@ pub(super) struct Touch {
     is_void: bool,
 }
 
-/// Where the pages of a session are, by segment and number.
-type Stands = HashMap<SegmentId, HashMap<u64, Revision>>;
+impl Touch {
+    fn of(entry: &HistoryEntry, before: &PageBefore) -> Self {
+        Self {
+            revision: entry.revision,
+            actor: entry.actor.clone(),
+            operation: entry.operation,
+            before: before.before.clone(),
+            after: before.after,
+            assigned: before.assigned,
+            // What took the page away may itself be lost. A purge scrubs all edits before it, and an
+            // undo marks the edit that it takes back.
+            is_void: before.purged || entry.undone_by.is_some(),
+        }
+    }
+}
+
+/// The pages of a session by segment and number, each with the edit that last changed it.
+pub(super) type Stands = HashMap<SegmentId, HashMap<u64, Revision>>;
 
 impl Trail {
-    /// Reads the whole history of a session, newest first, and compares it with what is there.
+    /// Compares the whole history of a session with what is there.
     pub(super) async fn of(storage: &dyn PageStorage, session: &SessionId) -> StorageResult<Self> {
-        let mut trail = Self::default();
-        let Some(info) = storage.session(session).await? else { return Ok(trail) };
         let mut stands = Stands::new();
         for segment in storage.segments(session).await? {
             let pages = numbers(storage, session, &segment.id).await?;
             stands.insert(segment.id, pages);
         }
+        Self::beside(storage, session, &stands).await
+    }
+
+    /// Compares it with pages that were read already.
+    pub(super) async fn beside(
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        stands: &Stands,
+    ) -> StorageResult<Self> {
+        let mut trail = Self::default();
         let mut before = None;
-        let mut expected = info.revision.0;
         loop {
             let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
             let entries = storage.history(session, &query).await?;
             for entry in &entries {
                 before = Some(entry.revision);
-                if entry.revision.0 < expected {
-                    trail.gaps.push(entry.revision.0 + 1..=expected);
-                }
-                expected = entry.revision.0.saturating_sub(1);
-                trail.note(entry, &stands);
+                trail.note(entry, stands);
             }
             if entries.len() < BATCH {
                 break;
             }
-        }
-        if expected > 0 {
-            trail.gaps.push(1..=expected);
         }
         Ok(trail)
     }
@@ -93,26 +104,8 @@ impl Trail {
             {
                 continue;
             }
-            self.touches.insert(index.clone(), self.touch(entry, before));
+            self.touches.insert(index.clone(), Touch::of(entry, before));
         }
-    }
-
-    fn touch(&self, entry: &HistoryEntry, before: &PageBefore) -> Touch {
-        // What took the page away may itself be lost: a purge scrubs all before it, an undo marks it.
-        let undone = entry.undone_by.is_some_and(|by| self.is_gap(by));
-        Touch {
-            revision: entry.revision,
-            actor: entry.actor.clone(),
-            operation: entry.operation,
-            before: before.before.clone(),
-            after: before.after,
-            assigned: before.assigned,
-            is_void: before.purged || undone,
-        }
-    }
-
-    fn is_gap(&self, revision: Revision) -> bool {
-        self.gaps.iter().any(|gap| gap.contains(&revision.0))
     }
 
     /// Returns the segments that history knows and that are not there: those of pages it left, too.

@@ -16,7 +16,7 @@ use contexture_testkit::{
 use futures::executor::block_on;
 
 /// A session of which something is lost: every part of it goes through `lose` on its way.
-async fn damaged(lose: impl Fn(&mut ImportPart)) -> Arc<dyn PageStorage> {
+pub(crate) async fn damaged(lose: impl Fn(&mut ImportPart)) -> Arc<dyn PageStorage> {
     let whole: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
     let system = session(whole.clone()).await;
     let outer = directory(&system, "usr-0", "outer").await; // usr-1
@@ -24,6 +24,7 @@ async fn damaged(lose: impl Fn(&mut ImportPart)) -> Arc<dyn PageStorage> {
     leaf(&system, &inner.to_string(), "deep").await; // usr-3
     leaf(&system, "usr-0", "flat").await; // usr-4
     leaf(&system, "usr-0", "last").await; // usr-5
+    leaf(&system, "sys-0", "prompt").await; // sys-1
     agent(&system, "bot").pin_page("usr-4").await.unwrap();
     let watched = WatchedStorage::new(Arc::new(MemoryStorage::new()));
     copy_session(&*whole, &*watched, &session_id(), &mut |_| {}).await.unwrap();
@@ -35,7 +36,7 @@ async fn damaged(lose: impl Fn(&mut ImportPart)) -> Arc<dyn PageStorage> {
     storage
 }
 
-fn pages(part: &mut ImportPart, change: impl Fn(&mut Vec<Page>)) {
+pub(crate) fn pages(part: &mut ImportPart, change: impl Fn(&mut Vec<Page>)) {
     if let ImportPart::Pages(pages) = part {
         change(pages);
     }
@@ -46,12 +47,12 @@ fn edit(part: &mut ImportPart, index: &str, change: impl Fn(&mut Page)) {
     pages(part, |pages| pages.iter_mut().filter(|page| page.index == index).for_each(&change));
 }
 
-async fn problems(storage: &dyn PageStorage) -> Vec<String> {
+pub(crate) async fn problems(storage: &dyn PageStorage) -> Vec<String> {
     check_session(storage, &session_id()).await.unwrap()
 }
 
 /// Mends it; returns what was done. Everything is in order afterwards, and nothing is done twice.
-async fn mended(storage: &Arc<dyn PageStorage>) -> Vec<String> {
+pub(crate) async fn mended(storage: &Arc<dyn PageStorage>) -> Vec<String> {
     assert_ne!(problems(&**storage).await, [""; 0], "there is nothing to mend");
     let at = Timestamp::from_millis(7);
     let done = repair_session(&**storage, &session_id(), at).await.unwrap();
@@ -80,8 +81,13 @@ fn a_sound_session_is_left_alone() {
 #[test]
 fn orphans_go_to_the_root_and_keep_what_is_below() {
     block_on(async {
+        // Nor does history know of it.
         let lose = |part: &mut ImportPart| {
             pages(part, |pages| pages.retain(|lost| lost.index != page("usr-1")));
+            if let ImportPart::History(entries) = part {
+                let touched = entries.iter_mut().map(|entry| &mut entry.inverse.pages);
+                touched.for_each(|pages| pages.retain(|lost| lost.index != page("usr-1")));
+            }
         };
         let storage = damaged(lose).await;
         let done = mended(&storage).await;
