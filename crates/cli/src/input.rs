@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use contexture_core::ErrorKind;
+use contexture_core::{
+    ErrorKind,
+    transcript::{BoundedLines, Problem},
+};
 
 use crate::error::{Result, Stop};
 
@@ -15,6 +18,9 @@ pub(crate) const MOST: u64 = 64 * 1024 * 1024;
 
 /// The most that is read of a document to load: a whole session.
 pub(crate) const MOST_OF_A_DOCUMENT: u64 = 4 * 1024 * 1024 * 1024;
+
+/// How much is read at a time where not everything is held.
+const PIECE: usize = 64 * 1024;
 
 /// Reads a text, which must be UTF-8; `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<String> {
@@ -29,17 +35,43 @@ pub(crate) fn text(path: &Path) -> Result<String> {
 /// Reads bytes; `-` is standard input.
 pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().take(most + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
-    };
+    let read = open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > most {
-        let message = format!("{} has more than {most} bytes, the most that is read", shown(path));
-        return Err(Stop::failed(ErrorKind::TooLarge, message, "split it into several files"));
+        return Err(too_large(path, most));
     }
     Ok(bytes)
+}
+
+/// Reads a transcript; `-` is standard input. Lines that are too long are never held: they are returned
+/// as problems.
+pub(crate) fn transcript(path: &Path) -> Result<(Vec<u8>, Vec<Problem>)> {
+    let failed = |error: io::Error| unreadable(path, &error);
+    let mut file = open(path).map_err(failed)?;
+    let limit = usize::try_from(MOST).unwrap_or(usize::MAX);
+    let mut lines = BoundedLines::new(limit);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = match file.read(&mut piece) {
+            Ok(0) => return Ok(lines.finish()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        lines.push(&piece[..count]);
+        if lines.held() as u64 > MOST_OF_A_DOCUMENT {
+            return Err(too_large(path, MOST_OF_A_DOCUMENT));
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    Ok(if path == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(path)?) })
+}
+
+fn too_large(path: &Path, most: u64) -> Stop {
+    let message = format!("{} has more than {most} bytes, the most that is read", shown(path));
+    Stop::failed(ErrorKind::TooLarge, message, "split it into several files")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Stop {

@@ -471,3 +471,25 @@ fn another_conversation_is_not_mixed_in() {
     assert_eq!(kind, "invalid");
     assert!(message.contains("no longer begins with what was imported"), "{message}");
 }
+
+// A line that no page could hold is reported and never held: here it would not even fit into memory.
+#[test]
+fn a_line_of_a_gibibyte_is_reported_in_bounded_memory() {
+    use std::io::{Seek, SeekFrom, Write};
+    let sandbox = Sandbox::empty();
+    let path = sandbox.path().join("talk.jsonl");
+    let mut file = std::fs::File::create(&path).unwrap();
+    file.write_all(b"{\"role\":\"user\",\"content\":\"one\"}\n").unwrap();
+    file.seek(SeekFrom::Current(1 << 30)).unwrap();
+    file.write_all(b"\n{\"role\":\"user\",\"content\":\"two\"}\n").unwrap();
+    drop(file);
+    let output = sandbox.shell("ulimit -v 800000 && contexture import talk.jsonl --json").output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let imported: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    assert_eq!(imported["imported"]["messages"], 2, "{imported}");
+    let problems = imported["imported"]["problems"].as_array().unwrap();
+    assert_eq!((problems.len(), &problems[0]["line"]), (1, &json!(2)), "{imported}");
+    assert!(problems[0]["what"].as_str().unwrap().contains("1073741825 bytes"), "{imported}");
+}

@@ -12,6 +12,7 @@
 //!
 //! Deliberately absent: files, sessions and clocks. Text comes in, data goes out.
 
+mod bounded;
 mod branch;
 mod claude_code;
 mod decode;
@@ -31,6 +32,7 @@ use crate::{
     message::{Part, RawJson},
 };
 
+pub use bounded::BoundedLines;
 pub use decode::decode;
 pub use mend::{Mended, mend};
 pub use quote::quoted;

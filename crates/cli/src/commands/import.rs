@@ -98,7 +98,8 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let format = args.format.as_deref().map(str::parse).transpose()?;
     let segment: SegmentId = args.segment.parse()?;
-    let mut source = Source::read(&input::bytes(&args.file, input::MOST_OF_A_DOCUMENT)?, format)?;
+    let (bytes, left_out) = input::transcript(&args.file)?;
+    let mut source = Source::read(&bytes, left_out, format)?;
     let system = open(settings, &segment).await?;
     let (key, record) = record_of(&system, &source).await?;
     let first = source.resume(record.as_ref())?;

@@ -26,8 +26,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn read(bytes: &[u8], format: Option<TranscriptFormat>) -> Result<Self> {
-        let (text, undecoded) = transcript::decode(bytes);
+    /// Reads a transcript's bytes, of which some lines were left out.
+    pub(super) fn read(
+        bytes: &[u8],
+        left_out: Vec<Problem>,
+        format: Option<TranscriptFormat>,
+    ) -> Result<Self> {
+        let (text, mut undecoded) = transcript::decode(bytes);
+        undecoded.extend(left_out);
         let mended = mend(transcript::read(&text, format)?);
         let is_document = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         let unit = if is_document { "message" } else { "line" };
