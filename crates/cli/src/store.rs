@@ -71,15 +71,13 @@ impl StoreUrl {
         })
     }
 
-    /// Saves what can be saved of a store that is damaged too deeply to be opened and mended; returns what
-    /// was done.
-    pub(crate) fn salvage(&self) -> StorageResult<Vec<String>> {
+    /// Gets a damaged store ready to be opened and repaired, where that is possible: moves what is in
+    /// the way aside, or saves what can be saved. Returns what was done, a sentence each.
+    pub(crate) fn make_ready(&self) -> StorageResult<Vec<String>> {
         match self {
             StoreUrl::Sqlite { path, .. } => SqliteStorage::salvage(path, SqliteOptions::default()),
-            StoreUrl::Files { .. }
-            | StoreUrl::Postgres { .. }
-            | StoreUrl::S3 { .. }
-            | StoreUrl::Memory => Ok(Vec::new()),
+            StoreUrl::Files { folder, .. } => FilesStorage::make_ready(folder),
+            StoreUrl::Memory | StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => Ok(Vec::new()),
         }
     }
 

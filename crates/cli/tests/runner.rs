@@ -38,6 +38,7 @@ mod press;
 mod processes;
 mod read_only;
 mod readme;
+mod repair;
 mod segments;
 mod sessions;
 mod store;

@@ -107,6 +107,13 @@ impl FilesStorage {
         Ok(Self { pinned: None, reading: Arc::new(Reading::new(shared)), writer })
     }
 
+    /// Makes a folder ready to be opened and repaired that is ours and cannot be opened: what is local to
+    /// this machine is moved aside where it is in the way, and the folder says again whose it is.
+    /// Returns what was done, a sentence each.
+    pub fn make_ready(path: &Path) -> StorageResult<Vec<String>> {
+        repair::make_ready(path)
+    }
+
     /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         self.reading.shared.folder.path()

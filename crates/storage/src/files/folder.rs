@@ -21,6 +21,9 @@ use super::record::corrupt;
 /// More than any file we write has; what claims to be larger is not read.
 const LARGEST: u64 = 1 << 30;
 
+/// What is wrong with a file that is written in place and can be reached in another way.
+pub(crate) const OTHER_NAMES: &str = "it is a hard link: the same file goes by another name too";
+
 /// What tells one state of a file from another without reading it.
 ///
 /// We choose the time ourselves, to the nanosecond, when we write a file. Whoever else writes it gets
@@ -106,7 +109,13 @@ impl Folder {
         let folder = self.make(folder)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&folder, name, flags, Mode::RUSR | Mode::WUSR);
-        file.map(File::from).map_err(|error| self.fault(path, error))
+        let file = file.map(File::from).map_err(|error| self.fault(path, error))?;
+        let meta = file.metadata().map_err(|error| refused(&self.path.join(path), &error))?;
+        // It is written in place: a file of somebody else that goes by this name must not be.
+        if meta.nlink() > 1 {
+            return Err(corrupt(path, OTHER_NAMES));
+        }
+        Ok(file)
     }
 
     /// Writes a new file.

@@ -68,7 +68,7 @@ pub(crate) fn look(path: &Path, create: CreateMode) -> StorageResult<PathBuf> {
 }
 
 /// Refuses a folder that is not ours; tells whether it is ours already.
-fn check(folder: &Folder) -> StorageResult<bool> {
+pub(crate) fn check(folder: &Folder) -> StorageResult<bool> {
     let what = folder.path().display().to_string();
     let Some((bytes, _)) = folder.look().read(IDENTITY)? else {
         let foreign = folder.list("")?.into_iter().find(|entry| !WELCOME.contains(&&*entry.name));
@@ -104,22 +104,32 @@ fn check(folder: &Folder) -> StorageResult<bool> {
 /// Writes down whose folder it is, where that is not said yet. The folder must be locked.
 pub(crate) fn claim(folder: &Folder) -> StorageResult<()> {
     for (path, text) in FOR_GIT {
-        if folder.look().stamp(path).ok().flatten().is_none() {
+        // Whatever lies there, a link included, is left to its owner.
+        if matches!(folder.look().stamp(path), Ok(None)) {
             write(folder, path, text)?;
         }
     }
     if !check(folder)? {
-        let text = format!("{{\n  \"format\": \"{FORMAT}\",\n  \"schemaVersion\": {VERSION}\n}}\n");
-        write(folder, IDENTITY, &text)?;
+        write_identity(folder)?;
     }
     folder.make(names::SESSIONS).map(|_| ())
+}
+
+/// Writes down whose folder it is.
+pub(crate) fn write_identity(folder: &Folder) -> StorageResult<()> {
+    let text = format!("{{\n  \"format\": \"{FORMAT}\",\n  \"schemaVersion\": {VERSION}\n}}\n");
+    write(folder, IDENTITY, &text)
 }
 
 fn write(folder: &Folder, path: &str, text: &str) -> StorageResult<()> {
     let new = format!("{}/claim", names::TMP);
     folder.remove(&new)?;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX);
-    folder.write(&new, text.as_bytes(), now)?;
+    folder.write(&new, text.as_bytes(), now())?;
     folder.rename(&new, path)
+}
+
+/// Returns the time in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
 }

@@ -4,6 +4,7 @@
 //! them stand the stamp of every file, which pages carry a content, and how often history refers to
 //! it. When it is missing, damaged or of another version it is made anew.
 
+mod get;
 mod put;
 
 use std::{
@@ -31,6 +32,7 @@ use crate::sqlite::{
     schema,
 };
 
+pub(crate) use get::record;
 pub(crate) use put::{put, put_head, remove, remove_session};
 
 /// Marks the index as ours, and as no storage of its own: "Ctxf".
@@ -223,6 +225,10 @@ fn version() -> i64 {
 /// Tells which file lies there.
 pub(crate) fn inode(path: &Path) -> Attempt<Option<u64>> {
     match fs::symlink_metadata(path) {
+        Ok(file) if file.is_file() && file.nlink() > 1 => {
+            Err(super::record::corrupt(&path.display().to_string(), super::folder::OTHER_NAMES)
+                .into())
+        }
         Ok(file) if file.is_file() => Ok(Some(file.ino())),
         Ok(_) => {
             Err(super::record::corrupt(&path.display().to_string(), "it is not a regular file")

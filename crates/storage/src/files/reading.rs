@@ -179,7 +179,7 @@ pub(crate) enum Found {
     Lost(String, StorageError),
 }
 
-fn carried_by(
+pub(crate) fn carried_by(
     look: &mut Look<'_>,
     root: &str,
     spot: &Spot,

@@ -172,6 +172,34 @@ pub(crate) fn corrupt(path: &str, reason: &str) -> StorageError {
     StorageError::Corrupt { what: path.to_owned(), reason }
 }
 
+/// Returns the page that a damaged file seems to be about, without its words. Nothing proves it.
+pub(crate) fn page_of(bytes: &[u8]) -> Option<Page> {
+    let mut fields = fields(bytes)?;
+    for apart in ["checksum", "messages", "encoded", "bytes"] {
+        fields.remove(apart);
+    }
+    let (page, _) = read::<PageFile>(&json(&fields)).ok()?.page().ok()?;
+    Some(page)
+}
+
+/// Returns the words of a damaged file, if they are those of that hash.
+pub(crate) fn words(bytes: &[u8], hash: ContentHash) -> Option<Content> {
+    let mut fields = fields(bytes)?;
+    let mut text = |name: &str| {
+        let value = fields.remove(name);
+        value.map(|value| serde_json::from_str(value.get())).transpose().ok().flatten()
+    };
+    let (encoded, bytes) = (text("encoded"), text("bytes"));
+    let words = Words { messages: fields.remove("messages"), encoded, bytes };
+    words.content(hash).ok().flatten()
+}
+
+/// Reads a file whose checksum does not fit.
+fn fields(bytes: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
+    let compact = layout::gather(std::str::from_utf8(bytes).ok()?).ok()?;
+    serde_json::from_str(&compact).ok()
+}
+
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a record has only string keys")
 }

@@ -1,22 +1,39 @@
-//! Mending: what cannot be read is moved into a quarantine, and the index is made anew.
+//! Mending: what cannot be read is moved into a quarantine, what others still know of it is written
+//! again, and the index is made anew.
+//!
+//! ```text
+//! all files of a session ─► quarantine ─► written again from the index, or from what they still say
+//!     ─► stand-ins for lost entries ─► lost segments ─► the head counts what is there
+//! ```
+//!
+//! Words that are lost stay lost here: `contexture_core::check::repair_session` puts a placeholder in
+//! their place, as an edit.
 
-use std::collections::HashSet;
+mod findings;
+mod history;
+mod local;
+mod restore;
+
+use std::collections::{BTreeSet, HashSet};
 
 use contexture_core::{
-    ContentHash, HistoryEntry, Page, Place, Revision, SessionId, Timestamp,
+    ContentHash, Page, Place, Revision, SegmentId, SessionId, Timestamp,
+    check::Remains,
     storage::{SessionInfo, StorageResult},
 };
 
 use super::{
-    folder::Folder,
+    folder::{Folder, Form},
     index::{self, Attempt},
-    names::{self, HEAD, Kind, QUARANTINE, SESSIONS, Spot},
+    names::{self, HEAD, QUARANTINE, SESSIONS, Spot},
     record::{Head, Record},
     store::Store,
-    sync::{decode, read_head, session_folders, walk},
-    tally::Tally,
+    sync::{decode, session_folders, walk},
     verify::problems,
 };
+use findings::Findings;
+
+pub(crate) use local::make_ready;
 
 impl Store {
     /// Mends what can be mended, and tells what was done. Nothing is deleted.
@@ -24,8 +41,17 @@ impl Store {
         let mut told = Vec::new();
         // What the journal holds would be put over what is mended after a restart of the machine.
         self.checkpoint()?;
+        let known: BTreeSet<SessionId> =
+            index::sessions(&self.index.db).unwrap_or_default().into_iter().collect();
+        self.clear_places(&known, &mut told)?;
+        let mut gone = known;
         for name in session_folders(&self.shared.folder)? {
-            self.repair_session(&name, &mut told)?;
+            if self.repair_session(&name, &mut told)? {
+                gone.retain(|session| names::session(session) != format!("{SESSIONS}/{name}"));
+            }
+        }
+        for session in gone {
+            told.push(format!("session '{session}' is gone: none of its files is there any more"));
         }
         // An index that says what the files say is left as it is.
         let is_sound =
@@ -37,85 +63,219 @@ impl Store {
         Ok(told)
     }
 
-    fn repair_session(&mut self, name: &str, told: &mut Vec<String>) -> Attempt<()> {
-        let shared = self.shared.clone();
-        let root = format!("{SESSIONS}/{name}");
-        let mut bad: Vec<(String, String)> = Vec::new();
-        let mut history = Vec::new();
-        let mut next_place = 1;
-        let mut files = Tally::default();
-        let (mut stored, mut wanted) = (HashSet::new(), HashSet::new());
-        let mut look = shared.folder.look();
-        walk(&shared.folder, &root, "", &mut |inner| {
-            let Some(kind) = Kind::of(inner) else { return Ok(()) };
-            let path = format!("{root}/{inner}");
-            let read = look.read(&path).and_then(|read| match read {
-                Some((bytes, _)) => decode(&path, inner, &bytes).map(Some),
-                None => Ok(None),
-            });
-            if matches!(read, Ok(Some(_))) {
-                files.add(kind);
-            }
-            match read {
-                Ok(Some(Record::Entry(entry))) => {
-                    history.push((entry.revision, entry.at));
-                    wanted.extend(referred(&entry));
-                }
-                Ok(Some(Record::Page(page, content))) => {
-                    next_place = next_place.max(page.place.0 + 1);
-                    stored.extend(content.map(|content| content.hash()));
-                }
-                Ok(Some(Record::Content(content))) => drop(stored.insert(content.hash())),
-                Ok(_) => {}
-                Err(error) => bad.push((inner.to_owned(), error.to_string())),
-            }
-            Ok(())
-        })?;
-        let gone = self.missing(name).into_iter();
-        told.extend(gone.map(|path| format!("{path} is missing and was not found elsewhere")));
-        for (inner, reason) in &bad {
-            told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
-        }
-        let lost: HashSet<ContentHash> = wanted.difference(&stored).copied().collect();
-        if !lost.is_empty() {
-            self.forget_lost(&root, &history, &lost, told)?;
-        }
-        match read_head(&shared.folder, name) {
-            Ok(Some(head)) if head.files != files => self.count_anew(head, files, told)?,
-            Ok(None) if files.total() > 0 => {
-                self.make_head(name, &history, next_place, files, told)?;
-            }
-            _ => {}
+    /// Moves away what lies in the place of a session's folder and is none.
+    fn clear_places(&mut self, known: &BTreeSet<SessionId>, told: &mut Vec<String>) -> Attempt<()> {
+        let entries = self.shared.folder.list(SESSIONS)?.into_iter();
+        let safe = entries.filter(|entry| names::is_safe(&entry.name));
+        for (name, form) in safe.map(|entry| (entry.name, entry.form)) {
+            let path = format!("{SESSIONS}/{name}");
+            let is_known = known.iter().any(|session| names::session(session) == path);
+            let what = match form {
+                Form::Folder => continue,
+                Form::File if !is_known => continue,
+                Form::File => "it is a file where a session's folder should be",
+                Form::Other => "it is a symlink or the like, which is never followed",
+            };
+            told.push(self.quarantine(&path, what)?);
         }
         Ok(())
     }
 
-    /// Names the files of a session that are gone, if the index knows the state its head speaks of.
-    fn missing(&self, name: &str) -> Vec<String> {
-        let (folder, db) = (&self.shared.folder, &self.index.db);
-        let Ok(Some(head)) = read_head(folder, name) else { return Vec::new() };
-        // Who asks a damaged index learns nothing.
-        let known = index::head(db, &head.info.id).ok().flatten();
-        let key = index::key(db, &head.info.id).ok().flatten();
-        let Some(key) = key.filter(|_| known == Some(head)) else { return Vec::new() };
-        let mut look = folder.look();
-        let files = index::files(db, key).unwrap_or_default().into_iter();
-        let paths = files.map(|(inner, _)| format!("{SESSIONS}/{name}/{inner}"));
-        paths.filter(|path| matches!(look.stamp(path), Ok(None))).collect()
+    /// Mends a session; tells whether anything of it is there.
+    fn repair_session(&mut self, name: &str, told: &mut Vec<String>) -> Attempt<bool> {
+        let root = format!("{SESSIONS}/{name}");
+        let mut found = Findings::of(&self.shared.folder, &root)?;
+        let damaged = self.damaged(name, &found);
+        let mut done = told.len();
+        for (inner, reason) in &found.bad {
+            told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
+        }
+        self.restore(name, &found, &damaged, told)?;
+        self.look_again(&root, &mut found, &mut done, told)?;
+        self.salvage(name, &found, &damaged, told)?;
+        self.look_again(&root, &mut found, &mut done, told)?;
+        if !found.is_there() {
+            return Ok(false);
+        }
+        self.fill_history(&root, &found, told)?;
+        self.drop_taken_away(&root, &found, told)?;
+        self.look_again(&root, &mut found, &mut done, told)?;
+        self.forget_lost(&root, &found, told)?;
+        self.rebuild_segments(&root, &found, told)?;
+        self.look_again(&root, &mut found, &mut done, told)?;
+        self.count_anew(name, &found, told)?;
+        Ok(true)
     }
 
-    /// Lets a head count the files that are there, whatever became of the others.
-    fn count_anew(&mut self, head: Head, files: Tally, told: &mut Vec<String>) -> Attempt<()> {
-        let root = names::session(&head.info.id);
-        let other = head.files.differences(&files).into_iter();
-        let other: Vec<_> = other.map(|(place, wrong)| format!("{place}: {wrong}")).collect();
-        let path = format!("{root}/{HEAD}");
-        let bytes = Record::Head(Head { files, ..head }).encode(&path)?;
-        let why = "it counted other files than are there";
-        let away = self.replace(&path, &bytes, why)?;
+    /// Reads a session again where something was done to it.
+    fn look_again(
+        &self,
+        root: &str,
+        found: &mut Findings,
+        done: &mut usize,
+        told: &[String],
+    ) -> Attempt<()> {
+        if told.len() > *done {
+            *done = told.len();
+            *found = Findings::of(&self.shared.folder, root)?;
+        }
+        Ok(())
+    }
+
+    /// Writes entries for the revisions that have none.
+    fn fill_history(
+        &mut self,
+        root: &str,
+        found: &Findings,
+        told: &mut Vec<String>,
+    ) -> Attempt<()> {
+        for entry in history::stand_ins(found) {
+            let revision = entry.revision;
+            let path = format!("{root}/{}", Spot::Entry(revision).path());
+            self.write_again(&path, &Record::Entry(entry))?;
+            told.push(format!("{path} stands for the entry that is lost"));
+        }
+        Ok(())
+    }
+
+    /// Moves pages away that are there although an edit took them away.
+    fn drop_taken_away(
+        &mut self,
+        root: &str,
+        found: &Findings,
+        told: &mut Vec<String>,
+    ) -> Attempt<()> {
+        let left = found.left();
+        for page in found.pages.values() {
+            let Some((revision, touch)) = left.get(&page.index) else { continue };
+            if touch.after.is_none() && *revision > page.revision.0 {
+                let path = format!("{root}/{}", Spot::Page(page.index.clone()).path());
+                told.push(self.quarantine(&path, &format!("revision {revision} took it away"))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scrubs what refers to contents that are lost from a session's history, and moves contents away
+    /// that nothing refers to. The entries as they were go to the quarantine.
+    fn forget_lost(&mut self, root: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let is_lost = |hash: &ContentHash| !found.stored.contains(hash);
+        let missing = found.missing();
+        for (revision, entry) in &found.entries {
+            let lost = || {
+                let touches = entry.touches.iter();
+                touches.filter(|touch| touch.contents().any(|hash| is_lost(&hash)))
+            };
+            // What became of a page that is gone is read here, until a page stands in its place.
+            if lost().next().is_none() || lost().any(|touch| missing.contains(&touch.index)) {
+                continue;
+            }
+            let inner = Spot::Entry(Revision(*revision)).path();
+            let path = format!("{root}/{inner}");
+            let Some((was, _)) = shared.folder.look().read(&path)? else { continue };
+            let Record::Entry(mut entry) = decode(&path, &inner, &was)? else { continue };
+            if !entry.forget(is_lost) {
+                continue;
+            }
+            let bytes = Record::Entry(entry).encode(&path)?;
+            let away = self.replace(&path, &bytes, "it referred to a content that is lost")?;
+            told.push(format!("{path} no longer refers to a lost content; as it was: {away}"));
+        }
+        let touches = || found.entries.values().flat_map(|entry| &entry.touches);
+        let assigned: HashSet<ContentHash> = touches().filter_map(|touch| touch.assigned).collect();
+        for hash in found.apart.iter().filter(|hash| !assigned.contains(*hash)) {
+            let path = format!("{root}/{}", Spot::Content(*hash).path());
+            told.push(self.quarantine(&path, "no entry of the history refers to it")?);
+        }
+        Ok(())
+    }
+
+    /// Makes the segments again whose pages are there and whose own files are not.
+    fn rebuild_segments(
+        &mut self,
+        root: &str,
+        found: &Findings,
+        told: &mut Vec<String>,
+    ) -> Attempt<()> {
+        let of_pages: BTreeSet<&SegmentId> =
+            found.pages.keys().map(contexture_core::PageIndex::segment).collect();
+        for id in of_pages.into_iter().filter(|id| !found.segments.contains(*id)) {
+            let pages: Vec<&Page> =
+                found.pages.values().filter(|page| page.index.segment() == id).collect();
+            let at = found.entries.last_key_value().map(|(_, entry)| entry.at);
+            let remains = Remains {
+                id,
+                pages: &pages,
+                before: found.earlier.get(id),
+                revision: Revision(found.newest()),
+                at: at.unwrap_or(Timestamp::from_millis(0)),
+            };
+            let path = format!("{root}/{}", Spot::Segment(id.clone()).path());
+            self.write_again(&path, &Record::Segment(remains.rebuild()))?;
+            told.push(format!(
+                "{path} was lost and was made again from its pages, read-only: \
+                 `segment update` says otherwise"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Lets the head count the files that are there, beyond all that they speak of. One that is lost
+    /// is made again.
+    fn count_anew(&mut self, name: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
+        let Some(head) = found.head.clone() else { return self.make_head(name, found, told) };
+        let path = format!("{}/{HEAD}", names::session(&head.info.id));
+        let other = head.files.differences(&found.files).into_iter();
+        let mut other: Vec<_> = other.map(|(place, wrong)| format!("{place}: {wrong}")).collect();
+        let mut info = head.info.clone();
+        info.revision = Revision(found.newest());
+        info.next_place = Place(found.next_place());
+        if info != head.info {
+            other.push("others speak of later edits or places".to_owned());
+        }
+        if other.is_empty() {
+            return Ok(());
+        }
+        let new = Head { info, files: found.files, ..head };
+        let bytes = Record::Head(new).encode(&path)?;
+        let away = self.replace(&path, &bytes, "it counted other files than are there")?;
         let other = other.join("; ");
         told.push(format!("{path} counts the files that are there; as it was: {away} ({other})"));
         Ok(())
+    }
+
+    /// Makes a head for a session that has lost it, from what its other files say.
+    fn make_head(&mut self, name: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
+        let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
+            let root = format!("{SESSIONS}/{name}");
+            let reason = format!("it has no {HEAD}, and its name does not say which session it is");
+            told.push(self.quarantine(&root, &reason)?);
+            return Ok(());
+        };
+        let times = || found.entries.values().map(|entry| entry.at);
+        let epoch = Timestamp::from_millis(0);
+        let info = SessionInfo {
+            id: id.clone(),
+            app: String::new(),
+            revision: Revision(found.newest()),
+            next_place: Place(found.next_place()),
+            mark: crate::seed::mark("a session's mark")?,
+            created_at: times().min().unwrap_or(epoch),
+            updated_at: times().max().unwrap_or(epoch),
+        };
+        let path = format!("{}/{HEAD}", names::session(&id));
+        self.write_again(&path, &Record::Head(Head { info, beside: 0, files: found.files }))?;
+        told.push(format!(
+            "{path} was made anew from the history; the session's app is not known any more"
+        ));
+        Ok(())
+    }
+
+    /// Writes a file that is not there.
+    fn write_again(&mut self, path: &str, record: &Record) -> Attempt<()> {
+        let bytes = record.encode(path)?;
+        Ok(self.put_in_place(path, &bytes)?)
     }
 
     /// Puts other bytes in a file's place. What it held goes to the quarantine; returns where it lies.
@@ -128,89 +288,25 @@ impl Store {
             folder.write(&away, &was, time)?;
             folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
         }
-        let (new, time) = (format!("{}/mended", names::TMP), self.tick());
-        folder.remove(&new)?;
-        folder.write(&new, bytes, time)?;
-        folder.rename(&new, path)?;
+        self.put_in_place(path, bytes)?;
         Ok(away)
     }
 
-    /// Scrubs what refers to contents that are lost from a session's history. The entries as they were
-    /// go to the quarantine.
-    fn forget_lost(
-        &mut self,
-        root: &str,
-        history: &[(Revision, Timestamp)],
-        lost: &HashSet<ContentHash>,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
-        let shared = self.shared.clone();
-        let folder = &shared.folder;
-        for (revision, _) in history {
-            let inner = Spot::Entry(*revision).path();
-            let path = format!("{root}/{inner}");
-            let Some((was, _)) = folder.look().read(&path)? else { continue };
-            let Record::Entry(mut entry) = decode(&path, &inner, &was)? else { continue };
-            if !entry.forget(|hash| lost.contains(hash)) {
-                continue;
-            }
-            let bytes = Record::Entry(entry).encode(&path)?;
-            let away = self.replace(&path, &bytes, "it referred to a content that is lost")?;
-            told.push(format!("{path} no longer refers to a lost content; as it was: {away}"));
-        }
-        Ok(())
+    fn put_in_place(&mut self, path: &str, bytes: &[u8]) -> StorageResult<()> {
+        let (new, time) = (format!("{}/mended", names::TMP), self.tick());
+        let folder = &self.shared.folder;
+        folder.remove(&new)?;
+        folder.write(&new, bytes, time)?;
+        folder.rename(&new, path)
     }
 
     /// Moves a file that cannot be read out of the way.
     fn quarantine(&mut self, path: &str, reason: &str) -> StorageResult<String> {
         let time = self.tick();
-        let why = format!("it could not be read: {reason}");
+        let why = format!("it could not be used: {reason}");
         let away = set_aside(&self.shared.folder, path, &why, time)?;
         Ok(format!("{path} was moved to {away}: {reason}"))
     }
-
-    /// Makes a head for a session that has lost it, from what its other files say.
-    fn make_head(
-        &mut self,
-        name: &str,
-        history: &[(Revision, Timestamp)],
-        next_place: u64,
-        files: Tally,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
-        let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
-            told.push(format!(
-                "{SESSIONS}/{name} has no {HEAD}, and its name does not tell which session it is"
-            ));
-            return Ok(());
-        };
-        let epoch = Timestamp::from_millis(0);
-        let info = SessionInfo {
-            id: id.clone(),
-            app: String::new(),
-            revision: history.iter().map(|(revision, _)| *revision).max().unwrap_or_default(),
-            next_place: Place(next_place),
-            mark: crate::seed::mark("a session's mark")?,
-            created_at: history.iter().map(|(_, at)| *at).min().unwrap_or(epoch),
-            updated_at: history.iter().map(|(_, at)| *at).max().unwrap_or(epoch),
-        };
-        let path = format!("{}/{HEAD}", names::session(&id));
-        let bytes = Record::Head(Head { info, beside: 0, files }).encode(&path)?;
-        let time = self.tick();
-        self.shared.folder.write(&path, &bytes, time)?;
-        told.push(format!(
-            "{path} was made anew from the history; the session's app is not known any more"
-        ));
-        Ok(())
-    }
-}
-
-/// Returns the contents that an entry refers to.
-fn referred(entry: &HistoryEntry) -> impl Iterator<Item = ContentHash> {
-    entry.inverse.pages.iter().flat_map(|before| {
-        let content = before.before.as_ref().and_then(Page::detail).map(|detail| detail.content);
-        before.assigned.into_iter().chain(content)
-    })
 }
 
 /// Moves what a session without a head has left out of the way of a new one of its name. Folders that

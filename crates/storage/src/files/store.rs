@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use contexture_core::{
@@ -29,6 +29,7 @@ use super::{
     FilesOptions,
     batch::Batch,
     folder::{Folder, refused},
+    identity::now,
     index::{self, Attempt, Index, Opened, Trouble},
     journal::{JOURNAL, Journal, Mark, Op, Ops, maybe_made},
     names,
@@ -473,11 +474,6 @@ fn open_journal(shared: &Shared) -> StorageResult<Journal> {
         shared.folder.sync()?;
     }
     Ok(journal)
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn acquire(lock: &File, path: &Path, patience: Duration) -> StorageResult<()> {

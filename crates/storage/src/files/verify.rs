@@ -6,7 +6,7 @@ use contexture_core::{ContentHash, PageIndex, Revision, SegmentId, SessionId, Ve
 use rusqlite::Connection;
 
 use super::{
-    folder::Folder,
+    folder::{Folder, Form},
     index::{self, Attempt, Trouble},
     names::{self, HEAD, Kind, SESSIONS, Spot},
     record::{Head, Record},
@@ -38,6 +38,12 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
         }
     }
     problems.extend(known.iter().map(|gone| format!("session '{gone}' has no files")));
+    let entries = folder.list(SESSIONS)?.into_iter();
+    for entry in entries.filter(|entry| entry.form == Form::Other && names::is_safe(&entry.name)) {
+        let name = entry.name;
+        problems
+            .push(format!("{SESSIONS}/{name} is a symlink or the like, which is never followed"));
+    }
     Ok(problems)
 }
 
@@ -91,8 +97,8 @@ struct Survey<'a> {
     apart: BTreeSet<ContentHash>,
     /// How often history says each content was assigned.
     references: BTreeMap<ContentHash, u64>,
-    /// What each edit left of each page, by revision.
-    left: BTreeMap<PageIndex, (u64, Option<Version>)>,
+    /// What the newest edit of each page left of it, if that can still be told.
+    left: BTreeMap<PageIndex, (u64, Option<Option<Version>>)>,
     entries: BTreeSet<u64>,
 }
 
@@ -214,8 +220,11 @@ impl<'a> Survey<'a> {
                         *self.references.entry(hash).or_default() += 1;
                     }
                     let left = self.left.entry(before.index).or_default();
+                    // What purged or undid it may be lost: then nobody knows whether it must be there.
+                    let is_void =
+                        before.after.is_some() && (before.purged || entry.undone_by.is_some());
                     if entry.revision.0 >= left.0 {
-                        *left = (entry.revision.0, before.after);
+                        *left = (entry.revision.0, (!is_void).then_some(before.after));
                     }
                 }
             }
@@ -251,8 +260,8 @@ impl<'a> Survey<'a> {
             self.problems.push(format!("{root}/{path} is missing, pages of the segment are not"));
         }
         for (index, (revision, version)) in &self.left {
-            let stands = self.pages.get(index);
-            if stands != version.as_ref() {
+            let stands = self.pages.get(index).copied();
+            if version.is_some_and(|version| version != stands) {
                 let path = Spot::Page(index.clone()).path();
                 let line = format!("{path} {of} is not what revision {revision} left");
                 self.problems.push(line);

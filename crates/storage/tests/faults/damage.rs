@@ -76,7 +76,7 @@ impl fmt::Display for Summary {
 }
 
 /// The files of a folder, as they lay.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
+pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 // B-11, C11: what is read is what was written, or it is said to be damaged.
 pub(crate) fn run(backend: &dyn Backend, measure: Measure) -> Summary {
@@ -274,21 +274,8 @@ impl Sample {
         }
     }
 
-    /// Puts every file back.
     fn reset(&self) {
-        for entry in fs::read_dir(&self.folder).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_dir() {
-                fs::remove_dir_all(entry.path()).unwrap();
-            } else {
-                fs::remove_file(entry.path()).unwrap();
-            }
-        }
-        for (path, bytes) in &self.files {
-            let path = self.folder.join(path);
-            fs::create_dir_all(path.parent().expect("it lies in the folder")).unwrap();
-            fs::write(path, bytes).unwrap();
-        }
+        reset(&self.folder, &self.files);
     }
 
     /// Opens it and reads everything.
@@ -333,7 +320,8 @@ fn image(storage: &dyn PageStorage) -> Image {
     block_on(Image::read(storage, &session_id())).unwrap()
 }
 
-fn collect(root: &Path, folder: &Path, files: &mut Files) {
+/// Reads all files below a folder.
+pub(crate) fn collect(root: &Path, folder: &Path, files: &mut Files) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -342,5 +330,22 @@ fn collect(root: &Path, folder: &Path, files: &mut Files) {
             let name = path.strip_prefix(root).expect("it lies within").to_owned();
             files.insert(name, fs::read(path).unwrap());
         }
+    }
+}
+
+/// Puts every file back.
+pub(crate) fn reset(folder: &Path, files: &Files) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            fs::remove_dir_all(entry.path()).unwrap();
+        } else {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("it lies in the folder")).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 }

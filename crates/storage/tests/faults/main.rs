@@ -4,11 +4,13 @@
 //! faults: sqlite: 1000 faults, 0 lost, 0 between
 //! disk: sqlite: disk full after 98 pages ok, read-only folder ok, …
 //! damage: sqlite: 90000 damaged, 80000 refused, 9000 named by verify, 1000 sound, 0 wrong
+//! repair: files: 900 damaged, 800 clean after --repair, 100 after --accept-losses, 0 not
 //! ```
 //!
 //! This program starts itself as child processes; without arguments it is the test. `-- STORAGE [PART]`
 //! tests one storage, or one part of it: `writes` (`writes every`: each kind of fault at each write, on
-//! any storage), `disk` or `damage` (`damage every`: every byte of every file up to 64 KiB).
+//! any storage), `disk`, `damage` (`damage every`: every byte of every file up to 64 KiB) or `repair`
+//! (`repair every`: many places of every file).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stdout, reason = "children tell how it went; the test what it counted")]
@@ -17,6 +19,7 @@
 mod backends;
 mod damage;
 mod disk;
+mod repair;
 
 use std::{process::ExitCode, time::Instant};
 
@@ -75,6 +78,13 @@ fn strike(backend: &dyn Backend, part: Option<&String>, every: bool) -> (Vec<Str
         clean &= summary.is_clean();
         told.push(summary.to_string());
         lap("damage");
+    }
+    if keeps_files && wanted("repair") {
+        let measure = if every { repair::Measure::WHOLE } else { repair::Measure::SAMPLE };
+        let summary = repair::run(backend, measure);
+        clean &= summary.is_clean();
+        told.push(summary.to_string());
+        lap("repair");
     }
     (told, clean)
 }

@@ -131,35 +131,55 @@ fn nothing_is_committed_where_a_file_is_missing() {
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
 }
 
+/// Deletes the custom state, a run and a window sent; returns their files.
+fn lose(dir: &Path) -> Vec<String> {
+    let lost: Vec<String> = files(dir)
+        .into_iter()
+        .filter(|file| ["custom", "runs", "ledger"].iter().any(|kind| file.contains(kind)))
+        .collect();
+    assert_eq!(lost.len(), 3, "{lost:?}");
+    lost.iter().for_each(|file| fs::remove_file(dir.join(file)).unwrap());
+    lost
+}
+
+// The index knows everything but words.
+#[test]
+fn repair_writes_again_what_the_index_knows() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(fill_all(&open(dir.path())));
+    let before = everything(&open(dir.path()));
+    let lost = lose(dir.path());
+    let storage = open(dir.path());
+    let told = block_on(storage.repair()).unwrap();
+    for file in &lost {
+        let line = format!("{file} was written again from the index");
+        assert!(told.contains(&line), "{file}: {told:?}");
+    }
+    assert_eq!(everything(&storage), before);
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    assert_eq!(block_on(storage.repair()).unwrap(), [""; 0], "nothing is done twice");
+}
+
 #[test]
 fn repair_tells_what_is_missing_and_goes_on_with_the_rest() {
-    for has_index in [true, false] {
-        let dir = tempfile::tempdir().unwrap();
-        drop(fill_all(&open(dir.path())));
-        let head = fs::read(dir.path().join("sessions/test/session.json")).unwrap();
-        let lost: Vec<String> = files(dir.path())
-            .into_iter()
-            .filter(|file| ["custom", "runs", "ledger"].iter().any(|kind| file.contains(kind)))
-            .collect();
-        assert_eq!(lost.len(), 3, "{lost:?}");
-        lost.iter().for_each(|file| fs::remove_file(dir.path().join(file)).unwrap());
-        if !has_index {
-            lose_index(dir.path());
-        }
-        let storage = open(dir.path());
-        let told = block_on(storage.repair()).unwrap();
-        for file in &lost {
-            let named = if has_index { file } else { place(file).rsplit('/').next().unwrap() };
-            assert!(told.iter().any(|line| line.contains(named)), "{file}: {told:?}");
-        }
-        let kept = dir.path().join(".local/quarantine/sessions__test__session.json");
-        assert_eq!(fs::read(kept).unwrap(), head);
-        assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
-        assert_eq!(block_on(storage.repair()).unwrap(), [""; 0], "nothing is done twice");
-        let system = block_on(reopen(storage.clone()));
-        write_beside(&storage, &system, 1);
-        let all = LedgerQuery { upto: None, limit: 9 };
-        let windows = block_on(storage.ledger(&session_id(), &ledger(), &all)).unwrap();
-        assert_eq!((windows.len(), block_on(storage.verify()).unwrap().len()), (1, 0));
+    let dir = tempfile::tempdir().unwrap();
+    drop(fill_all(&open(dir.path())));
+    let head = fs::read(dir.path().join("sessions/test/session.json")).unwrap();
+    let lost = lose(dir.path());
+    lose_index(dir.path());
+    let storage = open(dir.path());
+    let told = block_on(storage.repair()).unwrap();
+    for file in &lost {
+        let named = place(file).rsplit('/').next().unwrap();
+        assert!(told.iter().any(|line| line.contains(named)), "{file}: {told:?}");
     }
+    let kept = dir.path().join(".local/quarantine/sessions__test__session.json");
+    assert_eq!(fs::read(kept).unwrap(), head);
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    assert_eq!(block_on(storage.repair()).unwrap(), [""; 0], "nothing is done twice");
+    let system = block_on(reopen(storage.clone()));
+    write_beside(&storage, &system, 1);
+    let all = LedgerQuery { upto: None, limit: 9 };
+    let windows = block_on(storage.ledger(&session_id(), &ledger(), &all)).unwrap();
+    assert_eq!((windows.len(), block_on(storage.verify()).unwrap().len()), (1, 0));
 }
