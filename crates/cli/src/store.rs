@@ -57,7 +57,8 @@ impl StoreUrl {
             }
             StoreUrl::Files { folder, durability } => {
                 let durability = *durability;
-                let options = FilesOptions { create, durability, ..FilesOptions::default() };
+                let options =
+                    FilesOptions { create, unwritable, durability, ..FilesOptions::default() };
                 Arc::new(FilesStorage::open(folder, options)?)
             }
             StoreUrl::Postgres { url } => {

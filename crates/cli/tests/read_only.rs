@@ -49,19 +49,27 @@ impl<'a> ReadOnly<'a> {
     }
 
     fn run(&self, args: &[&str]) -> Ran {
-        let mut command = Command::new(&self.program);
-        command.env_clear().current_dir(self.sandbox.path()).args(args);
-        if fs::metadata("/proc/self").unwrap().uid() == 0 {
-            command.uid(65_534).gid(65_534);
-        }
-        let output = command.output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
+        run_as_nobody(&self.program, self.sandbox.path(), args)
     }
+}
+
+fn run_as_nobody(program: &Path, folder: &Path, args: &[&str]) -> Ran {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir(folder).args(args);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    // Another test's child holds the copy open for writing until it has become another program.
+    let output = loop {
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            output => break output.unwrap(),
+        }
+    };
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 impl Drop for ReadOnly<'_> {
@@ -160,4 +168,56 @@ fn a_store_that_another_writes_is_read_without_the_right_to_write() {
     assert_eq!((after.code, after.err.as_str()), (0, ""));
     let may_write = fs::metadata("/proc/self").unwrap().uid() == 0;
     assert_eq!(after.out.contains("Late"), may_write, "{}", after.out);
+}
+
+/// Sets the permissions of everything in a folder.
+fn allow(folder: &Path, folders: u32, files: u32) {
+    set_mode(folder, 0o755);
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            allow(&path, folders, files);
+        } else {
+            set_mode(&path, files);
+        }
+    }
+    set_mode(folder, folders);
+}
+
+// With its index, and as git brings it to another machine.
+#[test]
+fn a_folder_of_files_that_may_only_be_read_is_read() {
+    for cloned in [false, true] {
+        let sandbox = Sandbox::empty();
+        let in_files = |args: &[&'static str]| [&["--store", "files:ctx"], args].concat();
+        sandbox.json(&in_files(&["init"]));
+        let page = ["page", "create", "--parent", "usr-0", "--name", "Note", "--detail", "one"];
+        sandbox.json(&in_files(&page));
+        sandbox.json(&in_files(&["turn", "add", "--user", "Hello"]));
+        let expected: Vec<String> =
+            READING.iter().map(|args| sandbox.text(&in_files(args))).collect();
+        let folder = sandbox.path().join("ctx");
+        if cloned {
+            fs::remove_dir_all(folder.join(".local")).unwrap();
+        }
+        let before = sandbox.files();
+        allow(&folder, 0o555, 0o444);
+        let program = sandbox.path().join("contexture");
+        fs::copy(assert_cmd::cargo::cargo_bin!("contexture"), &program).unwrap();
+        set_mode(&program, 0o755);
+        set_mode(sandbox.path(), 0o755);
+        let run = |args: &[&str]| run_as_nobody(&program, sandbox.path(), args);
+        for (args, expected) in READING.iter().zip(&expected) {
+            let ran = run(&in_files(args));
+            assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}: {}", ran.out);
+            assert_eq!(&ran.out, expected, "{args:?}");
+        }
+        for args in WRITING {
+            let refused = run(&[&in_files(args)[..], &["--json"]].concat()).into_refusal(args);
+            assert_eq!(refused.0, "unavailable", "{}", refused.1);
+        }
+        fs::remove_file(&program).unwrap();
+        assert_eq!(sandbox.files(), before);
+        allow(&folder, 0o755, 0o644);
+    }
 }

@@ -24,6 +24,7 @@ mod index;
 mod journal;
 mod layout;
 mod names;
+mod overlay;
 mod place;
 mod reading;
 mod record;
@@ -49,9 +50,9 @@ use contexture_core::{
 use rusqlite::Connection;
 
 use crate::{
-    options::{CreateMode, Durability},
+    options::{CreateMode, Durability, Unwritable},
     sqlite::{
-        counts, history, ledger, read,
+        counts, history, ledger, memory, read,
         readers::Readers,
         runs,
         traces::{Due, Reach},
@@ -61,7 +62,7 @@ use folder::Folder;
 use index::{Attempt, Trouble};
 use names::Spot;
 use reading::Reading;
-use store::Shared;
+use store::{Shared, Store};
 use writer::Writer;
 
 /// Keeps sessions in a folder of files.
@@ -72,6 +73,8 @@ pub struct FilesStorage {
     reading: Arc<Reading>,
     /// None for a snapshot, which is only read.
     writer: Option<Writer>,
+    /// Why nothing can be written, where the folder was opened to be read.
+    refusal: Option<StorageError>,
 }
 
 /// How a folder is opened.
@@ -79,6 +82,8 @@ pub struct FilesStorage {
 pub struct FilesOptions {
     /// Whether a missing folder is made.
     pub create: CreateMode,
+    /// What happens where the folder cannot be written.
+    pub unwritable: Unwritable,
     /// What a commit survives.
     pub durability: Durability,
     /// How long to wait for another process that is writing.
@@ -89,6 +94,7 @@ impl Default for FilesOptions {
     fn default() -> Self {
         Self {
             create: CreateMode::default(),
+            unwritable: Unwritable::default(),
             durability: Durability::default(),
             busy_timeout: Duration::from_secs(10),
         }
@@ -101,10 +107,19 @@ impl FilesStorage {
     /// A folder that holds something else is left as it is; so is one that a later program wrote.
     pub fn open(path: &Path, options: FilesOptions) -> StorageResult<Self> {
         let path = identity::look(path, options.create)?;
-        let folder = Folder::open(&path)?;
-        let shared = Arc::new(Shared { folder, options, gate: Default::default() });
-        let writer = Some(Writer::start(shared.clone())?);
-        Ok(Self { pinned: None, reading: Arc::new(Reading::new(shared)), writer })
+        let shared = Arc::new(Shared::new(Folder::open(&path)?, options));
+        let (store, refusal) = match Store::open(shared) {
+            Err(refusal @ StorageError::ReadOnly { .. })
+                if options.unwritable == Unwritable::Read =>
+            {
+                let memory = Some(memory::name());
+                let shared = Shared { memory, ..Shared::new(Folder::open(&path)?, options) };
+                (Store::open_to_read(Arc::new(shared))?, Some(refusal))
+            }
+            opened => (opened?, None),
+        };
+        let reading = Arc::new(Reading::new(store.shared.clone()));
+        Ok(Self { pinned: None, reading, writer: Some(Writer::start(store)?), refusal })
     }
 
     /// Makes a folder ready to be opened and repaired that is ours and cannot be opened: what is local to
@@ -119,9 +134,23 @@ impl FilesStorage {
         self.reading.shared.folder.path()
     }
 
+    /// Returns the way to what writes.
     fn writer(&self) -> StorageResult<&Writer> {
+        match &self.refusal {
+            Some(refusal) => Err(refusal.clone()),
+            None => self.keeper(),
+        }
+    }
+
+    /// Returns the way to what keeps the index, also where it is in memory.
+    fn keeper(&self) -> StorageResult<&Writer> {
         let refused = || StorageError::snapshot(&self.path().display().to_string());
         self.writer.as_ref().ok_or_else(refused)
+    }
+
+    fn pinned_by(&self, pinned: Readers) -> Self {
+        let reading = self.reading.clone();
+        Self { pinned: Some(pinned), reading, writer: None, refusal: None }
     }
 
     fn at_index(&self, trouble: Trouble) -> StorageError {
@@ -165,7 +194,7 @@ impl PageStorage for FilesStorage {
                 }
                 Ok(_) => {
                     synced = true;
-                    self.writer()?.alone(|store| store.sync_changed()).await?;
+                    self.keeper()?.alone(|store| store.sync_changed()).await?;
                 }
                 Err(trouble) if trouble.is_damage() && !mended => {
                     mended = true;
@@ -365,23 +394,21 @@ impl PageStorage for FilesStorage {
 
     async fn keep_counts(&self, counts: &[(CountKey, Tokens)]) -> StorageResult<()> {
         let rows = counts::rows(counts).map_err(|fault| self.at_index(fault.into()))?;
-        let keep = move |store: &mut store::Store| {
+        let keep = move |store: &mut Store| {
             let transaction = store.index.db.unchecked_transaction()?;
             counts::keep(&transaction, &rows)?;
             Ok(transaction.commit()?)
         };
-        self.writer()?.alone(keep).await
+        self.keeper()?.alone(keep).await
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         if let Some(pinned) = &self.pinned {
-            let reading = self.reading.clone();
-            return Ok(Arc::new(Self { pinned: Some(pinned.snapshot()?), reading, writer: None }));
+            return Ok(Arc::new(self.pinned_by(pinned.snapshot()?)));
         }
         self.sessions(None, 0).await?;
         let (_, readers) = self.reading.readers().map_err(|trouble| self.at_index(trouble))?;
-        let pinned = Some(readers.snapshot()?);
-        Ok(Arc::new(Self { pinned, reading: self.reading.clone(), writer: None }))
+        Ok(Arc::new(self.pinned_by(readers.snapshot()?)))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
@@ -396,11 +423,11 @@ impl PageStorage for FilesStorage {
         if look().is_ok_and(|problems| problems.is_empty()) {
             return Ok(Vec::new());
         }
-        let verify = |store: &mut store::Store| {
+        let verify = |store: &mut Store| {
             store.sync_all()?;
             verify::problems(&store.shared.folder, &store.index.db)
         };
-        self.writer()?.alone(verify).await
+        self.keeper()?.alone(verify).await
     }
 
     async fn repair(&self) -> StorageResult<Vec<String>> {

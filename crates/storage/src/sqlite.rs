@@ -21,6 +21,8 @@ pub(crate) mod history;
 mod import;
 pub(crate) mod ledger;
 pub(crate) mod lookup;
+#[cfg(feature = "files")]
+pub(crate) mod memory;
 pub(crate) mod open;
 mod quarantine;
 mod queue;

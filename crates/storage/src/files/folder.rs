@@ -7,6 +7,7 @@ use std::{
     io::{self, Read, Write},
     os::{fd::OwnedFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
 
@@ -16,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::record::corrupt;
+use super::{overlay::Overlay, record::corrupt};
 
 /// More than any file we write has; what claims to be larger is not read.
 const LARGEST: u64 = 1 << 30;
@@ -50,12 +51,23 @@ impl Stamp {
 pub(crate) struct Folder {
     path: PathBuf,
     root: OwnedFd,
+    /// What stands before the files, where nothing can be written.
+    overlay: RwLock<Arc<Overlay>>,
 }
 
 impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self, StorageError> {
         let root = File::open(path).map_err(|error| refused(path, &error))?;
-        Ok(Self { path: path.to_owned(), root: root.into() })
+        Ok(Self { path: path.to_owned(), root: root.into(), overlay: RwLock::default() })
+    }
+
+    /// Lets files be read as if this were in place.
+    pub(crate) fn set_overlay(&self, overlay: Overlay) {
+        *self.overlay.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(overlay);
+    }
+
+    fn overlay(&self) -> Arc<Overlay> {
+        self.overlay.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,7 +76,7 @@ impl Folder {
 
     /// Looks at many files, opening each folder once.
     pub(crate) fn look(&self) -> Look<'_> {
-        Look { folder: self, open: HashMap::new() }
+        Look { folder: self, overlay: self.overlay(), open: HashMap::new() }
     }
 
     /// Opens a folder below; none where there is none.
@@ -116,6 +128,18 @@ impl Folder {
             return Err(corrupt(path, OTHER_NAMES));
         }
         Ok(file)
+    }
+
+    /// Opens a file of our own to be read; none where there is none.
+    pub(crate) fn open_to_read(&self, path: &str) -> Result<Option<File>, StorageError> {
+        let (folder, name) = split(path);
+        let Some(folder) = self.folder(folder)? else { return Ok(None) };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat(&folder, name, flags, Mode::empty()) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.fault(path, error)),
+        }
     }
 
     /// Writes a new file.
@@ -178,7 +202,8 @@ impl Folder {
     /// Lists a folder by name; a missing one is empty.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, StorageError> {
         let fault = |error| self.fault(path, error);
-        let Some(folder) = self.folder(path)? else { return Ok(Vec::new()) };
+        let overlay = self.overlay();
+        let Some(folder) = self.folder(path)? else { return Ok(overlay.listed(path, Vec::new())) };
         let mut entries = Vec::new();
         for entry in Dir::read_from(&folder).map_err(fault)? {
             let entry = entry.map_err(fault)?;
@@ -198,6 +223,7 @@ impl Folder {
             };
             entries.push(Entry { name, form });
         }
+        let mut entries = overlay.listed(path, entries);
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(entries)
     }
@@ -241,6 +267,7 @@ pub(crate) enum Form {
 /// Looks at many files, opening each folder once.
 pub(crate) struct Look<'a> {
     folder: &'a Folder,
+    overlay: Arc<Overlay>,
     open: HashMap<String, Option<OwnedFd>>,
 }
 
@@ -257,6 +284,9 @@ impl Look<'_> {
 
     /// Returns a file's stamp; none where there is no file.
     pub(crate) fn stamp(&mut self, path: &str) -> Result<Option<Stamp>, StorageError> {
+        if let Some(file) = self.overlay.file(path) {
+            return Ok(file.map(|(_, stamp)| stamp));
+        }
         let (folder, name) = split(path);
         let Some(above) = self.at(folder)? else { return Ok(None) };
         match statat(above, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -273,6 +303,9 @@ impl Look<'_> {
 
     /// Reads a file with its stamp; none where there is no file.
     pub(crate) fn read(&mut self, path: &str) -> Result<Option<(Vec<u8>, Stamp)>, StorageError> {
+        if let Some(file) = self.overlay.file(path) {
+            return Ok(file.map(|(bytes, stamp)| (bytes.to_vec(), stamp)));
+        }
         let (folder, name) = split(path);
         let Some(above) = self.at(folder)? else { return Ok(None) };
         // Not to wait where somebody put a pipe.

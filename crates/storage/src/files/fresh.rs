@@ -58,7 +58,7 @@ impl FilesStorage {
                 Ok(Seen::Fresh(answer)) => return Ok(answer),
                 Ok(Seen::Stale(paths)) => {
                     let session = session.clone();
-                    self.writer()?.alone(move |store| store.heal(&session, &paths)).await?;
+                    self.keeper()?.alone(move |store| store.heal(&session, &paths)).await?;
                 }
                 Err(trouble) if trouble.is_damage() && !mended => {
                     mended = true;
@@ -82,7 +82,7 @@ impl FilesStorage {
             }
             Ok(())
         };
-        self.writer()?.alone(mend).await
+        self.keeper()?.alone(mend).await
     }
 
     /// Lists sessions: those in the index, and those only the files know.
@@ -146,7 +146,7 @@ impl FilesStorage {
                     let heal = move |store: &mut store::Store| {
                         store.heal(&session, std::slice::from_ref(&path))
                     };
-                    self.writer()?.alone(heal).await?;
+                    self.keeper()?.alone(heal).await?;
                 }
                 None => {
                     let content = |found| match found {

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::sqlite::{
     error::{Fault, Outcome, natural},
-    lookup, open,
+    lookup, memory, open,
     read::{self, collect},
     schema,
 };
@@ -180,6 +180,24 @@ impl Index {
         Ok(Some(Self { db, path: path.to_owned(), inode }))
     }
 
+    /// Makes one in memory, where nothing can be written: it goes when the last connection to it does.
+    /// The one that lies there is taken over as it is; what it does not know is read from the files.
+    pub(crate) fn in_memory(name: &Path, kept: &Path, patience: Duration) -> StorageResult<Opened> {
+        let make = || -> Attempt<Opened> {
+            let db = memory::connect(name, patience)?;
+            if is_closed(kept) && take_over(kept, name, patience).is_ok() {
+                return Ok(Opened::Kept(Self { db, path: name.to_owned(), inode: 0 }));
+            }
+            // What is half copied goes with its last connection.
+            drop(db);
+            let mut db = memory::connect(name, patience)?;
+            schema::migrate(&mut db, &name.display().to_string())?;
+            db.execute_batch(TABLES)?;
+            Ok(Opened::Made(Self { db, path: name.to_owned(), inode: 0 }))
+        };
+        make().map_err(|trouble| trouble.at(name))
+    }
+
     /// Makes an empty one in the place of whatever is there.
     pub(crate) fn make(path: &Path, patience: Duration) -> StorageResult<Self> {
         let make = || -> Attempt<Self> {
@@ -212,6 +230,25 @@ impl Index {
         };
         make().map_err(|trouble| trouble.at(path))
     }
+}
+
+/// Tells whether nobody has an index open: then it has no log.
+fn is_closed(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    inode(path).is_ok_and(|inode| inode.is_some())
+        && fs::metadata(log).map_or(true, |log| log.len() == 0)
+}
+
+/// Copies an index that nobody has open into memory.
+fn take_over(from: &Path, to: &Path, patience: Duration) -> Attempt<()> {
+    let db = open::still_reader(from, patience)?;
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    if number("application_id")? != APPLICATION_ID || number("user_version")? != version() {
+        return Err(Fault::corrupt(from.display(), "it is of another version").into());
+    }
+    memory::copy(&db, to)?;
+    Ok(())
 }
 
 fn owner_only() -> fs::Permissions {

@@ -64,23 +64,37 @@ impl Journal {
 
     const HEADER: usize = 8 + 8 + 16;
 
+    /// Opens it. A new one must be found after a power cut, or what stands in it is lost.
     pub(crate) fn open(folder: &Folder, durability: Durability) -> Result<Self, StorageError> {
-        // Where the system does not tell, every opening counts as a new life.
-        let boot = std::fs::read("/proc/sys/kernel/random/boot_id");
-        let boot =
-            boot.map_or_else(|_| crate::seed::random("the journal"), |id| Ok(checksum(&[&id])))?;
-        Ok(Self {
+        let is_new = folder.look().stamp(JOURNAL)?.is_none();
+        let journal = Self {
             file: folder.open_file(JOURNAL)?,
             applied: folder.open_file(APPLIED)?,
             durability,
-            boot,
+            boot: boot()?,
             what: folder.path().join(JOURNAL),
-        })
+        };
+        if is_new && durability == Durability::PowerCut {
+            folder.sync()?;
+        }
+        Ok(journal)
     }
 
-    /// Tells whether there is one.
-    pub(crate) fn is_there(folder: &Folder) -> Result<bool, StorageError> {
-        Ok(folder.look().stamp(JOURNAL)?.is_some())
+    /// Reads the records of a folder that are not in place, where they cannot be put there.
+    pub(crate) fn unplaced(folder: &Folder) -> Result<Vec<Ops>, StorageError> {
+        let Some(file) = folder.open_to_read(JOURNAL)? else { return Ok(Vec::new()) };
+        let mut journal = Self {
+            // Where it is not said, nothing counts as in place.
+            applied: match folder.open_to_read(APPLIED)? {
+                Some(applied) => applied,
+                None => file.try_clone().map_err(|error| refused(folder.path(), &error))?,
+            },
+            file,
+            durability: Durability::Process,
+            boot: boot()?,
+            what: folder.path().join(JOURNAL),
+        };
+        Ok(journal.pending()?.0)
     }
 
     pub(crate) fn len(&self) -> Result<u64, StorageError> {
@@ -181,6 +195,13 @@ impl Journal {
     fn failed(&self, error: &std::io::Error) -> StorageError {
         refused(&self.what, error)
     }
+}
+
+/// Returns which life of the machine this is. Where the system does not tell, every opening counts as a
+/// new one.
+fn boot() -> Result<[u8; 16], StorageError> {
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id");
+    boot.map_or_else(|_| crate::seed::random("the journal"), |id| Ok(checksum(&[&id])))
 }
 
 impl Mark {

@@ -49,13 +49,19 @@ impl Reading {
     pub(crate) fn readers(&self) -> Attempt<(u64, Arc<Readers>)> {
         let path = self.shared.index_path();
         let gone = || Fault::corrupt(path.display(), "it is gone");
-        let inode = index::inode(&path)?.ok_or_else(gone)?;
+        let inode = match self.shared.memory {
+            Some(_) => 0,
+            None => index::inode(&path)?.ok_or_else(gone)?,
+        };
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         match &*readers {
             Some((known, readers)) if *known == inode => Ok((inode, readers.clone())),
             _ => {
                 let patience = self.shared.options.busy_timeout;
-                let fresh = Arc::new(Readers::new(path, patience));
+                let fresh = Arc::new(match self.shared.memory {
+                    Some(_) => Readers::memory(path, patience),
+                    None => Readers::new(path, patience),
+                });
                 *readers = Some((inode, fresh.clone()));
                 Ok((inode, fresh))
             }

@@ -9,14 +9,16 @@
 //! What fails before the commit point leaves nothing behind; what fails after it is done again by
 //! whoever takes the lock next.
 
+mod lock;
+mod reading;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use contexture_core::{
@@ -41,6 +43,7 @@ use crate::{
     options::Durability,
     sqlite::traces::{self, Due, Reach},
 };
+use lock::acquire;
 
 const LOCK: &str = ".local/lock";
 const INDEX: &str = ".local/index.db";
@@ -52,11 +55,17 @@ pub(crate) struct Shared {
     pub(crate) options: FilesOptions,
     /// Held for writing while files and index are not of one state.
     pub(crate) gate: RwLock<()>,
+    /// The name of the index where it is in memory, because nothing can be written.
+    pub(crate) memory: Option<PathBuf>,
 }
 
 impl Shared {
+    pub(crate) fn new(folder: Folder, options: FilesOptions) -> Self {
+        Self { folder, options, gate: RwLock::default(), memory: None }
+    }
+
     pub(crate) fn index_path(&self) -> PathBuf {
-        self.folder.path().join(INDEX)
+        self.memory.clone().unwrap_or_else(|| self.folder.path().join(INDEX))
     }
 }
 
@@ -64,8 +73,10 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) shared: Arc<Shared>,
-    lock: File,
-    journal: Journal,
+    /// None where there is no file to lock and none can be made.
+    lock: Option<File>,
+    /// None where nothing can be written.
+    journal: Option<Journal>,
     pub(crate) index: Index,
     /// Up to where the journal is in place, while the lock is held.
     mark: Mark,
@@ -85,7 +96,7 @@ impl Store {
         folder.make(names::TMP)?;
         let lock = folder.open_file(LOCK)?;
         acquire(&lock, &folder.path().join(LOCK), shared.options.busy_timeout)?;
-        let journal = open_journal(&shared)?;
+        let journal = Journal::open(folder, shared.options.durability)?;
         let opened = Index::open(&shared.index_path(), shared.options.busy_timeout)?;
         let (index, made) = match opened {
             Opened::Kept(index) => (index, false),
@@ -95,6 +106,7 @@ impl Store {
         let prefix = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let mark = Mark::default();
         let (unplaced, clock) = (false, 0);
+        let (lock, journal) = (Some(lock), Some(journal));
         let mut store =
             Self { shared, lock, journal, index, mark, unplaced, clock, prefix, made: 0 };
         super::identity::claim(&store.shared.folder)?;
@@ -128,8 +140,11 @@ impl Store {
 
     /// Takes the lock and brings everything to one state.
     pub(crate) fn acquire(&mut self) -> StorageResult<()> {
+        if self.shared.memory.is_some() {
+            return self.hold();
+        }
         let path = self.shared.folder.path().join(LOCK);
-        acquire(&self.lock, &path, self.shared.options.busy_timeout)?;
+        acquire(self.locked(), &path, self.shared.options.busy_timeout)?;
         let result = self.refresh(&path).and_then(|()| self.recover());
         if result.is_err() {
             self.release();
@@ -139,14 +154,16 @@ impl Store {
 
     /// Opens again what somebody has put something else in the place of.
     fn refresh(&mut self, lock: &Path) -> StorageResult<()> {
-        let ours = self.lock.metadata().map_err(|error| refused(lock, &error))?.ino();
+        let ours = self.locked().metadata().map_err(|error| refused(lock, &error))?.ino();
         let lies = |path: &Path| index::inode(path).map_err(|trouble| trouble.at(path));
         if lies(lock)? != Some(ours) {
             let folder = &self.shared.folder;
             folder.make(names::TMP)?;
-            self.lock = folder.open_file(LOCK)?;
-            acquire(&self.lock, lock, self.shared.options.busy_timeout)?;
-            self.journal = open_journal(&self.shared)?;
+            let fresh = folder.open_file(LOCK)?;
+            acquire(&fresh, lock, self.shared.options.busy_timeout)?;
+            self.lock = Some(fresh);
+            let durability = self.shared.options.durability;
+            self.journal = Some(Journal::open(folder, durability)?);
             super::identity::claim(folder)?;
         }
         if lies(&self.index.path)? != Some(self.index.inode) {
@@ -165,18 +182,26 @@ impl Store {
 
     pub(crate) fn release(&self) {
         // Closing the file would release it too; there is nobody to tell.
-        let _ = flock(&self.lock, FlockOperation::Unlock);
+        let _ = self.lock.as_ref().map(|lock| flock(lock, FlockOperation::Unlock));
+    }
+
+    fn locked(&self) -> &File {
+        self.lock.as_ref().expect("a folder that is written has its lock open")
+    }
+
+    fn journal(&mut self) -> &mut Journal {
+        self.journal.as_mut().expect("a folder that is written has its journal open")
     }
 
     /// Puts in place what the journal holds and a crash kept from it.
     fn recover(&mut self) -> StorageResult<()> {
-        if let Some(mark) = self.journal.is_done()?
+        if let Some(mark) = self.journal().is_done()?
             && !self.unplaced
         {
             self.mark = mark;
             return Ok(());
         }
-        let (pending, mark) = self.journal.pending()?;
+        let (pending, mark) = self.journal().pending()?;
         let is_crash = !pending.is_empty();
         for ops in &pending {
             let redone = self.redo(ops);
@@ -188,8 +213,8 @@ impl Store {
                 redone => redone.map_err(|trouble| trouble.at(&self.index.path))?,
             }
         }
-        if self.journal.len()? > mark.length() {
-            self.journal.take_back(mark)?;
+        if self.journal().len()? > mark.length() {
+            self.journal().take_back(mark)?;
         }
         self.mark = mark;
         self.unplaced = false;
@@ -201,7 +226,7 @@ impl Store {
             }
         }
         // Only now: who is killed before this does all of it again.
-        self.journal.set_applied(mark)
+        self.journal().set_applied(mark)
     }
 
     /// Puts in place what a group that was made could not. Without it nothing may be taken from the
@@ -293,7 +318,9 @@ impl Store {
         if purges {
             Due::of(&self.index.path).begin();
         }
-        let mark = match self.journal.append(self.mark, &ops) {
+        let after = self.mark;
+        let journal = self.journal.as_mut().expect("a folder that is written has its journal open");
+        let mark = match journal.append(after, &ops) {
             Ok(mark) => mark,
             Err(error) => {
                 // Whether it stands there all the same is seen before the next.
@@ -306,7 +333,7 @@ impl Store {
         if let Err(error) = transaction.commit() {
             drop(gate);
             self.unplaced = true;
-            self.journal.take_back(self.mark).map_err(maybe_made)?;
+            journal.take_back(after).map_err(maybe_made)?;
             self.unplaced = false;
             discard(&shared.folder, &made);
             return Err(error.into());
@@ -315,7 +342,7 @@ impl Store {
         let placed = self.place(&ops, &made);
         drop(gate);
         // It is made all the same: where this fails, the rest is put in place before the next.
-        if let Err(error) = placed.and_then(|()| self.journal.set_applied(mark)) {
+        if let Err(error) = placed.and_then(|()| self.journal().set_applied(mark)) {
             tracing::warn!(%error, "files of a commit are not in place yet");
             self.unplaced = true;
             return Ok(());
@@ -356,19 +383,23 @@ impl Store {
 
     /// Empties the journal once everything in it is on disk for good.
     pub(crate) fn checkpoint(&mut self) -> StorageResult<()> {
-        if self.journal.is_done()? != Some(self.mark) {
+        if self.journal().is_done()? != Some(self.mark) {
             return Ok(());
         }
         if self.shared.options.durability == Durability::PowerCut {
             self.shared.folder.sync()?;
         }
-        self.mark = self.journal.empty(self.mark)?;
+        let mark = self.mark;
+        self.mark = self.journal().empty(mark)?;
         Ok(())
     }
 
     /// Ends: the journal is left empty, if nobody else is at work.
     pub(crate) fn close(&mut self) {
-        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if self.shared.memory.is_some() {
+            return;
+        }
+        if flock(self.locked(), FlockOperation::NonBlockingLockExclusive).is_ok() {
             let closed = self.recover().and_then(|()| match self.mark.length() {
                 0 => Ok(()),
                 _ => self.checkpoint(),
@@ -400,12 +431,13 @@ impl Store {
         let ops = vec![(folder, Op::RemoveSession(session.clone()))];
         Due::of(&self.index.path).begin();
         self.unplaced = true;
-        let mark = self.journal.append(self.mark, &ops)?;
+        let after = self.mark;
+        let mark = self.journal().append(after, &ops)?;
         self.redo(&ops).map_err(|trouble| match trouble.is_damage() {
             true => trouble,
             false => maybe_made(trouble.at(&self.index.path)).into(),
         })?;
-        self.journal.set_applied(mark).map_err(maybe_made)?;
+        self.journal().set_applied(mark).map_err(maybe_made)?;
         (self.mark, self.unplaced) = (mark, false);
         self.tidy(true);
         Ok(true)
@@ -455,7 +487,10 @@ impl Store {
         let (path, patience) = (self.index.path.clone(), self.shared.options.busy_timeout);
         let shared = self.shared.clone();
         let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
-        self.index = Index::make(&path, patience)?;
+        // One in memory cannot be damaged.
+        if shared.memory.is_none() {
+            self.index = Index::make(&path, patience)?;
+        }
         self.sync_all().map_err(|trouble| trouble.at(&path))
     }
 
@@ -463,34 +498,5 @@ impl Store {
     pub(crate) fn tick(&mut self) -> i64 {
         self.clock = now().max(self.clock + 1);
         self.clock
-    }
-}
-
-/// Opens the journal. A new one must be found after a power cut, or what stands in it is lost.
-fn open_journal(shared: &Shared) -> StorageResult<Journal> {
-    let known = Journal::is_there(&shared.folder)?;
-    let journal = Journal::open(&shared.folder, shared.options.durability)?;
-    if !known && shared.options.durability == Durability::PowerCut {
-        shared.folder.sync()?;
-    }
-    Ok(journal)
-}
-
-fn acquire(lock: &File, path: &Path, patience: Duration) -> StorageResult<()> {
-    let began = Instant::now();
-    loop {
-        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) if began.elapsed() < patience => {
-                // Nobody holds it longer than a sync takes, but for those who rebuild.
-                thread::sleep(Duration::from_micros(500));
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let reason = format!("another process has held this lock for {patience:?}");
-                return Err(StorageError::Unavailable { what: path.display().to_string(), reason });
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(refused(path, &error.into())),
-        }
     }
 }

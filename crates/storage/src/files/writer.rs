@@ -3,7 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, mpsc},
+    sync::mpsc,
     thread::{self, JoinHandle},
 };
 
@@ -13,11 +13,7 @@ use contexture_core::{
 };
 use futures::channel::oneshot;
 
-use super::{
-    batch::Batch,
-    index::Attempt,
-    store::{Shared, Store},
-};
+use super::{batch::Batch, index::Attempt, store::Store};
 
 /// A commit on its way, or something like it.
 pub(crate) trait Task: Send {
@@ -86,9 +82,8 @@ impl Writer {
     /// How many jobs are made with the folder locked once.
     const MOST: usize = 256;
 
-    pub(crate) fn start(shared: Arc<Shared>) -> StorageResult<Self> {
-        let what = shared.folder.path().display().to_string();
-        let mut store = Store::open(shared)?;
+    pub(crate) fn start(mut store: Store) -> StorageResult<Self> {
+        let what = store.shared.folder.path().display().to_string();
         let (jobs, waiting) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("contexture-files".to_owned())
@@ -200,7 +195,7 @@ fn group(store: &mut Store, tasks: &mut Vec<Box<dyn Task>>) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, sync::Arc};
 
     use contexture_core::{Mark, Place, Revision, Timestamp, storage::SessionInfo};
 
@@ -209,6 +204,7 @@ mod tests {
         FilesOptions,
         folder::Folder,
         record::{Head, Record},
+        store::Shared,
     };
 
     /// Writes a session's head, and its custom state, whose place may be taken.
@@ -242,7 +238,7 @@ mod tests {
     fn nothing_is_done_alone_on_files_half_in_place() {
         let dir = tempfile::tempdir().unwrap();
         let (folder, options) = (Folder::open(dir.path()).unwrap(), FilesOptions::default());
-        let shared = Arc::new(Shared { folder, options, gate: Default::default() });
+        let shared = Arc::new(Shared::new(folder, options));
         let mut store = Store::open(shared).unwrap();
         let in_the_way = dir.path().join("sessions/test/custom.json");
         fs::create_dir_all(&in_the_way).unwrap();

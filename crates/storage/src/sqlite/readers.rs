@@ -9,6 +9,8 @@ use std::{
 use contexture_core::storage::StorageResult;
 use rusqlite::Connection;
 
+#[cfg(feature = "files")]
+use super::memory;
 use super::{
     error::{Fault, Outcome},
     open,
@@ -34,6 +36,9 @@ enum Kind {
     Shared,
     /// A file that cannot be written from here.
     Still,
+    /// A database in memory.
+    #[cfg(feature = "files")]
+    Memory,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +75,12 @@ impl Readers {
         Self::of_kind(Kind::Still, path, busy_timeout)
     }
 
+    /// Makes readers of a database in memory.
+    #[cfg(feature = "files")]
+    pub(crate) fn memory(name: PathBuf, busy_timeout: Duration) -> Self {
+        Self::of_kind(Kind::Memory, name, busy_timeout)
+    }
+
     fn of_kind(kind: Kind, path: PathBuf, busy_timeout: Duration) -> Self {
         let (stock, returned) = (Mutex::default(), Condvar::new());
         Self { path, busy_timeout, kind, stock, returned, pinned: None }
@@ -81,13 +92,21 @@ impl Readers {
                 Ok(Reader { db: open::reader(&self.path, self.busy_timeout)?, still: None })
             }
             Kind::Still => Still::reader(&self.path, self.busy_timeout),
+            #[cfg(feature = "files")]
+            Kind::Memory => {
+                Ok(Reader { db: memory::connect(&self.path, self.busy_timeout)?, still: None })
+            }
         }
     }
 
     /// Returns readers that see the present state for as long as they live.
     pub(crate) fn snapshot(&self) -> StorageResult<Self> {
         let pin = || -> Outcome<Reader> {
-            let reader = self.open()?;
+            let reader = match self.kind {
+                Kind::Shared | Kind::Still => self.open()?,
+                #[cfg(feature = "files")]
+                Kind::Memory => self.copied()?,
+            };
             reader.db.execute_batch("BEGIN")?;
             // The transaction sees what stands at its first read.
             let sql = "SELECT count(*) FROM sqlite_schema";
@@ -97,6 +116,15 @@ impl Readers {
         let reader = pin().map_err(|fault| fault.at(&self.path))?;
         let readers = Self::of_kind(self.kind, self.path.clone(), self.busy_timeout);
         Ok(Self { pinned: Some(Mutex::new(reader)), ..readers })
+    }
+
+    /// Returns a connection to a copy: a transaction that never ends would keep all others from writing.
+    #[cfg(feature = "files")]
+    fn copied(&self) -> Outcome<Reader> {
+        let copy = memory::name();
+        let db = memory::connect(&copy, self.busy_timeout)?;
+        memory::copy(&memory::connect(&self.path, self.busy_timeout)?, &copy)?;
+        Ok(Reader { db, still: None })
     }
 
     pub(crate) fn path(&self) -> &Path {

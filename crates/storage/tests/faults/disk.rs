@@ -13,14 +13,18 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageStorage, check::check_session,
+    ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageStorage,
+    check::{check_session, check_storage},
     message::detail_text,
 };
+use contexture_storage::{CreateMode, FilesOptions, FilesStorage, Unwritable};
 use contexture_testkit::{
     backend::{Backend, Home},
     fixture::{self, page, session_id, valid},
 };
 use futures::executor::block_on;
+
+use crate::damage::{Files, collect};
 
 use crate::backends;
 
@@ -96,6 +100,7 @@ fn ballast() -> std::path::PathBuf {
 }
 
 struct Scene {
+    name: &'static str,
     home: Box<dyn Home>,
     pages: std::cell::RefCell<Vec<(PageIndex, String)>>,
 }
@@ -104,7 +109,7 @@ impl Scene {
     fn new(backend: &dyn Backend) -> Self {
         let home = backend.home();
         drop(block_on(fixture::session(home.open())));
-        Self { home, pages: std::cell::RefCell::default() }
+        Self { name: backend.name(), home, pages: std::cell::RefCell::default() }
     }
 
     /// Appends a page of some kilobytes, and remembers it once it was acknowledged.
@@ -188,6 +193,9 @@ impl Scene {
 
     /// It cannot be opened, and says so, or it can be read and nothing else.
     fn assert_only_read(&self) {
+        if self.name == "files" {
+            self.assert_files_are_read();
+        }
         match self.home.try_open() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
             Ok(storage) => {
@@ -199,8 +207,61 @@ impl Scene {
         }
     }
 
+    /// A folder of files is opened to be read where that is asked for, and nothing in it changes.
+    fn assert_files_are_read(&self) {
+        let folder = self.home.folder().expect("it keeps files").join("store");
+        let mut before = Files::new();
+        collect(&folder, &folder, &mut before);
+        let options = FilesOptions {
+            create: CreateMode::MustExist,
+            unwritable: Unwritable::Read,
+            ..FilesOptions::default()
+        };
+        let storage = Arc::new(FilesStorage::open(&folder, options).unwrap());
+        assert_eq!(block_on(check_storage(&*storage)).unwrap(), [""; 0]);
+        let read: Arc<dyn PageStorage> = storage.clone();
+        self.assert_there(&read);
+        let system = block_on(fixture::reopen(read));
+        let error = self.append(&system).expect_err("nothing can be written");
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        let repair = block_on(storage.repair()).expect_err("nothing can be written");
+        assert_eq!(repair.kind(), ErrorKind::Unavailable, "{repair}");
+        drop((system, storage));
+        let mut after = Files::new();
+        collect(&folder, &folder, &mut after);
+        assert!(after == before, "nothing was written");
+    }
+
+    /// Leaves a folder of files as a crash does: the newest page stands in the journal alone.
+    fn assert_journal_is_read(&self) {
+        let folder = self.home.folder().expect("it keeps files").join("store");
+        let local = |name: &str| folder.join(".local").join(name);
+        let storage = self.home.open();
+        let system = block_on(fixture::reopen(storage.clone()));
+        self.append(&system).unwrap();
+        let journal = fs::read(local("journal")).unwrap();
+        assert!(!journal.is_empty());
+        drop((system, storage));
+        let (newest, _) = self.pages.borrow().last().cloned().expect("one was appended");
+        fs::write(local("journal"), journal).unwrap();
+        fs::remove_file(local("applied")).unwrap();
+        fs::remove_file(folder.join(format!("sessions/test/pages/{newest}.json"))).unwrap();
+        allow(&folder, 0o555, 0o444);
+        self.assert_files_are_read();
+        // Without an index, too.
+        allow(&folder, 0o755, 0o644);
+        fs::remove_file(local("index.db")).unwrap();
+        allow(&folder, 0o555, 0o444);
+        self.assert_files_are_read();
+        allow(&folder, 0o755, 0o644);
+        self.assert_sound();
+    }
+
     fn permissions(&self) {
         let folder = self.home.folder().expect("it keeps files");
+        if self.name == "files" {
+            self.assert_journal_is_read();
+        }
         let storage = self.home.open();
         let system = block_on(fixture::reopen(storage.clone()));
         (0..5).for_each(|_| self.append(&system).unwrap());
