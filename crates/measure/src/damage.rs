@@ -99,13 +99,13 @@ fn sweep(store: &Store, size: usize, stride: u64, damage: Damage) -> Result<Outc
         damage(&mut bytes[at..at + size]);
         outcome.damaged += 1;
         let answers = store.ask(&bytes)?;
-        let questions: [(&mut Tally, &str, fn(&Answers) -> &Answer); 3] = [
-            (&mut outcome.window, "window", |answers| &answers.window),
-            (&mut outcome.export, "export", |answers| &answers.export),
-            (&mut outcome.run, "agents run", |answers| &answers.run),
-        ];
-        for (tally, question, answer) in questions {
-            match (answer(&answers), answer(&expected)) {
+        let Answers { window, export, run } = &answers;
+        for (tally, question, given, expected) in [
+            (&mut outcome.window, "window", window, &expected.window),
+            (&mut outcome.export, "export", export, &expected.export),
+            (&mut outcome.run, "agents run", run, &expected.run),
+        ] {
+            match (given, expected) {
                 (Err(_), _) => tally.refused += 1,
                 (Ok(given), Ok(expected)) if given == expected => tally.same += 1,
                 (Ok(given), _) => tally.wrong.push(format!(

@@ -187,9 +187,9 @@ impl<'a> Reverse<'a> {
         let mut earlier = Vec::new();
         for PageBefore { index, .. } in &inverse.pages {
             let Some(page) = draft.page(index)? else { continue };
-            match self.is_as_left(draft, page.revision, &self.restored_page(index)) {
-                Err(Halt::Need(need)) => earlier.push(need),
-                _ => {}
+            let left = self.is_as_left(draft, page.revision, &self.restored_page(index));
+            if let Err(Halt::Need(need)) = left {
+                earlier.push(need);
             }
         }
         draft.need_all(earlier.into_iter().collect::<HashSet<Need>>())

@@ -91,6 +91,7 @@ fn as_it_was(index: &PageIndex, parent: &str) -> Page {
         visibility: contexture_core::Visibility::Expanded,
         standing: Standing::InTree,
         author: contexture_core::Actor::System,
+        rewritten_by: None,
         trust: contexture_core::Trust::User,
         sources: Vec::new(),
         turn: None,

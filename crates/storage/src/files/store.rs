@@ -18,7 +18,6 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
-    time::Duration,
 };
 
 use contexture_core::{

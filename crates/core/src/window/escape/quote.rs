@@ -46,7 +46,7 @@ pub fn unquote(text: &str) -> Option<(String, &str)> {
         if c == '"' {
             // Half of those that stand there were written here, and one more before an inner quote.
             escaped.truncate(escaped.len() - backslashes.div_ceil(2));
-            if backslashes % 2 == 0 {
+            if backslashes.is_multiple_of(2) {
                 return Some((unescape(&escaped).into_owned(), &body[at + 1..]));
             }
         }

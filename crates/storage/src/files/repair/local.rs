@@ -4,13 +4,13 @@
 
 use std::{os::unix::fs::MetadataExt, path::Path};
 
-use contexture_core::storage::{StorageError, StorageResult};
+use contexture_core::storage::{StorageError, StorageResult, signs::IDENTITY};
 
 use super::{
     super::{
         folder::{Folder, Form},
         identity,
-        names::{IDENTITY, SESSIONS},
+        names::SESSIONS,
         sync::{read_head, session_folders},
     },
     set_aside,
