@@ -134,7 +134,8 @@ fn purge_destroys_for_good() {
     let sandbox = Sandbox::with_pages();
     sandbox.json(&["page", "update", "usr-1", "--detail", "very secret"]);
     sandbox.json(&["page", "move", "usr-1", "--to", "usr-2"]);
-    assert_eq!(sandbox.json(&["page", "purge", "usr-2"]), json!({ "purged": ["usr-1", "usr-2"] }));
+    let purged = json!({ "purged": ["usr-1", "usr-2"], "runsGivenUp": [], "traces": [] });
+    assert_eq!(sandbox.json(&["page", "purge", "usr-2"]), purged);
     assert_eq!(
         sandbox.refused(&["page", "show", "usr-1", "--archived"]),
         error("not-found", "page usr-1 not found")

@@ -24,7 +24,8 @@ fn sessions_are_created_listed_and_removed() {
     let rest = sandbox.json(&["session", "list", "--cursor", "default"]);
     assert_eq!((&rest["items"][0]["id"], &rest["next"]), (&json!("review"), &json!(null)));
 
-    assert_eq!(sandbox.json(&["session", "remove", "review"]), json!({ "removed": "review" }));
+    let removed = json!({ "removed": "review", "traces": [] });
+    assert_eq!(sandbox.json(&["session", "remove", "review"]), removed);
     assert_eq!(
         sandbox.refused(&["session", "remove", "review"]),
         error("not-found", "session 'review' not found")

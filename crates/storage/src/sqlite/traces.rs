@@ -6,7 +6,8 @@
 //! says so; it is written before the purge is committed, so that a crash does not hide it either.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -49,7 +50,7 @@ impl Due {
 
     /// Tells whether something is to be wiped.
     pub(crate) fn is_there(&self) -> bool {
-        self.path.exists()
+        fs::symlink_metadata(&self.path).is_ok()
     }
 
     /// Notes that something is about to be taken out.
@@ -68,17 +69,35 @@ impl Due {
         } else {
             let lines: Vec<String> =
                 left.iter().map(|trace| format!("{}\t{}\n", trace.place, trace.until)).collect();
-            fs::write(&self.path, lines.concat())
+            self.write(&lines.concat())
         };
         if let Err(error) = noted {
             tracing::warn!(path = self.what, %error, "what is left of a purge could not be noted");
         }
     }
 
+    /// Puts a new file in its place: whatever link lies there is not followed.
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push("-new");
+        let new = self.path.with_file_name(name);
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
+        // Without room for the words it is put there all the same.
+        let written = file.write_all(text.as_bytes());
+        fs::rename(&new, &self.path)?;
+        written
+    }
+
     /// Returns what is left.
     pub(crate) fn read(&self) -> io::Result<Vec<Trace>> {
-        let text = match fs::read_to_string(&self.path) {
-            Ok(text) => text,
+        let text = match fs::symlink_metadata(&self.path) {
+            Ok(found) if found.is_file() => fs::read_to_string(&self.path)?,
+            // Whatever else lies there is not ours to read; that it is there says enough.
+            Ok(_) => String::new(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
