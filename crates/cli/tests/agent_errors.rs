@@ -102,7 +102,7 @@ fn the_store_is_not_written_over() {
     let run = ["--store", "sqlite:ctx.sqlite", "agents", "run", "writer", "write"];
     assert_eq!(stage.text(&run), "well\n");
     let told = last_result(&stage);
-    assert!(told.contains("permission denied: ctx.sqlite is the context store"), "{told}");
+    assert!(told.contains("permission denied: ctx.sqlite belongs to a context store"), "{told}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn traces_have_an_exit_code_and_are_scrubbed() {
     sandbox.run(&["init"]);
     let page = ["page", "create", "--parent", "usr-0", "--name", "Key", "--detail", "CANARY"];
     assert_eq!(sandbox.run(&page).code, 0);
-    let reader = rusqlite::Connection::open(sandbox.database()).unwrap();
+    let reader = sandbox.meddle();
     reader.execute_batch("BEGIN").unwrap();
     reader.query_row("SELECT count(*) FROM pages", [], |row| row.get::<_, i64>(0)).unwrap();
     let purged = sandbox.run(&["--json", "page", "purge", "usr-1"]);

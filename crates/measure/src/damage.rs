@@ -11,7 +11,7 @@ use std::{io::Write, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use store::{Answers, Store};
+use store::{Answers, Mended, Store};
 
 /// What is damaged.
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,17 @@ struct Outcome {
     window: Tally,
     export: Tally,
     run: Tally,
-    repaired: Tally,
+    repaired: Repairs,
+}
+
+/// What checks said after repairs.
+#[derive(Debug, Default)]
+struct Repairs {
+    clean: u64,
+    accepted: u64,
+    /// No database is left to be repaired.
+    beyond: u64,
+    unclean: Vec<String>,
 }
 
 impl Outcome {
@@ -58,7 +68,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     writeln!(out, "a SQLite store of {} turns, {pages} pages of {PAGE} bytes\n", args.turns)?;
     writeln!(out, "| damage | stores | question | what was there | error | wrong |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
-    let mut code = ExitCode::SUCCESS;
+    let (mut code, mut repairs) = (ExitCode::SUCCESS, Vec::new());
     for (name, size, damage) in [
         ("a sector of zeros", SECTOR, zeros as Damage),
         ("a page of garbage", PAGE, garbage as Damage),
@@ -69,18 +79,28 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             ("window", &outcome.window),
             ("export", &outcome.export),
             ("agents run", &outcome.run),
-            ("check after repair", &outcome.repaired),
         ];
         for (question, Tally { same, refused, wrong }) in tallies {
             let (damaged, wrong) = (outcome.damaged, wrong.len());
             writeln!(out, "| {name} | {damaged} | {question} | {same} | {refused} | {wrong} |")?;
         }
-        for wrong in outcome.wrong().chain(&outcome.repaired.wrong).take(20) {
-            writeln!(out, "  {wrong}")?;
-        }
-        if outcome.wrong().next().is_some() {
+        let mut wrong = outcome.wrong().chain(&outcome.repaired.unclean).peekable();
+        if wrong.peek().is_some() {
             code = ExitCode::FAILURE;
         }
+        for wrong in wrong.take(20) {
+            writeln!(out, "  {wrong}")?;
+        }
+        repairs.push((name, outcome.repaired));
+    }
+    writeln!(
+        out,
+        "\n| damage | clean after --repair | after --accept-losses | no database left | not clean |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    for (name, Repairs { clean, accepted, beyond, unclean }) in repairs {
+        let unclean = unclean.len();
+        writeln!(out, "| {name} | {clean} | {accepted} | {beyond} | {unclean} |")?;
     }
     Ok(code)
 }
@@ -114,13 +134,15 @@ fn sweep(store: &Store, size: usize, stride: u64, damage: Damage) -> Result<Outc
                 )),
             }
         }
+        let repaired = &mut outcome.repaired;
         match store.repair(&bytes) {
-            Ok(problems) if problems.is_empty() => outcome.repaired.same += 1,
-            Ok(problems) => outcome.repaired.wrong.push(format!(
+            Ok(Mended::Clean) => repaired.clean += 1,
+            Ok(Mended::Accepted) => repaired.accepted += 1,
+            Ok(Mended::Not(problems)) => repaired.unclean.push(format!(
                 "check after repair with {size} bytes damaged at {at}: {}",
                 problems.join("; ")
             )),
-            Err(_) => outcome.repaired.refused += 1,
+            Err(_) => repaired.beyond += 1,
         }
     }
     Ok(outcome)
@@ -165,7 +187,10 @@ mod tests {
                 assert_eq!(tally.same + tally.refused, outcome.damaged);
                 assert!(tally.refused > 0, "nothing was damaged: {outcome:?}");
             }
-            assert!(outcome.repaired.wrong.is_empty(), "{:#?}", outcome.repaired.wrong);
+            let Repairs { clean, accepted, beyond, unclean } = outcome.repaired;
+            assert!(unclean.is_empty(), "{unclean:#?}");
+            // Only the first bytes say that a file is a database.
+            assert!(beyond <= 1 && clean > accepted, "{clean} {accepted} {beyond}");
         }
     }
 }

@@ -46,18 +46,16 @@ fn every_test_named_exists() {
     }
 }
 
-// What docs/agents.md does not show by running it, it shows by naming a test.
+// What these pages do not show by running it, they show by naming a test.
 #[test]
-fn every_test_named_on_the_page_of_agents_exists() {
-    let text = fs::read_to_string(project().join("docs/agents.md")).unwrap();
-    let mut count = 0;
-    for paragraph in text.split("\n\n").filter(|paragraph| paragraph.starts_with("Shown ")) {
-        for name in quoted(paragraph) {
-            assert_is_test("docs/agents.md", name);
-            count += 1;
-        }
+fn every_test_named_on_a_page_exists() {
+    for (page, least) in [("docs/agents.md", 50), ("docs/security.md", 50)] {
+        let text = fs::read_to_string(project().join(page)).unwrap();
+        let shown = text.split("\n\n").filter(|paragraph| paragraph.starts_with("Shown "));
+        let names: Vec<&str> = shown.flat_map(quoted).collect();
+        names.iter().for_each(|name| assert_is_test(page, name));
+        assert!(names.len() > least, "only {} tests are named in {page}", names.len());
     }
-    assert!(count > 50, "only {count} tests are named");
 }
 
 /// Returns what stands between backquotes.

@@ -198,8 +198,9 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     };
     let level = level_of(writing, section.is_system(), shape);
     let offered = |action: PageAction| action.is_offered(&section.segment.id, writing.segments);
-    let may_hide = writing.reader.is_none()
-        || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok();
+    let may_hide = !section.segment.stands_in_full()
+        && (writing.reader.is_none()
+            || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok());
     let hides = may_hide && offered(PageAction::Hide);
     // What is only lowered by the level asked for stands in full in the view: it can be hidden.
     let action = match shape.level {

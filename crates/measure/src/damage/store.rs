@@ -18,7 +18,7 @@ use contexture_agents::{
 use contexture_core::{
     Clock, ContextSystem, Edit, Format, ManualClock, Message, NewContentsPage, NewDetailPage,
     NewSegment, PageStorage, Role, SegmentKind, WindowOptions,
-    check::{check_session, repair_session},
+    check::{Losses, repair_storage},
     document,
     window::provider::ProviderFormat,
 };
@@ -87,24 +87,32 @@ impl Store {
         Ok(Answers { window, export, run })
     }
 
-    /// Repairs a store with these bytes as `store check --repair` does; returns what a check finds then.
-    pub(super) fn repair(&self, bytes: &[u8]) -> Result<Vec<String>> {
+    /// Repairs a store with these bytes as `store check --repair` does, then accepts what is lost where a
+    /// check still finds something.
+    pub(super) fn repair(&self, bytes: &[u8]) -> Result<Mended> {
         self.put(bytes)?;
         SqliteStorage::salvage(&self.path(), options())?;
         let storage = SqliteStorage::open(&self.path(), options())?;
+        let at = clock(9).now();
         self.runtime.block_on(async {
-            storage.repair().await?;
-            for info in storage.sessions(None, 100).await? {
-                repair_session(&storage, &info.id, clock(9).now()).await?;
+            if repair_storage(&storage, Losses::Report, at).await?.problems.is_empty() {
+                return Ok(Mended::Clean);
             }
-            storage.repair().await?;
-            let mut problems = storage.verify().await?;
-            for info in storage.sessions(None, 100).await? {
-                problems.extend(check_session(&storage, &info.id).await?);
-            }
-            Ok(problems)
+            let accepted = repair_storage(&storage, Losses::Accept, at).await?;
+            Ok(match accepted.problems.is_empty() {
+                true => Mended::Accepted,
+                false => Mended::Not(accepted.problems),
+            })
         })
     }
+}
+
+/// What a check says after a repair.
+pub(super) enum Mended {
+    Clean,
+    /// Clean once the loss of a system prompt was accepted.
+    Accepted,
+    Not(Vec<String>),
 }
 
 fn options() -> SqliteOptions {

@@ -110,9 +110,10 @@ impl Reader<'_> {
         // asked for at is no state of it.
         let full = item.system || shape.level == Level::Full;
         let root = page.index.is_root();
+        let hides = full && !root && !segment.stands_in_full();
         let actions = [
             (PageAction::Expand, Operation::ExpandDetails, !full),
-            (PageAction::Hide, Operation::HideDetails, full && !root),
+            (PageAction::Hide, Operation::HideDetails, hides),
             (PageAction::Update, Operation::UpdatePage, !root),
             (PageAction::Move, Operation::MovePage, !root),
             (PageAction::Create, Operation::CreatePage, page.is_contents()),
