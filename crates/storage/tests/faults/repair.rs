@@ -14,7 +14,7 @@ use contexture_core::{
     Edit, NewSegment, RunPut, SegmentKind, Timestamp,
     check::{Losses, Repaired, check_storage, is_lost, repair_storage},
 };
-use contexture_storage::FilesStorage;
+use contexture_storage::{FilesStorage, SqliteOptions, SqliteStorage};
 use contexture_testkit::{
     backend::{Backend, Home},
     conformance::sent,
@@ -244,9 +244,15 @@ impl Sample {
     async fn try_repair(&self) -> Result<Outcome, String> {
         let text = |error: contexture_core::storage::StorageError| error.to_string();
         let at = Timestamp::from_millis(fixture::BEGIN);
-        if self.name == "files" {
-            FilesStorage::make_ready(&self.folder.join("store")).map_err(text)?;
+        match self.name {
+            "files" => FilesStorage::make_ready(&self.folder.join("store")),
+            "sqlite" => {
+                let file = self.folder.join("contexture.db");
+                SqliteStorage::salvage(&file, SqliteOptions::default())
+            }
+            _ => Ok(Vec::new()),
         }
+        .map_err(text)?;
         let storage = self.home.try_open().map_err(text)?;
         let mut accepted = false;
         let mut repaired = repair_storage(&*storage, Losses::Report, at).await.map_err(text)?;
