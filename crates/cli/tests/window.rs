@@ -156,11 +156,11 @@ fn the_account_can_be_read() {
     let model = sandbox.text(&["window", "--account", "--model", "claude-opus-4-6"]);
     assert!(model.contains("estimated with o200k_base"), "{model}");
     let about =
-        "about 1,926 as claude-opus-4-6 counts, ±20 % (its provider has reported nothing yet)";
+        "about 1,915 as claude-opus-4-6 counts, ±20 % (its provider has reported nothing yet)";
     assert!(model.contains(about), "{model}");
     let claude = sandbox.json(&["window", "--account", "--model", "claude-opus-4-6"]);
     let expected = json!({
-        "model": "claude-opus-4-6", "tokens": 1926, "error": 0.2, "observations": 0
+        "model": "claude-opus-4-6", "tokens": 1915, "error": 0.2, "observations": 0
     });
     assert_eq!(claude["account"]["estimate"], expected);
     // What is counted with the model's own tokenizer is no estimate.
