@@ -50,7 +50,7 @@ struct Outcome {
 struct Repairs {
     clean: u64,
     accepted: u64,
-    /// No database is left to be repaired.
+    /// The repair failed: most often because no database is left.
     beyond: u64,
     unclean: Vec<String>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     writeln!(
         out,
-        "\n| damage | clean after --repair | after --accept-losses | no database left | not clean |"
+        "\n| damage | clean after --repair | after --accept-losses | repair fails | not clean |"
     )?;
     writeln!(out, "|---|---|---|---|---|")?;
     for (name, Repairs { clean, accepted, beyond, unclean }) in repairs {
