@@ -64,16 +64,13 @@ impl Remains<'_> {
         }
     }
 
-    /// Guesses what it was for: by its name, else by whose pages it holds.
+    /// Guesses what it was for, by its name alone: notes of the operator must not become prompts.
     fn kind(&self) -> SegmentKind {
         let id = self.id.as_str();
-        let mut texts = self.pages.iter().filter(|page| page.detail().is_some()).peekable();
-        let holds_prompts = texts.peek().is_some()
-            && texts.all(|page| page.trust == Trust::System && page.turn.is_none());
         match id {
             "usr" => SegmentKind::User,
             "sys" => SegmentKind::System,
-            _ if id.starts_with("prompt-") || holds_prompts => SegmentKind::System,
+            _ if id.starts_with("prompt-") => SegmentKind::System,
             _ if id.starts_with("agent-") || id.starts_with("group-") => SegmentKind::User,
             _ => SegmentKind::Custom,
         }

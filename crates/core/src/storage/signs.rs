@@ -9,8 +9,9 @@ pub const APPLICATION_ID: i32 = 0x4374_7872;
 /// How many bytes of a database's beginning [`is_database`] looks at.
 pub const HEADER: usize = 72;
 
-/// What the names of the files that SQLite keeps beside a database end with.
-pub const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", "-salvage", "-salvaged"];
+/// What the names of the files end with that SQLite and the storage keep beside a database.
+pub const BESIDE: [&str; 7] =
+    ["-wal", "-shm", "-journal", "-salvage", "-salvaged", "-scrub", "-scrub-new"];
 
 /// The file that says that a folder is a store of files.
 pub const IDENTITY: &str = "contexture.json";
