@@ -96,15 +96,13 @@ pub(crate) fn request(
     let mut stream = TcpStream::connect(address).unwrap();
     let (bucket, length) = (server.bucket(), body.len());
     let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
-    // One checks no signatures but wants to see an account; the other checks those it is given.
-    let account = match server.access_key() {
-        "S3RVER" => String::new(),
-        key => format!(
-            "Authorization: AWS4-HMAC-SHA256 Credential={key}/20260101/{}/s3/aws4_request, \
-             SignedHeaders=host, Signature=0\r\n",
-            server.region()
-        ),
-    };
+    // No signature is checked, but an account must be named.
+    let account = format!(
+        "Authorization: AWS4-HMAC-SHA256 Credential={}/20260101/{}/s3/aws4_request, \
+         SignedHeaders=host, Signature=0\r\n",
+        server.access_key(),
+        server.region()
+    );
     let head = format!(
         "{method} /{bucket}/{key} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Length: {length}\r\n{account}{header}\r\n"
