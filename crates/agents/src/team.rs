@@ -23,6 +23,7 @@ use contexture_core::{
 };
 
 pub use clear::{ClearScope, Cleared};
+pub use guard::Absences;
 pub(crate) use guard::lost;
 pub(crate) use parts::{Parts, put_call};
 pub use purge::{InterruptedRuns, Purged};

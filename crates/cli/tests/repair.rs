@@ -209,3 +209,83 @@ fn agents_refuse_to_run_on_a_lost_prompt() {
         assert_eq!(stage.last_request().contains("Care again."), !accept);
     }
 }
+
+/// A store with a segment of every kind, one of them removed and added again, in which an agent ran.
+fn ran(stage: &Stage, store: &str) {
+    let run = |args: &[&str]| stage.run(&[&["--store", store], args].concat());
+    for args in [
+        &["init"][..],
+        &["page", "create", "--parent", "sys-0", "--name", "Rules", "--detail", "Be careful."],
+        &["segment", "add", "notes", "--kind", "custom", "--permission", "read-write"],
+        &["segment", "remove", "notes"],
+        &["segment", "add", "rules", "--kind", "system", "--permission", "read-only"],
+        &["segment", "add", "notes", "--kind", "custom", "--permission", "read-write"],
+        &["page", "create", "--parent", "rules-0", "--name", "More", "--detail", "Ask first."],
+        &["agents", "run", "code-reviewer", "hello"],
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+    }
+}
+
+/// Repairs a store, accepts what cannot be repaired, and runs an agent on it.
+fn runs_after_repair(stage: &Stage, store: &str, what: &str) {
+    let run = |args: &[&str]| stage.run(&[&["--store", store], args].concat());
+    run(&["store", "check", "--repair"]);
+    let accepted = run(&["store", "check", "--accept-losses"]);
+    assert_eq!(accepted.code, 0, "{what}: {}", accepted.out);
+    let checked = run(&["store", "check"]);
+    assert_eq!(checked.code, 0, "{what}: {}", checked.out);
+    let ran = run(&["agents", "run", "code-reviewer", "again"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "yes\n"), "{what}: {}", ran.err);
+}
+
+#[test]
+fn agents_run_after_a_segment_was_lost_and_made_again() {
+    for id in ["sys", "usr", "notes", "rules", "prompt-code-reviewer", "agent-code-reviewer"] {
+        let stage = Stage::openai([Reply::text("yes"), Reply::text("yes")]);
+        ran(&stage, "files:ctx");
+        fs::remove_file(file(&stage.sandbox, &format!("segments/{id}.json"))).unwrap();
+        fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
+        runs_after_repair(&stage, "files:ctx", id);
+    }
+}
+
+// All segments of a database lie in one page of its file.
+#[test]
+fn agents_run_after_all_segments_of_a_database_were_lost() {
+    let stage = Stage::openai([Reply::text("yes"), Reply::text("yes")]);
+    let store = "sqlite:.contexture/contexture.db";
+    ran(&stage, store);
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'segments'";
+    let page: u32 = stage.sandbox.meddle().query_row(sql, [], |row| row.get(0)).unwrap();
+    let mut bytes = fs::read(stage.sandbox.database()).unwrap();
+    bytes[(page as usize - 1) * 4_096..][..4_096].fill(0);
+    fs::write(stage.sandbox.database(), bytes).unwrap();
+    runs_after_repair(&stage, store, "segments");
+}
+
+// Of the prompt neither its row nor its text nor its history is left.
+#[test]
+fn a_prompt_that_left_no_trace_is_missed() {
+    let stage = Stage::openai([Reply::text("yes")]);
+    let run = |args: &[&str]| stage.run(&[&["--store", "files:ctx"], args].concat());
+    assert_eq!(run(&["init"]).code, 0);
+    let rules = ["page", "create", "--parent", "sys-0", "--name", "Rules", "--detail", "Care."];
+    assert_eq!(run(&rules).code, 0);
+    fs::remove_file(file(&stage.sandbox, "pages/sys-1.json")).unwrap();
+    let entries = fs::read_dir(file(&stage.sandbox, "history")).unwrap();
+    for entry in entries.map(|entry| entry.unwrap().path()) {
+        if fs::read_to_string(&entry).unwrap().contains("sys-1") {
+            fs::remove_file(&entry).unwrap();
+        }
+    }
+    fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
+    let checked = run(&["store", "check", "--repair"]);
+    assert_eq!(checked.code, 1, "{}", checked.out);
+    assert!(checked.out.contains("the system prompt page sys-1 was lost"), "{}", checked.out);
+    let refused = run(&["agents", "run", "code-reviewer", "hello"]);
+    assert_ne!(refused.code, 0);
+    assert_eq!(stage.requests().len(), 0);
+    runs_after_repair(&stage, "files:ctx", "sys-1");
+}

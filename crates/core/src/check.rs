@@ -111,8 +111,22 @@ async fn check_history(
     problems: &mut Vec<String>,
 ) -> StorageResult<()> {
     let trail = Trail::beside(storage, session, stands).await?;
-    for id in trail.lost_segments(&storage.segments(session).await?).keys() {
+    let segments = storage.segments(session).await?;
+    for id in trail.lost_segments(&segments).keys() {
         problems.push(format!("segment {id} is gone, history knows it"));
+    }
+    if let Some(place) = trail.untold_segment(&segments) {
+        problems.push(format!(
+            "a segment is gone, number {place} in their order, and nothing says what it held: if it was \
+             a prompt write it again, then accept the loss with `store check --accept-losses`"
+        ));
+    }
+    for segment in &segments {
+        let pages = stands.get(&segment.id);
+        let stands = |number| pages.is_some_and(|pages| pages.contains_key(&number));
+        for number in trail.untold(segment, stands) {
+            problems.push(format!("page {}-{number} is gone, and so is its history", segment.id));
+        }
     }
     for (index, touch) in trail.left() {
         problems.push(format!("page {index} is not what revision {} left", touch.revision));

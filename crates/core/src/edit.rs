@@ -376,6 +376,8 @@ operations! {
     Load = "load",
     /// Several edits as one.
     Batch = "batch",
+    /// Stands for an edit that was lost.
+    Lost = "lost",
 }
 
 impl std::fmt::Display for Operation {

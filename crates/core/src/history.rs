@@ -65,6 +65,26 @@ impl HistoryEntry {
     /// How many pages an entry names at most.
     pub const PAGES_NAMED: usize = 100;
 
+    /// Stands for an edit that is lost, with what others still say of the pages it touched. It cannot be
+    /// undone.
+    pub fn stand_in(revision: Revision, at: Timestamp, pages: Vec<PageBefore>) -> Self {
+        let named = pages.iter().map(|before| before.index.clone());
+        Self {
+            revision,
+            at,
+            actor: Actor::System,
+            view: ViewId::SYSTEM,
+            operation: Operation::Lost,
+            pages: named.take(Self::PAGES_NAMED).collect(),
+            segments: Vec::new(),
+            undoes: None,
+            undone_by: None,
+            redone_by: None,
+            fold: None,
+            inverse: Inverse { pages, ..Inverse::default() },
+        }
+    }
+
     /// Notes that the edit at `revision` undid or redid this one.
     pub fn mark(&mut self, mark: &UndoneMark, revision: Revision) {
         self.undone_by = mark.undone.then_some(revision);

@@ -62,7 +62,8 @@ pub fn required_level(operation: Operation) -> AccessLevel {
         | Operation::SetCustom
         | Operation::Undo
         | Operation::Load
-        | Operation::Batch => AccessLevel::System,
+        | Operation::Batch
+        | Operation::Lost => AccessLevel::System,
     }
 }
 

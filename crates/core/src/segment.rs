@@ -1,5 +1,7 @@
 //! Segments: trees of pages with a kind, a permission, a capacity and their own numbering.
 
+use std::{cmp::Ordering, collections::BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -57,11 +59,30 @@ impl Segment {
         self.id.root()
     }
 
+    /// Compares two of a session by the order they are shown in. Two that were added at the same time
+    /// share a place in it.
+    pub fn in_order(&self, other: &Self) -> Ordering {
+        (self.ordinal, &self.id).cmp(&(other.ordinal, &other.id))
+    }
+
+    /// Returns the first place in that order that none has, before others that have one.
+    pub fn first_gap(segments: &[Self]) -> Option<u64> {
+        let taken: BTreeSet<u64> = segments.iter().map(|segment| segment.ordinal).collect();
+        let free = first_free(&taken);
+        taken.last().is_some_and(|last| free < *last).then_some(free)
+    }
+
     /// Tells whether all its pages stand in full in every view, whatever levels and defaults say:
     /// agents are bound by them and may not write there (C04).
     pub fn stands_in_full(&self) -> bool {
         self.kind == SegmentKind::System && self.permission == Permission::ReadOnly
     }
+}
+
+/// Returns the first number that is not taken.
+pub(crate) fn first_free(taken: &BTreeSet<u64>) -> u64 {
+    let ascending = (0_u64..).zip(taken);
+    ascending.take_while(|(place, taken)| place == *taken).count() as u64
 }
 
 /// What a segment is for. The numbers are the order of the seed's constants.

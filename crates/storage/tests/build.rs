@@ -214,7 +214,7 @@ pub(crate) fn commit(
 
 /// Makes a session with the segment `usr`.
 pub(crate) fn init(storage: &dyn PageStorage, name: &str) {
-    let commit = Commit { create: Some(new_session()), change: Some(add_segment("usr", 1)) };
+    let commit = Commit { create: Some(new_session()), change: Some(add_segment("usr", 0)) };
     block_on(storage.commit(&session(name), commit)).unwrap();
 }
 

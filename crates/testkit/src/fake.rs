@@ -63,6 +63,8 @@ pub enum Lost {
     Listing(PageIndex),
     /// A segment. Its pages are still found.
     Segment(SegmentId),
+    /// All that history says of a page.
+    Edits(PageIndex),
 }
 
 impl WatchedStorage {
@@ -343,7 +345,12 @@ impl PageStorage for WatchedStorage {
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
         self.tally("history", 1);
-        self.inner.history(session, query).await
+        let mut entries = self.inner.history(session, query).await?;
+        entries.retain(|entry| {
+            let mut pages = entry.inverse.pages.iter();
+            !pages.any(|page| self.has_lost(&Lost::Edits(page.index.clone())))
+        });
+        Ok(entries)
     }
 
     async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {

@@ -77,11 +77,11 @@ impl Drive<'_> {
 
     /// Returns the System pages that must stand in the window.
     async fn system_pages(&mut self) -> Result<BTreeSet<PageIndex>> {
-        let known = self.state.gone.len();
+        let before = self.state.absences.clone();
         let (agent, mode) = (self.job.agent, self.run.mode);
-        let (team, gone) = (&self.runner.team, &mut self.state.gone);
-        let must = team.system_pages(agent, mode, &self.context, gone).await?;
-        if self.state.gone.len() > known {
+        let (team, known) = (&self.runner.team, &mut self.state.absences);
+        let must = team.system_pages(agent, mode, &self.context, known).await?;
+        if self.state.absences != before {
             self.store_state().await?;
         }
         Ok(must)

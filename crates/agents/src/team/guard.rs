@@ -5,15 +5,19 @@
 //! their segment's counter and the history, segments by their ordinals, the agent's own prompt by its
 //! file.
 
+mod absent;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
     SegmentKind, Standing, View, Visibility,
     message::detail_text,
-    storage::{HistoryQuery, ScanQuery, StandingFilter},
+    storage::{ScanQuery, StandingFilter},
 };
 
+pub use self::absent::Absences;
+use self::absent::Search;
 use super::{Team, prompt_segment};
 use crate::{AgentDefinition, AgentsError, ContextMode, Result, prompts};
 
@@ -26,24 +30,27 @@ const SYSTEM: &str = "sys";
 impl Team {
     /// Returns the System pages that must stand in an agent's window, or says that some are lost.
     ///
-    /// `gone` holds pages that are known to be gone rightly, purged or never made after all; what is
-    /// found out about others is added.
+    /// `known` says which were looked for already and are gone rightly; what is found out is added.
     pub(crate) async fn system_pages(
         &self,
         agent: &AgentDefinition,
         mode: ContextMode,
         context: &AgentContext,
-        gone: &mut BTreeSet<PageIndex>,
+        known: &mut Absences,
     ) -> Result<BTreeSet<PageIndex>> {
         let segments = self.all_segments().await?;
         let prompt = prompt_segment(agent)?;
         let mut must = BTreeSet::new();
+        let mut search = Search::new(&segments, known);
         for segment in segments.iter().filter(|it| it.kind == SegmentKind::System) {
             if !context.view().mounts(segment) {
                 continue;
             }
             let pages = self.all_pages(&segment.id).await?;
-            self.check_numbers(segment, &pages, gone).await?;
+            if !pages.contains_key(&0) {
+                return Err(lost(format!("page {} is", segment.root())));
+            }
+            search.count(segment, &pages, known);
             for page in pages.values() {
                 if must_stand(context, &pages, page).await? {
                     must.insert(page.index.clone());
@@ -60,19 +67,16 @@ impl Team {
                 agent.name
             )));
         }
+        if search.is_open() {
+            self.search(search).await?.note(known);
+        }
         Ok(must)
     }
 
-    /// Returns the session's segments, removed ones too; no row of one ever goes.
+    /// Returns the session's segments, removed ones too.
     async fn all_segments(&self) -> Result<Vec<Segment>> {
         let (storage, session) = (self.system.storage(), self.system.session());
         let segments = storage.segments(session).await.map_err(Error::from)?;
-        let ordinals: BTreeSet<u64> = segments.iter().map(|segment| segment.ordinal).collect();
-        if let Some(last) = ordinals.last()
-            && let Some(missing) = (0..*last).find(|ordinal| !ordinals.contains(ordinal))
-        {
-            return Err(lost(format!("segment number {missing} of the session is")));
-        }
         let system: SegmentId = SYSTEM.parse()?;
         if segments.iter().all(|segment| segment.id != system)
             && !self.all_pages(&system).await?.is_empty()
@@ -100,44 +104,6 @@ impl Team {
                 return Ok(pages);
             }
         }
-    }
-
-    /// Checks that every number a segment gave out is that of a page, or of one that is gone rightly.
-    async fn check_numbers(
-        &self,
-        segment: &Segment,
-        pages: &BTreeMap<u64, Page>,
-        gone: &mut BTreeSet<PageIndex>,
-    ) -> Result<()> {
-        let numbers = (0..segment.next_number).filter(|number| !pages.contains_key(number));
-        let index = |number| PageIndex::new(segment.id.clone(), number);
-        let mut missing: BTreeSet<PageIndex> =
-            numbers.map(index).filter(|index| !gone.contains(index)).collect();
-        if missing.remove(&segment.root()) {
-            return Err(lost(format!("page {} is", segment.root())));
-        }
-        let mut before = None;
-        while !missing.is_empty() {
-            let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
-            let entries = self.system.storage().history(self.system.session(), &query).await;
-            let entries = entries.map_err(Error::from)?;
-            // The newest edit of a page says whether it should be there.
-            for touched in entries.iter().flat_map(|entry| &entry.inverse.pages) {
-                if !missing.remove(&touched.index) {
-                    continue;
-                }
-                if touched.after.is_some() {
-                    return Err(lost(format!("page {} is", touched.index)));
-                }
-                gone.insert(touched.index.clone());
-            }
-            before = entries.last().map(|entry| entry.revision);
-            if entries.len() < BATCH {
-                // No edit of this session ever made them: it was loaded without them.
-                gone.append(&mut missing);
-            }
-        }
-        Ok(())
     }
 
     /// Checks that the agent's own prompt is among the pages, word for word.

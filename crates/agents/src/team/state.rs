@@ -1,11 +1,9 @@
 //! What the engine keeps of an agent between its runs, and the runs that are under way.
 
-use std::collections::BTreeSet;
-
 use contexture_core::{AgentName, PageIndex, RunKey, RunPut, RunRecord, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Team, parts::Parts};
+use super::{Absences, Team, parts::Parts};
 use crate::{
     AgentsError, ContextMode, Result,
     run::{Ending, Run, Totals},
@@ -27,8 +25,8 @@ pub struct AgentState {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<PageIndex>,
     /// System pages that are known to be gone rightly, so that nobody looks for them again.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub gone: BTreeSet<PageIndex>,
+    #[serde(default, skip_serializing_if = "Absences::is_empty")]
+    pub absences: Absences,
 }
 
 /// A run that ended.

@@ -1,7 +1,7 @@
 //! No request leaves without its System pages, whatever is lost; and none is held back without need.
 
 use contexture_agents::AgentsError;
-use contexture_core::{Edit, ErrorKind, NewDetailPage, PageIndex};
+use contexture_core::{Edit, ErrorKind, NewDetailPage, NewSegment, PageIndex, SegmentKind};
 use contexture_testkit::{
     fake::{Lost, WatchedStorage},
     provider::{ProviderServer, Reply},
@@ -91,4 +91,50 @@ async fn what_was_taken_away_on_purpose_is_not_missed() {
             assert!(!request.contains(taken), "{taken}: {request}");
         }
     }
+}
+
+// A segment that comes back stands behind those that were added meanwhile.
+#[tokio::test]
+async fn a_segment_that_was_removed_and_added_again_is_not_missed() {
+    let memory = world().await;
+    let system = reopened(memory.clone()).await;
+    let add =
+        |id: &str| Edit::AddSegment(NewSegment::new(id.parse().unwrap(), SegmentKind::Custom));
+    system.apply_internal(add("notes")).await.unwrap();
+    system
+        .apply_internal(Edit::RemoveSegment {
+            segment: "notes".parse().unwrap(),
+            cascade: true,
+            force: false,
+        })
+        .await
+        .unwrap();
+    system.apply_internal(add("more")).await.unwrap();
+    system.apply_internal(add("notes")).await.unwrap();
+    let segments = memory.segments(system.session()).await.unwrap();
+    assert!(contexture_core::Segment::first_gap(&segments).is_some(), "{segments:?}");
+    let server = ProviderServer::scripted([Reply::text("fine")]);
+    assert_eq!(run(memory, &server).await.unwrap().text, "fine");
+}
+
+// Where edits are lost nobody can say that a number was never that of a prompt.
+#[tokio::test]
+async fn a_prompt_that_is_lost_with_its_history_is_missed() {
+    let prompt: PageIndex = "sys-1".parse().unwrap();
+    for losses in [
+        vec![Lost::Page(prompt.clone()), Lost::Edits(prompt.clone())],
+        vec![Lost::Segment("sys".parse().unwrap()), Lost::Edits(prompt.clone())],
+    ] {
+        let storage = WatchedStorage::new(world().await);
+        losses.iter().for_each(|loss| storage.lose(loss.clone()));
+        let server = ProviderServer::answering(|_| Reply::text("oh"));
+        let error = run(storage, &server).await.unwrap_err();
+        assert_eq!(server.requests().len(), 0, "{losses:?}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{losses:?}: {error}");
+    }
+    // What is there is not looked for.
+    let storage = WatchedStorage::new(world().await);
+    storage.lose(Lost::Edits(prompt));
+    let server = ProviderServer::scripted([Reply::text("fine")]);
+    assert_eq!(run(storage, &server).await.unwrap().text, "fine");
 }

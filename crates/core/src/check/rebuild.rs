@@ -1,9 +1,12 @@
 //! Making records again that are lost, from what others still say of them.
 
+use std::collections::BTreeSet;
+
 use super::trail::Touch;
 use crate::{
     Body, Detail, Operation, Owner, Page, PageIndex, Permission, Place, Revision, Segment,
     SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version, Visibility,
+    segment::first_free,
 };
 
 /// What is left of a segment whose own record is lost.
@@ -15,6 +18,8 @@ pub struct Remains<'a> {
     pub pages: &'a [&'a Page],
     /// The segment at some earlier time, where history remembers it.
     pub before: Option<&'a Segment>,
+    /// The places that other segments have in the order they are shown in.
+    pub taken: &'a BTreeSet<u64>,
     /// The session's newest edit.
     pub revision: Revision,
     /// When it is made again.
@@ -22,7 +27,8 @@ pub struct Remains<'a> {
 }
 
 impl Remains<'_> {
-    /// Makes the segment's record again. Agents may only read it: what they were allowed is not known.
+    /// Makes the segment's record again. Agents may only read it, as what they were allowed is not
+    /// known; but where an agent or a group works for itself it goes on writing.
     pub fn rebuild(&self) -> Segment {
         let root = self.pages.iter().find(|page| page.index.is_root());
         let plain = || self.id.as_str().parse().expect("a segment's id is a valid name");
@@ -42,16 +48,18 @@ impl Remains<'_> {
                 (None, None) => Default::default(),
             },
             kind,
-            permission: Permission::ReadOnly,
+            permission: match self.before {
+                None if self.is_workplace() => Permission::ReadWrite,
+                _ => Permission::ReadOnly,
+            },
             capacity: self.before.map_or(Tokens(0), |before| before.capacity),
             owner: match self.before {
                 Some(before) => before.owner.clone(),
                 None => Owner::implied_by(self.id),
             },
-            ordinal: match (self.before, kind) {
-                (Some(before), _) => before.ordinal,
-                (None, SegmentKind::System) => 0,
-                (None, _) => 1,
+            ordinal: match self.before {
+                Some(before) if !self.taken.contains(&before.ordinal) => before.ordinal,
+                _ => first_free(self.taken),
             },
             next_number: known.max(last.saturating_add(1)),
             touched: self.revision,
@@ -64,6 +72,11 @@ impl Remains<'_> {
         }
     }
 
+    /// Tells by its name whether the engine made it for an agent or a group to work in.
+    fn is_workplace(&self) -> bool {
+        ["agent-", "group-"].iter().any(|prefix| self.id.as_str().starts_with(prefix))
+    }
+
     /// Guesses what it was for, by its name alone: notes of the operator must not become prompts.
     fn kind(&self) -> SegmentKind {
         let id = self.id.as_str();
@@ -71,7 +84,6 @@ impl Remains<'_> {
             "usr" => SegmentKind::User,
             "sys" => SegmentKind::System,
             _ if id.starts_with("prompt-") => SegmentKind::System,
-            _ if id.starts_with("agent-") || id.starts_with("group-") => SegmentKind::User,
             _ => SegmentKind::Custom,
         }
     }

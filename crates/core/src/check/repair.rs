@@ -8,18 +8,13 @@
 //! Everything is an ordinary edit of the system side: recorded, and nothing is deleted. What cannot be
 //! mended here stays as it is, and [`check_session`](super::check_session) names it.
 
+mod accept;
 mod edit;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{
-    BATCH, Seen,
-    lost::{self, is_lost},
-    rebuild::Remains,
-    seen,
-    trail::Trail,
-};
+use super::{BATCH, Seen, lost, rebuild::Remains, seen, trail::Trail};
 use crate::{
     Actor, Body, Change, ChunkKey, LevelDelta, Page, PageIndex, Place, Revision, Segment,
     SegmentDelta, SegmentKind, SessionId, Standing, Timestamp, Trust, Version, Visibility,
@@ -28,6 +23,8 @@ use crate::{
 };
 use edit::{commit, empty, page, put};
 use missing::Missing;
+
+pub use accept::accept_losses;
 
 /// How many pages are mended in one edit.
 const AT_ONCE: usize = 500;
@@ -68,34 +65,6 @@ pub async fn repair_session(
     Ok(done)
 }
 
-/// Accepts that texts of the session's system prompts are lost, so that agents run without them;
-/// returns what was done, a sentence each.
-pub async fn accept_losses(
-    storage: &dyn PageStorage,
-    session: &SessionId,
-    at: Timestamp,
-) -> StorageResult<Vec<String>> {
-    let mut done = Vec::new();
-    for segment in storage.segments(session).await? {
-        if segment.kind != SegmentKind::System || segment.removed {
-            continue;
-        }
-        let pages = all_pages(storage, session, &segment).await?;
-        let mut change = empty(&segment, at);
-        for page in pages.into_iter().filter(is_lost) {
-            let (content, detail) = lost::accepted(&page);
-            change.contents.push(content);
-            done.push(format!("the loss of page {} was accepted", page.index));
-            let after = Page { body: Body::Detail(detail), ..page.clone() };
-            put(&mut change, Some(page), after);
-        }
-        if !change.pages.is_empty() {
-            commit(storage, session, change).await?;
-        }
-    }
-    Ok(done)
-}
-
 /// Does something again while others get in its way.
 async fn again(mut work: impl AsyncFnMut() -> StorageResult<()>) -> StorageResult<()> {
     for _ in 1..ATTEMPTS {
@@ -116,39 +85,24 @@ async fn add_lost_segments(
     let Some(info) = storage.session(session).await? else { return Ok(Vec::new()) };
     let known = storage.segments(session).await?;
     let trail = Trail::of(storage, session).await?;
+    let mut taken: BTreeSet<u64> = known.iter().map(|segment| segment.ordinal).collect();
     let mut done = Vec::new();
     for (id, before) in trail.lost_segments(&known) {
-        let remains = Remains { id: &id, pages: &[], before, revision: info.revision, at };
+        let revision = info.revision;
+        let remains = Remains { id: &id, pages: &[], before, taken: &taken, revision, at };
         let segment = remains.rebuild();
+        taken.insert(segment.ordinal);
         let mut change = empty(&segment, at);
         change.basis.segments = vec![(id.clone(), None)];
         done.push(format!(
-            "segment {id} was lost and was made again from the history, read-only: \
-             `segment update` says otherwise"
+            "segment {id} was lost and was made again from the history, of kind {} and {}: \
+             `segment update` says otherwise",
+            segment.kind, segment.permission
         ));
         change.segments.push(SegmentDelta { before: None, after: segment, restores: None });
         commit(storage, session, change).await?;
     }
     Ok(done)
-}
-
-async fn all_pages(
-    storage: &dyn PageStorage,
-    session: &SessionId,
-    segment: &Segment,
-) -> StorageResult<Vec<Page>> {
-    let (mut pages, mut after) = (Vec::new(), None);
-    loop {
-        let standing = StandingFilter::Any;
-        let query = ScanQuery { segment: segment.id.clone(), standing, after, limit: BATCH };
-        let batch = storage.scan(session, &query).await?;
-        after = batch.last().map(|page| page.index.number());
-        let is_last = batch.len() < BATCH;
-        pages.extend(batch);
-        if is_last {
-            return Ok(pages);
-        }
-    }
 }
 
 /// What is to be mended in a segment.
@@ -438,7 +392,7 @@ impl<'a> Plan<'a> {
             }
             if let Some(missing) = self.missing.get(number).filter(|_| page.is_none()) {
                 change.basis.pages.push((name.clone(), None));
-                previous = Some(missing.revision);
+                previous = missing.revision;
             }
             put(change, page, after);
             if let Some(delta) = change.pages.last_mut() {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::BATCH;
 use crate::{
     Actor, ContentHash, HistoryEntry, Operation, Page, PageBefore, PageIndex, Revision, Segment,
-    SegmentId, SessionId, Version,
+    SegmentId, SegmentKind, SessionId, Version,
     storage::{HistoryQuery, PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
@@ -17,6 +17,8 @@ pub(super) struct Trail {
     touches: BTreeMap<PageIndex, Touch>,
     /// The segments that are not there, each as it was before its newest edit, where that is known.
     segments: BTreeMap<SegmentId, Option<Segment>>,
+    /// Whether some of its entries are lost.
+    has_holes: bool,
 }
 
 /// What the newest edit of a page did to it.
@@ -36,6 +38,19 @@ pub(super) struct Touch {
 }
 
 impl Touch {
+    /// Returns what is said of a page that no edit speaks of any more.
+    pub(super) fn unknown() -> Self {
+        Self {
+            revision: Revision(0),
+            actor: Actor::System,
+            operation: Operation::CreateDetailPage,
+            before: None,
+            after: None,
+            assigned: None,
+            is_void: false,
+        }
+    }
+
     fn of(entry: &HistoryEntry, before: &PageBefore) -> Self {
         Self {
             revision: entry.revision,
@@ -72,18 +87,23 @@ impl Trail {
         stands: &Stands,
     ) -> StorageResult<Self> {
         let mut trail = Self::default();
-        let mut before = None;
+        let newest = storage.session(session).await?.map_or(Revision(0), |info| info.revision);
+        let (mut before, mut entries_read) = (None, 0_u64);
         loop {
             let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
             let entries = storage.history(session, &query).await?;
             for entry in &entries {
                 before = Some(entry.revision);
-                trail.note(entry, stands);
+                if entry.operation != Operation::Lost {
+                    entries_read += u64::from(entry.revision <= newest);
+                    trail.note(entry, stands);
+                }
             }
             if entries.len() < BATCH {
                 break;
             }
         }
+        trail.has_holes = entries_read < newest.0;
         Ok(trail)
     }
 
@@ -133,6 +153,30 @@ impl Trail {
     ) -> impl Iterator<Item = (u64, &'a Touch)> {
         let of_segment = self.left().filter(move |(index, _)| index.segment() == segment);
         of_segment.map(|(index, touch)| (index.number(), touch))
+    }
+}
+
+/// A segment that has more numbers without a page was loaded so.
+const MOST_UNTOLD: usize = 1_000;
+
+impl Trail {
+    /// Returns the numbers a segment of system prompts gave out of which nothing is left, not even in
+    /// the history. Where that is whole they were never used; where entries of it are lost, so are pages.
+    pub(super) fn untold(&self, segment: &Segment, stands: impl Fn(u64) -> bool) -> Vec<u64> {
+        if !self.has_holes || segment.kind != SegmentKind::System || segment.removed {
+            return Vec::new();
+        }
+        let index = |number| PageIndex::new(segment.id.clone(), number);
+        let untold = (1..segment.next_number)
+            .filter(|number| !stands(*number) && !self.touches.contains_key(&index(*number)));
+        let untold: Vec<u64> = untold.take(MOST_UNTOLD + 1).collect();
+        if untold.len() > MOST_UNTOLD { Vec::new() } else { untold }
+    }
+
+    /// Returns the first place in the order of segments that none has: where entries of the history are
+    /// lost, one that stood there may be lost with them.
+    pub(super) fn untold_segment(&self, segments: &[Segment]) -> Option<u64> {
+        if self.has_holes { Segment::first_gap(segments) } else { None }
     }
 }
 

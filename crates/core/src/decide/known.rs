@@ -104,7 +104,7 @@ impl Segments {
     /// Takes segments in any order.
     pub fn new(segments: impl IntoIterator<Item = Segment>) -> Self {
         let mut ordered: Vec<Arc<Segment>> = segments.into_iter().map(Arc::new).collect();
-        ordered.sort_by(|a, b| (a.ordinal, &a.id).cmp(&(b.ordinal, &b.id)));
+        ordered.sort_by(|a, b| a.in_order(b));
         let by_id = ordered.iter().map(|segment| (segment.id.clone(), segment.clone())).collect();
         Self { ordered, by_id }
     }

@@ -21,8 +21,8 @@ pub async fn export(system: &ContextSystem) -> Result<String> {
     let segments: Vec<Segment> =
         system.segments().all().map(|segment| system.with_counter(segment)).collect();
     let mut pages = BTreeMap::new();
-    for segment in &segments {
-        export_segment(system, segment, &mut pages).await?;
+    for (at, segment) in segments.iter().enumerate() {
+        export_segment(system, (at, segment), &mut pages).await?;
     }
     check(system, &segments, &pages).await?;
     let document = Document {
@@ -57,8 +57,8 @@ struct Exported {
 
 async fn export_segment(
     system: &ContextSystem,
-    segment: &Segment,
-    pages: &mut BTreeMap<(u64, u64), Exported>,
+    (at, segment): (usize, &Segment),
+    pages: &mut BTreeMap<(usize, u64), Exported>,
 ) -> Result<()> {
     let mut children: BTreeMap<u64, Vec<(crate::Place, PageIndex)>> = BTreeMap::new();
     let mut after = None;
@@ -97,7 +97,7 @@ async fn export_segment(
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
                     Err(error) => return Err(error),
                 };
-                let key = (segment.ordinal, page.index.number());
+                let key = (at, page.index.number());
                 pages.insert(key, Exported { view, page, children: Vec::new(), messages });
             }
         }
@@ -107,7 +107,7 @@ async fn export_segment(
     }
     for (number, mut list) in children {
         list.sort();
-        if let Some(parent) = pages.get_mut(&(segment.ordinal, number)) {
+        if let Some(parent) = pages.get_mut(&(at, number)) {
             parent.children = list.into_iter().map(|(_, index)| index).collect();
         }
     }
@@ -119,25 +119,25 @@ async fn export_segment(
 async fn check(
     system: &ContextSystem,
     segments: &[Segment],
-    pages: &BTreeMap<(u64, u64), Exported>,
+    pages: &BTreeMap<(usize, u64), Exported>,
 ) -> Result<()> {
     let lost = |what: &PageIndex, reason: String| StorageError::Corrupt {
         what: format!("page {what} of session '{}'", system.session()),
         reason,
     };
-    for segment in segments.iter().filter(|segment| !segment.removed) {
+    for (at, segment) in segments.iter().enumerate().filter(|(_, segment)| !segment.removed) {
         let root = segment.root();
-        if !pages.contains_key(&(segment.ordinal, root.number())) {
+        if !pages.contains_key(&(at, root.number())) {
             return Err(
                 lost(&root, "it is the root of its segment and not there".to_owned()).into()
             );
         }
     }
-    for ((ordinal, _), exported) in pages {
+    for ((at, _), exported) in pages {
         let page = &exported.page;
         if let Some(parent) = &page.parent
             && page.standing.is_listed()
-            && !pages.contains_key(&(*ordinal, parent.number()))
+            && !pages.contains_key(&(*at, parent.number()))
         {
             return Err(lost(
                 parent,
@@ -161,7 +161,7 @@ async fn check(
 }
 
 /// Pages in natural order, written one by one.
-struct Pages<'a>(&'a BTreeMap<(u64, u64), Exported>);
+struct Pages<'a>(&'a BTreeMap<(usize, u64), Exported>);
 
 impl Serialize for Pages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -154,7 +154,7 @@ impl PageStorage for MemoryStorage {
     async fn segments(&self, session: &SessionId) -> StorageResult<Vec<Segment>> {
         self.read(session, |session| {
             let mut segments: Vec<Segment> = session.segments.values().cloned().collect();
-            segments.sort_by_key(|segment| segment.ordinal);
+            segments.sort_by(Segment::in_order);
             segments
         })
     }

@@ -214,3 +214,74 @@ fn no_request_goes_out_on_a_lost_prompt() {
         }
     });
 }
+
+/// Takes away every edit that speaks of a page.
+fn lose_edits(part: &mut ImportPart, index: &str) {
+    if let ImportPart::History(entries) = part {
+        let speaks = |entry: &contexture_core::HistoryEntry| {
+            entry.inverse.pages.iter().any(|before| before.index == page(index))
+        };
+        entries.retain(|entry| !speaks(entry));
+    }
+}
+
+#[test]
+fn a_prompt_that_left_no_trace_is_missed() {
+    block_on(async {
+        let storage = damaged(|part| {
+            lose(part, "sys-1");
+            lose_edits(part, "sys-1");
+        })
+        .await;
+        let found = problems(&*storage).await;
+        assert_eq!(found, ["page sys-1 is gone, and so is its history"]);
+        let at = Timestamp::from_millis(AT);
+        let done = repair_session(&*storage, &session_id(), at).await.unwrap();
+        assert_eq!(done, ["page sys-1 is lost; a page in its place says so now"]);
+        let found = problems(&*storage).await;
+        assert!(found.len() == 1 && found[0].contains("system prompt page sys-1"), "{found:?}");
+        accept_losses(&*storage, &session_id(), at).await.unwrap();
+        assert_eq!(problems(&*storage).await, [""; 0]);
+    });
+}
+
+#[test]
+fn a_segment_that_left_no_trace_is_missed() {
+    block_on(async {
+        let storage = damaged(|part| {
+            if let ImportPart::Segments(segments) = part {
+                segments.retain(|lost| lost.id != segment("sys"));
+            }
+            pages(part, |pages| pages.retain(|lost| *lost.index.segment() != segment("sys")));
+            ["sys-0", "sys-1"].iter().for_each(|index| lose_edits(part, index));
+        })
+        .await;
+        let found = problems(&*storage).await;
+        assert!(found.len() == 1 && found[0].contains("number 0 in their order"), "{found:?}");
+        let at = Timestamp::from_millis(AT);
+        let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
+        assert_eq!(left.problems.len(), 1, "{left:?}");
+        let done = accept_losses(&*storage, &session_id(), at).await.unwrap();
+        assert_eq!(done, ["the loss of a segment of which nothing is known was accepted"]);
+        assert_eq!(problems(&*storage).await, [""; 0]);
+    });
+}
+
+// Two that were added at the same time share a place in the order.
+#[test]
+fn segments_at_one_place_are_exported_whole() {
+    block_on(async {
+        let storage = damaged(|part| {
+            if let ImportPart::Segments(segments) = part {
+                segments.iter_mut().for_each(|segment| segment.ordinal = 0);
+            }
+        })
+        .await;
+        assert_eq!(problems(&*storage).await, [""; 0]);
+        let system = reopen(storage.clone()).await;
+        let document = contexture_core::document::export(&system).await.unwrap();
+        for text in ["text of prompt", "text of flat", "text of last"] {
+            assert!(document.contains(text), "{text}: {document}");
+        }
+    });
+}

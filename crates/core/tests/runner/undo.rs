@@ -171,7 +171,13 @@ fn every_kind_of_edit_is_undone_and_redone() {
         Operation::FocusPage,
         Operation::FoldPages,
     ];
-    let apart = [Operation::CreatePage, Operation::PurgePage, Operation::Undo, Operation::Load];
+    let apart = [
+        Operation::CreatePage,
+        Operation::PurgePage,
+        Operation::Undo,
+        Operation::Load,
+        Operation::Lost,
+    ];
     for operation in Operation::ALL {
         let edits = levels.contains(operation) || !reads(operation);
         let covered = kinds.contains(operation) || apart.contains(operation);

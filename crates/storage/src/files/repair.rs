@@ -200,7 +200,8 @@ impl Store {
     ) -> Attempt<()> {
         let of_pages: BTreeSet<&SegmentId> =
             found.pages.keys().map(contexture_core::PageIndex::segment).collect();
-        for id in of_pages.into_iter().filter(|id| !found.segments.contains(*id)) {
+        let mut taken: BTreeSet<u64> = found.segments.values().copied().collect();
+        for id in of_pages.into_iter().filter(|id| !found.segments.contains_key(*id)) {
             let pages: Vec<&Page> =
                 found.pages.values().filter(|page| page.index.segment() == id).collect();
             let at = found.entries.last_key_value().map(|(_, entry)| entry.at);
@@ -208,15 +209,19 @@ impl Store {
                 id,
                 pages: &pages,
                 before: found.earlier.get(id),
+                taken: &taken,
                 revision: Revision(found.newest()),
                 at: at.unwrap_or(Timestamp::from_millis(0)),
             };
             let path = format!("{root}/{}", Spot::Segment(id.clone()).path());
-            self.write_again(&path, &Record::Segment(remains.rebuild()))?;
+            let segment = remains.rebuild();
+            taken.insert(segment.ordinal);
             told.push(format!(
-                "{path} was lost and was made again from its pages, read-only: \
-                 `segment update` says otherwise"
+                "{path} was lost and was made again from its pages, of kind {} and {}: \
+                 `segment update` says otherwise",
+                segment.kind, segment.permission
             ));
+            self.write_again(&path, &Record::Segment(segment))?;
         }
         Ok(())
     }

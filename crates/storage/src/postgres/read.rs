@@ -60,7 +60,7 @@ pub(crate) async fn segments(db: &ClientWrapper, session: &SessionId) -> Outcome
     let segments: Outcome<Vec<Segment>> =
         found.iter().map(|row| rows::read_segment(row, session)).collect();
     let mut segments = segments?;
-    segments.sort_by_key(|segment| segment.ordinal);
+    segments.sort_by(Segment::in_order);
     Ok(segments)
 }
 

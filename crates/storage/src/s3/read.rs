@@ -34,7 +34,7 @@ impl View {
         let all = self.all(Range::family(family::SEGMENT)).await?;
         let segments = all.iter().map(|(key, value)| records::segment(key, value));
         let mut segments: Vec<Segment> = segments.collect::<Outcome<_>>()?;
-        segments.sort_by_key(|segment| segment.ordinal);
+        segments.sort_by(Segment::in_order);
         Ok(segments)
     }
 

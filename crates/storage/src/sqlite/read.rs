@@ -41,7 +41,7 @@ pub(crate) fn segments(db: &Connection, session: &SessionId) -> Outcome<Vec<Segm
     let sql = format!("SELECT {columns} FROM segments WHERE session = ?1 ORDER BY name");
     let rows = collect(db, &sql, [key], |row| SegmentRow::read(row, key, session))?;
     let mut segments: Vec<Segment> = rows.into_iter().filter_map(|row| row.segment).collect();
-    segments.sort_by_key(|segment| segment.ordinal);
+    segments.sort_by(Segment::in_order);
     Ok(segments)
 }
 

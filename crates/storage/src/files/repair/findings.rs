@@ -28,7 +28,8 @@ pub(super) struct Findings {
     pub(super) sound: BTreeSet<String>,
     pub(super) files: Tally,
     pub(super) head: Option<Head>,
-    pub(super) segments: BTreeSet<SegmentId>,
+    /// Each with its place in their order.
+    pub(super) segments: BTreeMap<SegmentId, u64>,
     pub(super) pages: BTreeMap<PageIndex, Page>,
     pub(super) entries: BTreeMap<u64, Entry>,
     /// The newest state before an edit that history remembers of each segment.
@@ -124,7 +125,7 @@ impl Findings {
     fn note(&mut self, record: Record) {
         match record {
             Record::Head(head) => self.head = Some(head),
-            Record::Segment(segment) => drop(self.segments.insert(segment.id)),
+            Record::Segment(segment) => drop(self.segments.insert(segment.id, segment.ordinal)),
             Record::Page(page, content) => {
                 self.stored.extend(content.map(|content| content.hash()));
                 self.pages.insert(page.index.clone(), page);

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contexture_core::{
-    Actor, ContentHash, HistoryEntry, Inverse, Operation, PageBefore, PageIndex, Revision,
-    Timestamp, Version, ViewId,
+    ContentHash, HistoryEntry, PageBefore, PageIndex, Revision, Timestamp, Version,
 };
 
 use super::findings::Findings;
@@ -46,22 +45,8 @@ pub(super) fn stand_ins(found: &Findings) -> Vec<HistoryEntry> {
                 purged: true,
             }
         };
-        let pages: Vec<PageBefore> = touched.into_iter().map(before).collect();
-        let named = pages.iter().map(|before| before.index.clone());
-        HistoryEntry {
-            revision: Revision(revision),
-            at: at(revision),
-            actor: Actor::System,
-            view: ViewId::SYSTEM,
-            operation: Operation::Batch,
-            pages: named.take(HistoryEntry::PAGES_NAMED).collect(),
-            segments: Vec::new(),
-            undoes: None,
-            undone_by: None,
-            redone_by: None,
-            fold: None,
-            inverse: Inverse { pages, ..Inverse::default() },
-        }
+        let pages = touched.into_iter().map(before).collect();
+        HistoryEntry::stand_in(Revision(revision), at(revision), pages)
     };
     lost.into_iter().map(stand_in).collect()
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use contexture_core::{
-    Actor, ContentHash, HistoryEntry, Inverse, Operation, PageBefore, PageIndex, Revision,
-    SessionId, Timestamp, ViewId,
+    ContentHash, HistoryEntry, PageBefore, PageIndex, Revision, SessionId, Timestamp,
 };
 use rusqlite::{Connection, types::Value};
 
@@ -96,21 +95,7 @@ impl Repair<'_> {
         let sql = "SELECT updated_at FROM sessions WHERE id = ?1";
         let at = Timestamp::from_millis(self.db.query_row(sql, [key], |row| row.get(0))?);
         for (revision, pages) in entries {
-            let named = pages.iter().map(|before| before.index.clone());
-            let entry = HistoryEntry {
-                revision,
-                at,
-                actor: Actor::System,
-                view: ViewId::SYSTEM,
-                operation: Operation::Batch,
-                pages: named.take(HistoryEntry::PAGES_NAMED).collect(),
-                segments: Vec::new(),
-                undoes: None,
-                undone_by: None,
-                redone_by: None,
-                fold: None,
-                inverse: Inverse { pages, ..Inverse::default() },
-            };
+            let entry = HistoryEntry::stand_in(revision, at, pages);
             history::append(self.db, key, &entry)?;
             let name = rows::session_name(&session);
             self.done

@@ -1,8 +1,8 @@
 //! Heads of sessions and segments: everything hangs on them, so they are rebuilt.
 
 use contexture_core::{
-    Mark, Owner, Page, Permission, Place, Revision, Segment, SegmentId, SegmentKind, SessionId,
-    Timestamp, Tokens, Version, storage::SessionInfo,
+    Mark, Operation, Page, Place, Revision, Segment, SegmentId, SessionId, Timestamp,
+    check::Remains, storage::SessionInfo,
 };
 use rusqlite::{params, types::Value};
 
@@ -158,14 +158,18 @@ impl Repair<'_> {
         let beyond = last.and_then(|last| u64::try_from(last).ok()).map_or(1, |last| last + 1);
         let says = data.as_deref().and_then(|data| serde_json::from_slice::<Segment>(data).ok());
         let says = says.filter(|segment| segment.id == *id);
-        let how = if says.is_some() {
-            "what it says was kept: look at it with `segment show`"
-        } else {
-            "it was rebuilt, read-only: `segment update` says otherwise"
-        };
-        let mut segment = match says {
-            Some(segment) => segment,
-            None => self.plain(id, session)?,
+        let (mut segment, how) = match says {
+            Some(segment) => {
+                (segment, "what it says was kept: look at it with `segment show`".to_owned())
+            }
+            None => {
+                let made = self.made_again(key, id, session)?;
+                let how = format!(
+                    "it was made again, of kind {} and {}: `segment update` says otherwise",
+                    made.kind, made.permission
+                );
+                (made, how)
+            }
         };
         segment.next_number = segment.next_number.max(beyond);
         let data = SegmentRow::encode(&segment);
@@ -177,44 +181,46 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Returns a segment of which only the name is known: agents may read it. The names that the engine
-    /// gives segments say what they are for.
-    fn plain(&self, id: &SegmentId, session: i64) -> Outcome<Segment> {
+    /// Makes a segment again of which only the name is known, from its root and what history remembers.
+    fn made_again(&self, key: i64, id: &SegmentId, session: i64) -> Outcome<Segment> {
         let sql = "SELECT revision, updated_at FROM sessions WHERE id = ?1";
         let (revision, at): (i64, i64) =
             self.db.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let revision = Revision(u64::try_from(revision).unwrap_or(0));
-        let at = Timestamp::from_millis(at);
-        let name = id.as_str().parse();
-        let sql = "SELECT data FROM segments WHERE session = ?1 AND data IS NOT NULL";
-        let others = collect(self.db, sql, [session], |row| {
-            let data = row.get_ref(0)?.as_blob().unwrap_or_default();
-            Ok(serde_json::from_slice::<Segment>(data).map_or(0, |segment| segment.ordinal))
+        let sql = "SELECT data FROM pages WHERE segment = ?1 AND number = 0";
+        let root = collect(self.db, sql, [key], |row| {
+            Ok(Page::decode(row.get_ref(0)?.as_blob().unwrap_or_default()).ok())
         })?;
-        Ok(Segment {
-            id: id.clone(),
-            name: name.map_err(|error| {
-                Fault::corrupt(rows::session_name(&self.sessions[&session]), error)
-            })?,
-            description: Default::default(),
-            kind: match id.as_str() {
-                "sys" => SegmentKind::System,
-                "usr" => SegmentKind::User,
-                prompt if prompt.starts_with("prompt-") => SegmentKind::System,
-                _ => SegmentKind::Custom,
-            },
-            permission: Permission::ReadOnly,
-            capacity: Tokens(0),
-            owner: Owner::implied_by(id),
-            // Pages are told apart by it: no two segments of a session share one.
-            ordinal: others.into_iter().max().unwrap_or(0).saturating_add(1),
-            next_number: 1,
-            touched: revision,
-            removed: false,
-            version: Version(revision.0.saturating_add(1)),
-            revision,
-            created_at: at,
-            updated_at: at,
-        })
+        let root = root.into_iter().flatten().find(|root| root.index == id.root());
+        let sql = "SELECT data FROM segments WHERE session = ?1 AND id <> ?2 AND data IS NOT NULL";
+        let taken = collect(self.db, sql, [session, key], |row| {
+            let data = row.get_ref(0)?.as_blob().unwrap_or_default();
+            Ok(serde_json::from_slice::<Segment>(data).ok().map(|segment| segment.ordinal))
+        })?;
+        let before = self.earlier(id, session)?;
+        let remains = Remains {
+            id,
+            pages: &root.iter().collect::<Vec<_>>(),
+            before: before.as_ref(),
+            taken: &taken.into_iter().flatten().collect(),
+            revision: Revision(u64::try_from(revision).unwrap_or(0)),
+            at: Timestamp::from_millis(at),
+        };
+        Ok(remains.rebuild())
+    }
+
+    /// Returns a segment as it was before its newest edit that history remembers.
+    fn earlier(&self, id: &SegmentId, session: i64) -> Outcome<Option<Segment>> {
+        let name = &self.sessions[&session];
+        let columns = HistoryRow::COLUMNS;
+        let sql =
+            format!("SELECT {columns} FROM history WHERE session = ?1 ORDER BY revision DESC");
+        let entries = collect(self.db, &sql, [session], |row| {
+            let Ok(entry) = HistoryRow::read(row, session, name) else { return Ok(None) };
+            let removed = entry.operation == Operation::RemoveSegment;
+            let mut changed = entry.inverse.segments.into_iter().filter(|it| it.id == *id);
+            let before = changed.next().and_then(|changed| changed.before);
+            Ok(before.map(|before| Segment { removed, ..before }))
+        })?;
+        Ok(entries.into_iter().flatten().next())
     }
 }
