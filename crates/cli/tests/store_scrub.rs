@@ -1,6 +1,6 @@
 //! `store scrub`, and what `page purge` says when something is left.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::json;
 
@@ -35,6 +35,45 @@ fn traces_have_an_exit_code_and_are_scrubbed() {
     assert_eq!(scrubbed.code, 0, "{}{}", scrubbed.out, scrubbed.err);
     assert!(scrubbed.out.starts_with("nothing of what was purged or removed is left"));
     assert!(!is_stored(&sandbox));
+}
+
+fn holds(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => holds(&path),
+            false => fs::read(&path).unwrap().windows(6).any(|window| window == b"CANARY"),
+        }
+    })
+}
+
+// What a repair set aside may hold a purged text: everybody says so until it is emptied.
+#[test]
+fn the_quarantine_is_reported_until_it_is_emptied() {
+    let sandbox = Sandbox::empty();
+    let run = |args: &[&str]| sandbox.run(&[&["--store", "files:ctx"], args].concat());
+    assert_eq!(run(&["init"]).code, 0);
+    let page = ["page", "create", "--parent", "usr-0", "--name", "Key", "--detail", "CANARY"];
+    assert_eq!(run(&page).code, 0);
+    let file = sandbox.path().join("ctx/sessions/default/pages/usr-1.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("CANARY", "CANARY, edited")).unwrap();
+    let repaired = run(&["store", "check", "--repair"]);
+    assert_eq!(repaired.code, 0, "{}{}", repaired.out, repaired.err);
+
+    let left = "traces remain: in the quarantine of ";
+    let until = "ctx until `contexture store scrub --quarantine` empties it\n";
+    let purged = run(&["page", "purge", "usr-1"]);
+    assert_eq!(purged.code, 3, "{}{}", purged.out, purged.err);
+    assert!(purged.out.starts_with(&format!("purged: usr-1\n{left}")), "{}", purged.out);
+    assert!(purged.out.contains(until), "{}", purged.out);
+    let scrubbed = run(&["store", "scrub"]);
+    assert_eq!(scrubbed.code, 3, "{}{}", scrubbed.out, scrubbed.err);
+    assert!(scrubbed.out.starts_with(left) && scrubbed.out.ends_with(until), "{}", scrubbed.out);
+    assert!(holds(&sandbox.path().join("ctx")), "it is left alone");
+    let scrubbed = run(&["store", "scrub", "--quarantine"]);
+    assert_eq!(scrubbed.code, 0, "{}{}", scrubbed.out, scrubbed.err);
+    assert!(!holds(&sandbox.path().join("ctx")));
 }
 
 // A creation that was undone is purged by its number.

@@ -28,7 +28,7 @@ pub use import::ImportPart;
 pub use memory::MemoryStorage;
 pub use page_store::PageStore;
 pub use query::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter};
-pub use trace::Trace;
+pub use trace::{Quarantine, Trace};
 
 /// What a storage answers.
 pub type StorageResult<T> = std::result::Result<T, StorageError>;
@@ -207,17 +207,21 @@ pub trait PageStorage: Send + Sync {
     async fn verify(&self) -> StorageResult<Vec<String>>;
 
     /// Mends what only the storage itself can mend, and tells what it did: derives anew what is
-    /// derived, and takes what cannot be read into a quarantine, where it stays. It deletes nothing.
+    /// derived, and takes what cannot be read into a quarantine, where it stays until
+    /// [`scrub`](Self::scrub) empties it. It deletes nothing.
     async fn repair(&self) -> StorageResult<Vec<String>>;
 
     /// Says where bytes of what purges and removals took may still lie, as far as this storage
     /// answers for it: backups, replicas and git's history are beyond it. It is cheap.
+    ///
+    /// A quarantine that is not empty is such a place, because nobody can tell what is in it.
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
         Ok(Vec::new())
     }
 
-    /// Takes such traces away, however long that takes; returns those that remain.
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+    /// Takes such traces away, however long that takes; returns those that remain. The quarantine is
+    /// emptied first, if `quarantine` says so.
+    async fn scrub(&self, _quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
         Ok(Vec::new())
     }
 }

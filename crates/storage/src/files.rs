@@ -44,7 +44,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use rusqlite::Connection;
@@ -436,13 +436,24 @@ impl PageStorage for FilesStorage {
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
         let index = self.reading.shared.index_path();
-        Due::of(&index).read().map_err(|error| StorageError::Unavailable {
+        let mut left = Due::of(&index).read().map_err(|error| StorageError::Unavailable {
             what: index.display().to_string(),
             reason: format!("what is left of a purge is not known: {error}"),
-        })
+        })?;
+        left.extend(repair::quarantine_trace(&self.reading.shared.folder)?);
+        Ok(left)
     }
 
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
-        self.writer()?.alone(|store| Ok(store.scrub(Reach::Full))).await
+    async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
+        let scrub = move |store: &mut Store| {
+            let folder = &store.shared.clone().folder;
+            if quarantine == Quarantine::Empty {
+                folder.remove_all(names::QUARANTINE)?;
+            }
+            let mut left = store.scrub(Reach::Full);
+            left.extend(repair::quarantine_trace(folder)?);
+            Ok(left)
+        };
+        self.writer()?.alone(scrub).await
     }
 }

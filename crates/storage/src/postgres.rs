@@ -58,7 +58,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use deadpool_postgres::ClientWrapper;
@@ -427,13 +427,22 @@ impl PageStorage for PostgresStorage {
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
         let purged = self.purged.load(Ordering::Relaxed);
-        Ok(purged.then(|| scrub::after_purge(&self.name)).into_iter().collect())
+        let mut left: Vec<Trace> =
+            purged.then(|| scrub::after_purge(&self.name)).into_iter().collect();
+        if !ask!(self, read::is_quarantine_empty)? {
+            left.push(Trace::quarantine(&self.name));
+        }
+        Ok(left)
     }
 
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+    async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
         let (connections, _) = self.live()?;
-        let left = runtime::run(&self.name, async move { scrub::run(&connections).await }).await?;
+        let run = async move { scrub::run(&connections, quarantine).await };
+        let mut left = runtime::run(&self.name, run).await?;
         self.purged.store(!left.is_empty(), Ordering::Relaxed);
+        if !ask!(self, read::is_quarantine_empty)? {
+            left.push(Trace::quarantine(&self.name));
+        }
         Ok(left)
     }
 }

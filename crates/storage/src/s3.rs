@@ -53,7 +53,8 @@ use contexture_core::{
     Tokens, Usage,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart,
-        LedgerQuery, ScanQuery, SessionInfo, StorageError, StorageResult, Trace, ViewHead,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        ViewHead,
     },
 };
 use futures::FutureExt;
@@ -462,8 +463,8 @@ impl PageStorage for S3Storage {
         self.run(|inner, _| async move { inner.traces().await }).await
     }
 
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
+    async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
         self.writable()?;
-        self.run(|inner, _| async move { inner.scrub().await }).await
+        self.run(move |inner, _| async move { inner.scrub(quarantine).await }).await
     }
 }

@@ -51,7 +51,7 @@ use contexture_core::{
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 
@@ -336,13 +336,18 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
-        traces::Due::of(self.path()).read().map_err(|error| StorageError::Unavailable {
+        let due = traces::Due::of(self.path()).read();
+        let mut left = due.map_err(|error| StorageError::Unavailable {
             what: self.path().display().to_string(),
             reason: format!("what is left of a purge is not known: {error}"),
-        })
+        })?;
+        if !self.readers.read(quarantine::is_empty)? {
+            left.push(Trace::quarantine(self.path().display()));
+        }
+        Ok(left)
     }
 
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
-        self.writer()?.scrub().await
+    async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
+        self.writer()?.scrub(quarantine).await
     }
 }

@@ -5,12 +5,14 @@ use std::{fs, io::Read, path::Path};
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageUpdate, Permission, RunPut,
     SegmentKind, Timestamp,
+    check::{Losses, repair_storage},
+    storage::{Quarantine, Trace},
 };
 use contexture_testkit::{
     backend::{Backend, Home},
     fixture::{
         add_segment, agent, apply, assistant, calls, directory, new_directory, new_leaf, page,
-        returned, segment, session, user, valid,
+        reopen, returned, segment, session, user, valid,
     },
     window::options,
 };
@@ -36,9 +38,8 @@ async fn hide(system: &ContextSystem) -> PageIndex {
     // A page with name, description and text; long ones are compressed, or lie in files of their own.
     let plain = apply(system, new_leaf(&under, "CANARY page")).await.pages[0].clone();
     for (name, size) in [("CANARY words", 9_000), ("CANARY noise", 300_000)] {
-        let noise = |at: usize| contexture_core::ContentHash::of(&at.to_le_bytes()).to_string();
         let text: String = match size {
-            300_000 => (0..size / 64).map(|at| format!("{CANARY} {}", noise(at))).collect(),
+            300_000 => noise(size),
             _ => format!("{CANARY} and again. ").repeat(size / 18),
         };
         apply(system, Edit::CreateDetailPage(NewDetailPage::new(top.clone(), valid(name), text)))
@@ -89,6 +90,12 @@ async fn hide(system: &ContextSystem) -> PageIndex {
     let run = RunPut::first(valid("run.bot.000001"), value, Timestamp::from_millis(1));
     system.keep_run(&run).await.expect("there is none");
     top
+}
+
+/// Returns a text that is about so long however it is compressed.
+fn noise(size: usize) -> String {
+    let noise = |at: usize| contexture_core::ContentHash::of(&at.to_le_bytes()).to_string();
+    (0..size / 64).map(|at| format!("{CANARY} {}", noise(at))).collect()
 }
 
 /// Purges it; first it is refused, for the sake of the run.
@@ -178,8 +185,8 @@ async fn add_tables(all: &mut Vec<u8>, url: &str) {
     connection.await.unwrap().unwrap();
 }
 
-/// Adds every object of a prefix.
-async fn add_objects(all: &mut Vec<u8>, locator: &str) {
+/// Opens the bucket of a storage; returns its prefix too.
+fn bucket(locator: &str) -> (impl ObjectStore, String) {
     let words: Vec<&str> = locator.trim_start_matches("s3:").split(' ').collect();
     let (bucket, prefix) = words[0].trim_start_matches("//").split_once('/').unwrap();
     let store = AmazonS3Builder::new()
@@ -191,11 +198,21 @@ async fn add_objects(all: &mut Vec<u8>, locator: &str) {
         .with_allow_http(true)
         .build()
         .unwrap();
+    (store, prefix.to_owned())
+}
+
+/// Adds every object of a prefix.
+async fn add_objects(all: &mut Vec<u8>, locator: &str) {
+    let (store, prefix) = bucket(locator);
     let listed: Vec<_> = store.list(Some(&prefix.into())).try_collect().await.unwrap();
     for meta in listed {
         all.extend(meta.location.to_string().into_bytes());
         add(all, &store.get(&meta.location).await.unwrap().bytes().await.unwrap());
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// Returns all that a storage keeps, unpacked where it is packed.
@@ -206,10 +223,9 @@ fn everything(home: &dyn Home, databases: bool) -> Vec<u8> {
         return all;
     }
     let locator = home.locator().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match locator.starts_with("s3:") {
-        true => runtime.block_on(add_objects(&mut all, &locator)),
-        false => runtime.block_on(add_tables(&mut all, &locator)),
+        true => runtime().block_on(add_objects(&mut all, &locator)),
+        false => runtime().block_on(add_tables(&mut all, &locator)),
     }
     all
 }
@@ -230,7 +246,7 @@ fn leaves_nothing(backend: &dyn Backend) {
     let after = everything(&*home, false);
     assert!(!holds(&after, CANARY), "{name}: after the purge, still open: {}", around(&after));
     assert!(holds(&after, KEPT), "{name}");
-    let left = block_on(storage.scrub()).unwrap();
+    let left = block_on(storage.scrub(Quarantine::Keep)).unwrap();
     assert!(left.is_empty(), "{name}: {left:?}");
     assert_eq!(block_on(storage.traces()).unwrap(), [], "{name}");
     drop(system);
@@ -272,4 +288,121 @@ fn postgres_keeps_nothing_of_it() {
 #[test]
 fn s3_keeps_nothing_of_it() {
     leaves_nothing(&backends::S3Backend);
+}
+
+/// Tells whether bytes hold the canary, also as the hexadecimal digits of bytes set aside.
+fn holds_canary(bytes: &[u8]) -> bool {
+    let digits: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    holds(bytes, CANARY) || holds(bytes, &digits)
+}
+
+fn names_quarantine(trace: &Trace) -> bool {
+    trace.place.starts_with("the quarantine of ") && trace.until.contains("scrub --quarantine")
+}
+
+/// Damages what holds the page, repairs, purges the page, and empties the quarantine.
+fn quarantine_is_named_and_emptied(
+    backend: &dyn Backend,
+    damage: impl FnOnce(&dyn Home, &PageIndex),
+) {
+    let name = backend.name();
+    let home = backend.home();
+    let system = block_on(session(home.open()));
+    block_on(apply(&system, new_leaf("usr-0", KEPT)));
+    let new = NewDetailPage::new(page("usr-0"), valid("CANARY page"), noise(300_000));
+    let canary = block_on(apply(&system, Edit::CreateDetailPage(new))).pages[0].clone();
+    drop(system);
+    damage(&*home, &canary);
+    let storage = home.open();
+    assert!(!block_on(storage.traces()).unwrap().iter().any(names_quarantine), "{name}");
+    let at = Timestamp::from_millis(9);
+    let repaired = block_on(repair_storage(&*storage, Losses::Report, at)).unwrap();
+    assert!(repaired.done.iter().any(|done| done.contains("quarantine")), "{name}: {repaired:?}");
+
+    let system = block_on(reopen(storage.clone()));
+    block_on(apply(&system, Edit::PurgePage(canary)));
+    let after = everything(&*home, false);
+    assert!(holds_canary(&after), "{name}: the quarantine keeps it");
+    let left = block_on(storage.traces()).unwrap();
+    assert!(left.iter().any(names_quarantine), "{name}: {left:?}");
+    let left = block_on(storage.scrub(Quarantine::Keep)).unwrap();
+    assert!(left.len() == 1 && names_quarantine(&left[0]), "{name}: {left:?}");
+    assert!(holds_canary(&everything(&*home, false)), "{name}: nobody asked for it to be emptied");
+    assert_eq!(block_on(storage.traces()).unwrap(), left, "{name}");
+
+    assert_eq!(block_on(storage.scrub(Quarantine::Empty)).unwrap(), [], "{name}");
+    assert_eq!(block_on(storage.traces()).unwrap(), [], "{name}");
+    let after = everything(&*home, false);
+    assert!(!holds_canary(&after), "{name}: still open: {}", around(&after));
+    drop(system);
+    drop(storage);
+    let after = everything(&*home, true);
+    assert!(!holds_canary(&after), "{name}: closed: {}", around(&after));
+    assert!(holds(&after, KEPT), "{name}");
+    assert_eq!(block_on(home.open().verify()).unwrap(), [""; 0], "{name}");
+}
+
+// C10: what a repair set aside is named after a purge, and emptied when asked for: a row of a SQLite file.
+#[test]
+fn sqlite_names_and_empties_its_quarantine() {
+    quarantine_is_named_and_emptied(&backends::SqliteBackend, |home, page| {
+        contexture_vfs::register().unwrap();
+        let (flags, vfs) = (rusqlite::OpenFlags::default(), contexture_vfs::CHECKED);
+        let file = home.folder().unwrap().join("contexture.db");
+        let db = rusqlite::Connection::open_with_flags_and_vfs(file, flags, vfs).unwrap();
+        let sql = "UPDATE pages SET checksum = zeroblob(16) WHERE number = ?1
+                   AND segment = (SELECT id FROM segments WHERE name = 'usr')";
+        let number = i64::try_from(page.number()).unwrap();
+        assert_eq!(db.execute(sql, [number]).unwrap(), 1);
+    });
+}
+
+// C10: a file that somebody edited.
+#[test]
+fn files_name_and_empty_their_quarantine() {
+    quarantine_is_named_and_emptied(&backends::FilesBackend, |home, page| {
+        let sessions = home.folder().unwrap().join("store/sessions");
+        let one = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+        let file = one.join(format!("pages/{page}.json"));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("CANARY page", "CANARY edited")).unwrap();
+    });
+}
+
+// C10: a row of a PostgreSQL database.
+#[test]
+fn postgres_names_and_empties_its_quarantine() {
+    quarantine_is_named_and_emptied(&backends::PostgresBackend, |home, page| {
+        let damage = async {
+            let url = home.locator().unwrap();
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let sql = "UPDATE contexture_pages SET checksum = decode(repeat('00', 16), 'hex')
+                       WHERE number = $1";
+            let number = i64::try_from(page.number()).unwrap();
+            assert!(client.execute(sql, &[&number]).await.unwrap() > 0);
+            drop(client);
+            connection.await.unwrap().unwrap();
+        };
+        runtime().block_on(damage);
+    });
+}
+
+// C10: an object of a bucket.
+#[test]
+fn s3_names_and_empties_its_quarantine() {
+    quarantine_is_named_and_emptied(&backends::S3Backend, |home, _| {
+        let damage = async {
+            let (store, prefix) = bucket(&home.locator().unwrap());
+            let listed: Vec<_> = store.list(Some(&prefix.into())).try_collect().await.unwrap();
+            let is_pack = |name: &str| name.starts_with("p-");
+            let mut packs = listed.iter().map(|meta| &meta.location);
+            let pack = packs.find(|path| path.filename().is_some_and(is_pack)).unwrap();
+            let mut bytes = store.get(pack).await.unwrap().bytes().await.unwrap().to_vec();
+            // At its end, so that the text can still be looked for.
+            *bytes.last_mut().unwrap() ^= 1;
+            store.put(pack, bytes.into()).await.unwrap();
+        };
+        runtime().block_on(damage);
+    });
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Change, HistoryEntry, Operation, Page, PageStorage, Revision, storage::HistoryQuery,
+    Change, HistoryEntry, Operation, Page, PageStorage, Revision,
+    storage::{HistoryQuery, Quarantine},
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
@@ -189,7 +190,7 @@ fn traces_are_told_and_wiped_at_the_next_opening() {
     let left = block_on(storage.traces()).unwrap();
     assert!(left.iter().any(|trace| trace.until.contains("earlier state")), "{left:?}");
     assert!(marks(&sandbox.bytes()).contains(&("SECRET-", 1)), "it is still there");
-    assert_eq!(block_on(storage.scrub()).unwrap(), left, "nor can it be wiped now");
+    assert_eq!(block_on(storage.scrub(Quarantine::Keep)).unwrap(), left, "nor can it be wiped now");
     drop(snapshot);
     drop(storage);
     let storage = SqliteStorage::open(&sandbox.file(), options).unwrap();
@@ -198,5 +199,19 @@ fn traces_are_told_and_wiped_at_the_next_opening() {
     commit(&storage, "s", append("usr", "PUBLIC-0002-TEXT")).unwrap();
     assert_eq!(block_on(storage.traces()).unwrap(), []);
     assert!(!marks(&sandbox.bytes()).contains(&("SECRET-", 1)));
-    assert_eq!(block_on(storage.scrub()).unwrap(), []);
+    assert_eq!(block_on(storage.scrub(Quarantine::Keep)).unwrap(), []);
+}
+
+// What a salvage had copied before it was cut off holds the text as well, and nobody needs it.
+#[test]
+fn a_purge_removes_the_copy_of_a_salvage_that_was_cut_off() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    commit(&storage, "s", append("usr", "SECRET-0001-TEXT")).unwrap();
+    let copy = sandbox.folder().join("contexture.db-salvage");
+    std::fs::copy(sandbox.file(), &copy).unwrap();
+    purge(&storage, "s", vec![page(&storage, "s", "usr-1")]);
+    assert!(!copy.exists());
+    assert_eq!(block_on(storage.traces()).unwrap(), []);
 }

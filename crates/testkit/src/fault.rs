@@ -12,7 +12,7 @@ use contexture_core::{
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
-        ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 
@@ -354,7 +354,7 @@ impl PageStorage for FaultyStorage {
         self.inner.traces().await
     }
 
-    async fn scrub(&self) -> StorageResult<Vec<Trace>> {
-        self.inner.scrub().await
+    async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
+        self.inner.scrub(quarantine).await
     }
 }

@@ -21,6 +21,21 @@ impl Trace {
     pub fn new(place: impl Into<String>, until: impl Into<String>) -> Self {
         Self { place: place.into(), until: until.into() }
     }
+
+    /// Names the quarantine of a storage, which may hold what was destroyed.
+    pub fn quarantine(storage: impl fmt::Display) -> Self {
+        let until = "`contexture store scrub --quarantine` empties it";
+        Self::new(format!("the quarantine of {storage}"), until)
+    }
+}
+
+/// What scrubbing does with what repairs set aside because it could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quarantine {
+    /// Leaves it alone, and reports it as a trace where there is something in it.
+    Keep,
+    /// Destroys it for good: nobody can look at it or save something from it any more.
+    Empty,
 }
 
 impl fmt::Display for Trace {

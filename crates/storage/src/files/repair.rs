@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashSet};
 use contexture_core::{
     ContentHash, Page, Place, Revision, SegmentId, SessionId, Timestamp,
     check::Remains,
-    storage::{SessionInfo, StorageResult},
+    storage::{SessionInfo, StorageResult, Trace},
 };
 
 use super::{
@@ -337,6 +337,12 @@ fn set_aside(folder: &Folder, path: &str, why: &str, time: i64) -> StorageResult
     let note = format!("{path} was moved here, because {why}\n");
     folder.write(&format!("{away}.note"), note.as_bytes(), time)?;
     Ok(away)
+}
+
+/// Returns the quarantine as a trace, where there is something in it.
+pub(crate) fn quarantine_trace(folder: &Folder) -> StorageResult<Option<Trace>> {
+    let is_empty = folder.list(QUARANTINE)?.is_empty();
+    Ok((!is_empty).then(|| Trace::quarantine(folder.path().display())))
 }
 
 /// Returns a path in the quarantine that nothing has taken.

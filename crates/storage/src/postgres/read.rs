@@ -29,6 +29,12 @@ pub(crate) async fn ask(
     Ok(db.query(&statement, values).await?)
 }
 
+/// Tells whether repairs have set nothing aside.
+pub(crate) async fn is_quarantine_empty(db: &ClientWrapper) -> Outcome<bool> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM contexture_quarantine)";
+    Ok(ask(db, sql, &[]).await?.first().map_or(Ok(true), |row| row.try_get(0))?)
+}
+
 pub(crate) async fn sessions(
     db: &ClientWrapper,
     after: &Option<SessionId>,

@@ -3,7 +3,7 @@
 //! A row that was deleted or replaced stays in the server's files until its space is used again. What
 //! the server's write-ahead log, its replicas and backups hold is beyond this.
 
-use contexture_core::storage::{StorageResult, Trace};
+use contexture_core::storage::{Quarantine, StorageResult, Trace};
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::error::SqlState;
 
@@ -21,11 +21,15 @@ pub(crate) fn after_purge(what: &str) -> Trace {
     Trace::new(format!("dead rows of the tables in {what}"), until)
 }
 
-/// Writes all tables anew; returns what remains.
-pub(crate) async fn run(connections: &Connections) -> StorageResult<Vec<Trace>> {
+/// Writes all tables anew, after emptying the quarantine where that is asked for; returns what remains but
+/// for the quarantine.
+pub(crate) async fn run(
+    connections: &Connections,
+    quarantine: Quarantine,
+) -> StorageResult<Vec<Trace>> {
     let scrubbed: Outcome<Vec<Trace>> = async {
         let db = connections.take().await?;
-        let scrubbed = scrub(&db, &connections.what).await;
+        let scrubbed = scrub(&db, &connections.what, quarantine).await;
         // It waits for locks in its own way; nobody else is to.
         retire(db);
         scrubbed
@@ -34,8 +38,11 @@ pub(crate) async fn run(connections: &Connections) -> StorageResult<Vec<Trace>> 
     scrubbed.map_err(|fault| fault.at(&connections.what))
 }
 
-async fn scrub(db: &ClientWrapper, what: &str) -> Outcome<Vec<Trace>> {
+async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
     db.batch_execute("SET lock_timeout = '10s'; SET statement_timeout = 0").await?;
+    if quarantine == Quarantine::Empty {
+        db.batch_execute("DELETE FROM contexture_quarantine").await?;
+    }
     let mut left = Vec::new();
     let earlier = "SELECT count(*) FROM pg_stat_activity AS t
          WHERE t.datname = current_database() AND t.pid <> pg_backend_pid()
@@ -48,7 +55,8 @@ async fn scrub(db: &ClientWrapper, what: &str) -> Outcome<Vec<Trace>> {
         let until = format!("{readers} other connections that read an earlier state have ended");
         left.push(Trace::new(format!("dead rows of the tables in {what}"), until));
     }
-    let names = tables::OF_SESSIONS.iter().map(|(table, _)| *table).chain(["contexture_sessions"]);
+    let others = ["contexture_sessions", "contexture_quarantine"];
+    let names = tables::OF_SESSIONS.iter().map(|(table, _)| *table).chain(others);
     for table in names {
         let owned = format!(
             "SELECT pg_has_role(t.relowner, 'USAGE') FROM pg_class AS t

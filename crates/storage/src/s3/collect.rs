@@ -38,6 +38,14 @@ async fn keep(home: &Home, root: &Root, kept: &mut BTreeSet<Path>) -> Outcome<()
     Ok(())
 }
 
+/// Objects of a session that nothing refers to.
+struct Unnamed {
+    /// Those that are deleted in time.
+    free: Vec<ObjectMeta>,
+    /// Those that a repair has kept from that.
+    aside: Vec<ObjectMeta>,
+}
+
 impl Inner {
     /// Refuses to name objects that were written so long ago that they may have been collected.
     pub(crate) fn check_time(&self, begun: Instant) -> Outcome<()> {
@@ -51,11 +59,30 @@ impl Inner {
 
     /// Deletes what nothing refers to in the folders of a session; returns how much it was.
     pub(crate) async fn collect(&self, session: &Session) -> Outcome<usize> {
+        match self.unnamed(session).await? {
+            Some(unnamed) => self.delete_old(unnamed.free).await,
+            None => Ok(0),
+        }
+    }
+
+    /// Deletes what only the quarantine keeps of a session; tells whether none of that is left.
+    pub(crate) async fn collect_aside(&self, session: &Session) -> Outcome<bool> {
+        match self.unnamed(session).await? {
+            Some(unnamed) => {
+                let count = unnamed.aside.len();
+                Ok(self.delete_old(unnamed.aside).await? == count)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Returns what nothing refers to in the folders of a session; nothing while it is being taken over.
+    async fn unnamed(&self, session: &Session) -> Outcome<Option<Unnamed>> {
         let Some(known) = self.fresh(session).await? else {
-            return self.collect_but(&session.id, None, &BTreeSet::new()).await;
+            return self.unnamed_but(&session.id, None, &BTreeSet::new()).await.map(Some);
         };
         if known.root.is_importing() {
-            return Ok(0);
+            return Ok(None);
         }
         let mut kept = BTreeSet::new();
         let home = Home::new(&self.objects, &session.id, &known.root);
@@ -66,30 +93,37 @@ impl Inner {
                 return Err(fault);
             }
         }
-        self.collect_but(&session.id, Some(&home), &kept).await
+        self.unnamed_but(&session.id, Some(&home), &kept).await.map(Some)
     }
 
-    /// Deletes all but what is kept. `home` is the folder of the session as it is now.
+    /// Returns all but what is kept. `home` is the folder of the session as it is now.
     ///
     /// A root in quarantine may be mended and put back: all folders of its session that may be its
     /// own stay, also when a session of that name was made again.
-    async fn collect_but(
+    async fn unnamed_but(
         &self,
         session: &SessionId,
         home: Option<&Home>,
         kept: &BTreeSet<Path>,
-    ) -> Outcome<usize> {
-        let mut listed = self.objects.list(&["data", session.as_str()]).await?;
-        listed.retain(|meta| !kept.contains(&meta.location));
-        if !listed.is_empty() && self.has_root_aside(session).await? {
+    ) -> Outcome<Unnamed> {
+        let mut free = self.objects.list(&["data", session.as_str()]).await?;
+        free.retain(|meta| !kept.contains(&meta.location));
+        let mut aside = Vec::new();
+        if !free.is_empty() && self.has_root_aside(session).await? {
             let home = home.map(Home::folder);
-            let is_ours = |path: &Path| home.as_ref().is_some_and(|home| path.prefix_matches(home));
-            listed.retain(|meta| is_ours(&meta.location));
+            let is_others =
+                |path: &Path| home.as_ref().is_none_or(|home| !path.prefix_matches(home));
+            aside.extend(free.extract_if(.., |meta| is_others(&meta.location)));
         }
-        if !listed.is_empty() {
+        if !free.is_empty() {
             let held = self.on_hold(session).await?;
-            listed.retain(|meta| !held.contains(meta.location.as_ref()));
+            aside.extend(free.extract_if(.., |meta| held.contains(meta.location.as_ref())));
         }
+        Ok(Unnamed { free, aside })
+    }
+
+    /// Deletes those that nobody can need any more; returns how many they were.
+    async fn delete_old(&self, listed: Vec<ObjectMeta>) -> Outcome<usize> {
         if listed.is_empty() {
             return Ok(0);
         }

@@ -151,6 +151,15 @@ impl Objects {
         listed.map_err(|error| self.refused(Doing::Reading, &error).into())
     }
 
+    /// Tells whether there is any object under a path.
+    pub(crate) async fn has_any(&self, parts: &[&str]) -> Outcome<bool> {
+        match self.store.list(Some(&self.path(parts))).next().await {
+            None => Ok(false),
+            Some(Ok(_)) => Ok(true),
+            Some(Err(error)) => Err(self.refused(Doing::Reading, &error).into()),
+        }
+    }
+
     /// Deletes objects; one that is gone already is no error.
     pub(crate) async fn delete(&self, paths: Vec<Path>) -> Outcome<()> {
         let paths = stream::iter(paths).map(Ok).boxed();

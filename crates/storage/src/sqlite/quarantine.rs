@@ -70,6 +70,18 @@ pub(crate) fn keep_bytes(db: &Connection, key: &str, bytes: &[u8]) -> Outcome<()
     put(db, "file", key, &content, "it is not what was written")
 }
 
+/// Tells whether nothing is in it.
+pub(crate) fn is_empty(db: &Connection) -> Outcome<bool> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM quarantine)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// Deletes all that is in it.
+pub(crate) fn empty(db: &Connection) -> Outcome<()> {
+    db.execute("DELETE FROM quarantine", [])?;
+    Ok(())
+}
+
 fn put(db: &Connection, origin: &str, key: &str, content: &str, reason: &str) -> Outcome<()> {
     db.prepare_cached(
         "INSERT INTO quarantine (origin, key, content, reason, taken_at)

@@ -21,7 +21,7 @@ use std::{
 
 use contexture_core::{
     Clock, Page,
-    storage::{StorageError, StorageResult},
+    storage::{StorageError, StorageResult, Trace},
 };
 use contexture_vfs::Pages;
 use rusqlite::{
@@ -54,6 +54,23 @@ pub(crate) fn check_finished(path: &Path) -> StorageResult<()> {
     let what = path.display().to_string();
     let reason = "its repair was cut off, and `store check --repair` finishes it".to_owned();
     Err(StorageError::Corrupt { what, reason })
+}
+
+/// Removes the copy that a salvage left when it was cut off before the copy was whole; returns it as a trace
+/// where that fails.
+///
+/// Only for those who have the file open: as long as they do nobody is salvaging it, and whoever does so
+/// later makes the copy again from the beginning. A copy that is whole is needed, and keeps a file from being
+/// opened.
+pub(crate) fn remove_leftover(path: &Path) -> Option<Trace> {
+    let begun = beside(path, BEGUN);
+    match fs::remove_file(&begun) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let until = format!("`contexture store scrub` removes it: {error}");
+            Some(Trace::new(begun.display().to_string(), until))
+        }
+        _ => None,
+    }
 }
 
 /// Saves what can be saved of a file, if its structure is damaged; returns what was done, a sentence each.

@@ -18,7 +18,7 @@ use std::{
 
 use contexture_core::{
     SessionId,
-    storage::{Committed, StorageError, StorageResult, Trace},
+    storage::{Committed, Quarantine, StorageError, StorageResult, Trace},
 };
 use futures::channel::oneshot;
 use rusqlite::Connection;
@@ -31,10 +31,11 @@ use super::{
     heads::Heads,
     import::{self, Import},
     ledger::{Record, Report},
-    open,
+    open, quarantine,
     queue::Queue,
     remove, repair,
     runs::Keep,
+    salvage,
     tasks::{Reply, Task},
     traces::{self, Due, Reach},
 };
@@ -53,7 +54,7 @@ enum Job {
     Remove(SessionId, Reply<bool>),
     Import(Box<Import>, Reply<()>),
     Repair(Reply<Vec<String>>),
-    Scrub(Reply<Vec<Trace>>),
+    Scrub(Quarantine, Reply<Vec<Trace>>),
 }
 
 impl Writer {
@@ -115,8 +116,8 @@ impl Writer {
     }
 
     /// Takes away what purges left; returns what remains.
-    pub(crate) async fn scrub(&self) -> StorageResult<Vec<Trace>> {
-        self.ask(Job::Scrub).await
+    pub(crate) async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
+        self.ask(|reply| Job::Scrub(quarantine, reply)).await
     }
 
     async fn ask<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> StorageResult<T> {
@@ -186,7 +187,7 @@ impl Worker {
             match jobs.front() {
                 None => return,
                 Some(Job::Write(_)) => self.write(&mut jobs),
-                Some(Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(_)) => {
+                Some(Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(..)) => {
                     self.do_alone(&mut jobs);
                 }
             }
@@ -211,8 +212,9 @@ impl Worker {
                 let done = self.alone(true, repair::all);
                 let _ = reply.send(done.map_err(|fault| fault.at(&path)));
             }
-            Some(Job::Scrub(reply)) => {
-                let _ = reply.send(Ok(self.wipe(Reach::Full, None)));
+            Some(Job::Scrub(quarantine, reply)) => {
+                let left = self.scrub(quarantine).map_err(|fault| fault.at(&path));
+                let _ = reply.send(left);
             }
             Some(job @ Job::Write(_)) => jobs.push_front(job),
             None => {}
@@ -368,9 +370,23 @@ impl Worker {
         }
     }
 
+    /// Takes away what purges left, and what repairs set aside where that is asked for.
+    fn scrub(&mut self, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
+        if quarantine == Quarantine::Empty {
+            self.due.begin();
+            self.alone(true, quarantine::empty)?;
+        }
+        let mut left = self.wipe(Reach::Full, None);
+        if !quarantine::is_empty(&self.db)? {
+            left.push(Trace::quarantine(&self.what));
+        }
+        Ok(left)
+    }
+
     /// Leaves nothing in the files of what was taken away; returns what is left all the same.
     fn wipe(&self, reach: Reach, patience: Option<Duration>) -> Vec<Trace> {
-        let left = traces::wipe(&self.db, &self.what, reach, patience);
+        let mut left = traces::wipe(&self.db, &self.what, reach, patience);
+        left.extend(salvage::remove_leftover(&self.path));
         self.due.settle(&left);
         left
     }
@@ -380,7 +396,7 @@ impl Worker {
 fn must_last(jobs: &VecDeque<Job>) -> bool {
     let front = jobs.iter().map_while(|job| match job {
         Job::Write(task) => Some(task),
-        Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(_) => None,
+        Job::Remove(..) | Job::Import(..) | Job::Repair(_) | Job::Scrub(..) => None,
     });
     front.into_iter().any(Task::must_last)
 }

@@ -27,7 +27,8 @@ use crate::{
 /// back.
 ///
 /// The exit code is 3 when the text may still be found by somebody who reads the store's own files: it
-/// says where and until when, and `store scrub` finishes it. Backups, git's history, the log and replicas of
+/// says where and until when, and `store scrub` finishes it (with --quarantine where repairs set something aside,
+/// which may hold the text too). Backups, git's history, the log and replicas of
 /// a database server and old versions in a bucket are beyond it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

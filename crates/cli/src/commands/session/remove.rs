@@ -14,7 +14,8 @@ use crate::{
 /// Destroy a session with all it holds, for good
 ///
 /// There is no undo for this one: export it first if in doubt. The exit code is 3 when bytes of it may
-/// still be found in the store's own files: `store scrub` finishes it.
+/// still be found in the store's own files: `store scrub` finishes it (with --quarantine where repairs set
+/// something aside, which may hold them too).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -1,5 +1,6 @@
 //! `contexture store scrub`
 
+use contexture_core::storage::Quarantine;
 use serde_json::json;
 
 use super::traces;
@@ -13,15 +14,27 @@ use crate::{
 /// tables of a database server), where there was no room for it, or while somebody reads an earlier state.
 /// The store is rewritten: that takes as long as copying it, and as much room.
 ///
+/// What repairs set aside because it could not be read may hold a purged text too. It is left alone and
+/// reported unless --quarantine is given.
+///
 /// The exit code is 3 when something remains: it says where and until when. Backups, git's history, the log
 /// and replicas of a database server and old versions in a bucket are beyond it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture store scrub")]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Also destroy, for good, what repairs set aside because it could not be read
+    #[arg(long)]
+    quarantine: bool,
+}
 
-pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
     let storage = settings.store.open(Access::Existing).await?;
-    let left = storage.scrub().await?;
+    let quarantine = if args.quarantine { Quarantine::Empty } else { Quarantine::Keep };
+    let left = storage.scrub(quarantine).await?;
     if printer.is_json() {
         printer.json(&json!({ "traces": left }))?;
         return Ok(traces::status(&left));

@@ -16,7 +16,9 @@ pub(crate) fn tell(left: &[Trace], printer: &mut Printer<'_>) -> Result<Status> 
         printer.line(format_args!("{label} in {}", harmless::line(&trace.to_string())))?;
     }
     if !left.is_empty() {
-        printer.tip("`contexture store scrub` finishes it")?;
+        printer.tip(
+            "`contexture store scrub` wipes traces, and with --quarantine also what repairs set aside",
+        )?;
     }
     Ok(status(left))
 }

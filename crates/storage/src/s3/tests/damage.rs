@@ -1,6 +1,9 @@
 //! Damage is noticed, named and put aside.
 
-use contexture_core::{ContextSystem, Edit, PageStorage, SessionId, storage::StorageError};
+use contexture_core::{
+    ContextSystem, Edit, PageStorage, SessionId,
+    storage::{Quarantine, StorageError},
+};
 use contexture_testkit::fixture::{
     self, TickingClock, apply, leaf, segment, session_id, user, valid,
 };
@@ -108,6 +111,53 @@ fn what_a_lost_manifest_named_stays() {
     }
     let left = kinds(&store, "prefix/data/");
     assert!(data.iter().all(|name| left.contains(name)), "{left:?}");
+}
+
+// Emptying the quarantine takes the objects that it kept, and only those.
+#[test]
+fn what_a_lost_manifest_named_goes_with_the_quarantine() {
+    let store = in_memory();
+    filled(&store);
+    for name in kinds(&store, "/m-") {
+        change(&store, &name, |bytes| bytes[40] ^= 1);
+    }
+    let hasty = open(&store, S3Tuning { grace: std::time::Duration::ZERO, ..small() });
+    block_on(hasty.repair()).unwrap();
+    let pages = block_on(scan(&*hasty, &session_id(), &segment("usr")));
+    let problems = block_on(hasty.verify()).unwrap();
+    assert!(!kinds(&store, "/quarantine/held/").is_empty());
+    assert_eq!(block_on(hasty.scrub(Quarantine::Keep)).unwrap().len(), 1);
+    assert!(!kinds(&store, "/quarantine/held/").is_empty(), "nobody asked for it");
+    assert_eq!(block_on(hasty.scrub(Quarantine::Empty)).unwrap(), []);
+    assert_eq!(kinds(&store, "/quarantine/"), [""; 0]);
+    assert_eq!(collect(&store), 0, "what was held is gone already");
+    let again = open(&store, small());
+    assert_eq!(block_on(scan(&*again, &session_id(), &segment("usr"))), pages);
+    assert_eq!(block_on(again.verify()).unwrap(), problems);
+}
+
+// A root that was set aside keeps the objects of its session; while they are young somebody may be using
+// them, and the quarantine is not empty until they are gone.
+#[test]
+fn what_a_damaged_root_named_goes_with_the_quarantine() {
+    let store = in_memory();
+    filled(&store);
+    let root = format!("prefix/sessions/{}", session_id());
+    change(&store, &root, |bytes| bytes.truncate(bytes.len() - 1));
+    let storage = open(&store, small());
+    block_on(storage.repair()).unwrap();
+    let data = kinds(&store, &format!("/data/{}/", session_id()));
+    assert!(!data.is_empty());
+    let left = block_on(storage.scrub(Quarantine::Empty)).unwrap();
+    assert!(left.len() == 1 && left[0].until.contains("younger than 60 minutes"), "{left:?}");
+    assert_eq!(kinds(&store, &format!("/data/{}/", session_id())), data);
+    assert_eq!(block_on(storage.traces()).unwrap().len(), 1, "it is still named");
+    let hasty = open(&store, S3Tuning { grace: std::time::Duration::ZERO, ..small() });
+    assert_eq!(block_on(hasty.scrub(Quarantine::Empty)).unwrap(), []);
+    let left = names(&store);
+    assert!(!left.iter().any(|name| name.contains("/quarantine/")), "{left:?}");
+    assert!(!left.iter().any(|name| data.contains(name)), "{left:?}");
+    assert!(block_on(storage.session(&valid("other"))).unwrap().is_some());
 }
 
 #[test]
