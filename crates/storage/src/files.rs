@@ -435,11 +435,7 @@ impl PageStorage for FilesStorage {
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
-        let index = self.reading.shared.index_path();
-        let mut left = Due::of(&index).read().map_err(|error| StorageError::Unavailable {
-            what: index.display().to_string(),
-            reason: format!("what is left of a purge is not known: {error}"),
-        })?;
+        let mut left = Due::of(&self.reading.shared.index_path()).traces()?;
         left.extend(repair::quarantine_trace(&self.reading.shared.folder)?);
         Ok(left)
     }

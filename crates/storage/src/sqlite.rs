@@ -336,11 +336,7 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
-        let due = traces::Due::of(self.path()).read();
-        let mut left = due.map_err(|error| StorageError::Unavailable {
-            what: self.path().display().to_string(),
-            reason: format!("what is left of a purge is not known: {error}"),
-        })?;
+        let mut left = traces::Due::of(self.path()).traces()?;
         if !self.readers.read(quarantine::is_empty)? {
             left.push(Trace::quarantine(self.path().display()));
         }

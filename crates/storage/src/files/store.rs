@@ -32,7 +32,7 @@ use super::{
     folder::{Folder, refused},
     identity::now,
     index::{self, Attempt, Index, Opened, Trouble},
-    journal::{JOURNAL, Journal, Mark, Op, Ops, maybe_made},
+    journal::{Journal, Mark, Op, Ops, maybe_made},
     names,
     place::{discard, take_in, write_new},
     repair::set_remains_aside,
@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     options::Durability,
-    sqlite::traces::{self, Due, Reach},
+    sqlite::traces::{self, Due, Left, Reach},
 };
 use lock::acquire;
 
@@ -305,6 +305,9 @@ impl Store {
         if ops.is_empty() {
             return Ok(());
         }
+        if purges {
+            Due::of(&self.index.path).begin()?;
+        }
         // A session that is made must not find the files of another in its place.
         for place in absent {
             let head = format!("{place}/{}", names::HEAD);
@@ -314,9 +317,6 @@ impl Store {
             }
         }
         let made = write_new(&shared.folder, &self.prefix, &mut self.made, &ops)?;
-        if purges {
-            Due::of(&self.index.path).begin();
-        }
         let after = self.mark;
         let journal = self.journal.as_mut().expect("a folder that is written has its journal open");
         let mark = match journal.append(after, &ops) {
@@ -367,17 +367,19 @@ impl Store {
     /// A large index is rewritten only when somebody asks for it: that stops the writer for seconds.
     pub(crate) fn scrub(&mut self, reach: Reach) -> Vec<Trace> {
         let patience = (reach != Reach::Full).then_some(traces::IN_PASSING);
-        let index = self.index.path.display().to_string();
-        let mut left = traces::wipe(&self.index.db, &index, reach, patience);
+        let due = Due::of(&self.index.path);
+        let earlier = due.read().unwrap_or_default();
+        let mut left = traces::wipe(&self.index.db, &earlier, reach, patience);
         let emptied = self.checkpoint();
-        if emptied.is_err() || self.mark.length() > 0 {
-            let why = emptied.err().map(|error| format!(": {error}")).unwrap_or_default();
-            let until = format!("`contexture store scrub` empties it{why}");
-            let journal = self.shared.folder.path().join(JOURNAL);
-            left.push(Trace::new(journal.display().to_string(), until));
+        if let Err(error) = &emptied {
+            tracing::warn!(%error, "the journal could not be emptied");
         }
-        Due::of(&self.index.path).settle(&left);
-        left
+        if emptied.is_err() || self.mark.length() > 0 {
+            left.push(Left::Journal);
+        }
+        due.settle(&left);
+        let index = self.index.path.display().to_string();
+        left.into_iter().map(|left| left.trace(&index)).collect()
     }
 
     /// Empties the journal once everything in it is on disk for good.
@@ -428,7 +430,7 @@ impl Store {
             self.recover()?;
         }
         let ops = vec![(folder, Op::RemoveSession(session.clone()))];
-        Due::of(&self.index.path).begin();
+        Due::of(&self.index.path).begin()?;
         self.unplaced = true;
         let after = self.mark;
         let mark = self.journal().append(after, &ops)?;

@@ -21,7 +21,7 @@ use std::{
 
 use contexture_core::{
     Clock, Page,
-    storage::{StorageError, StorageResult, Trace},
+    storage::{StorageError, StorageResult},
 };
 use contexture_vfs::Pages;
 use rusqlite::{
@@ -37,6 +37,7 @@ use super::{
     repair,
     rows::SegmentRow,
     schema,
+    traces::Left,
 };
 use crate::SystemClock;
 
@@ -56,18 +57,18 @@ pub(crate) fn check_finished(path: &Path) -> StorageResult<()> {
     Err(StorageError::Corrupt { what, reason })
 }
 
-/// Removes the copy that a salvage left when it was cut off before the copy was whole; returns it as a trace
+/// Removes the copy that a salvage left when it was cut off before the copy was whole; says so
 /// where that fails.
 ///
 /// Only for those who have the file open: as long as they do nobody is salvaging it, and whoever does so
 /// later makes the copy again from the beginning. A copy that is whole is needed, and keeps a file from being
 /// opened.
-pub(crate) fn remove_leftover(path: &Path) -> Option<Trace> {
+pub(crate) fn remove_leftover(path: &Path) -> Option<Left> {
     let begun = beside(path, BEGUN);
     match fs::remove_file(&begun) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let until = format!("`contexture store scrub` removes it: {error}");
-            Some(Trace::new(begun.display().to_string(), until))
+            tracing::warn!(path = %begun.display(), %error, "a copy could not be removed");
+            Some(Left::Copy)
         }
         _ => None,
     }

@@ -5,15 +5,19 @@
 //! everything (somebody reads an earlier state). Until it is done, a small file beside the database
 //! says so; it is written before the purge is committed, so that a crash does not hide it either.
 
+mod left;
+
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use contexture_core::storage::Trace;
+use contexture_core::storage::{StorageError, StorageResult, Trace};
 use rusqlite::{Connection, ErrorCode};
+
+pub(crate) use self::left::Left;
+use super::open::{self, beside};
 
 /// How long to wait for readers when nobody asked for it.
 pub(crate) const IN_PASSING: Duration = Duration::from_millis(50);
@@ -43,9 +47,7 @@ pub(crate) struct Due {
 impl Due {
     /// Returns that of a database.
     pub(crate) fn of(database: &Path) -> Self {
-        let mut name = database.file_name().unwrap_or_default().to_owned();
-        name.push("-scrub");
-        Self { path: database.with_file_name(name), what: database.display().to_string() }
+        Self { path: beside(database, "-scrub"), what: database.display().to_string() }
     }
 
     /// Tells whether something is to be wiped.
@@ -54,22 +56,23 @@ impl Due {
     }
 
     /// Notes that something is about to be taken out.
-    pub(crate) fn begin(&self) {
-        let until = "it is opened again: what was taken out was not wiped yet";
-        self.settle(&[Trace::new(&*self.what, until)]);
+    pub(crate) fn begin(&self) -> StorageResult<()> {
+        self.write(&[Left::Begun]).map_err(|error| StorageError::Unavailable {
+            what: self.what.clone(),
+            reason: format!("it could not be noted that something must be wiped: {error}"),
+        })
     }
 
-    /// Notes what is left; nothing takes the note away.
-    pub(crate) fn settle(&self, left: &[Trace]) {
+    /// Notes what is left; nothing takes the note away. Where that fails the earlier note stands, which
+    /// says no less.
+    pub(crate) fn settle(&self, left: &[Left]) {
         let noted = if left.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }
         } else {
-            let lines: Vec<String> =
-                left.iter().map(|trace| format!("{}\t{}\n", trace.place, trace.until)).collect();
-            self.write(&lines.concat())
+            self.write(left)
         };
         if let Err(error) = noted {
             tracing::warn!(path = self.what, %error, "what is left of a purge could not be noted");
@@ -77,89 +80,110 @@ impl Due {
     }
 
     /// Puts a new file in its place: whatever link lies there is not followed.
-    fn write(&self, text: &str) -> io::Result<()> {
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push("-new");
-        let new = self.path.with_file_name(name);
+    fn write(&self, left: &[Left]) -> io::Result<()> {
+        let new = beside(&self.path, "-new");
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+            _ => open::make(&new)?,
         }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
+        let text: String = left.iter().map(|left| format!("{}\n", left.code())).collect();
         // Without room for the words it is put there all the same.
-        let written = file.write_all(text.as_bytes());
+        let _ = fs::write(&new, text);
+        fs::File::open(&new)?.sync_all()?;
         fs::rename(&new, &self.path)?;
-        written
+        match self.path.parent() {
+            Some(folder) if cfg!(unix) => fs::File::open(folder)?.sync_all(),
+            _ => Ok(()),
+        }
     }
 
     /// Returns what is left.
-    pub(crate) fn read(&self) -> io::Result<Vec<Trace>> {
+    pub(crate) fn read(&self) -> io::Result<Vec<Left>> {
         let text = match fs::symlink_metadata(&self.path) {
-            Ok(found) if found.is_file() => fs::read_to_string(&self.path)?,
+            Ok(found) if found.is_file() => fs::read(&self.path)?,
             // Whatever else lies there is not ours to read; that it is there says enough.
-            Ok(_) => String::new(),
+            Ok(_) => Vec::new(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let trace = |line: &str| {
-            let (place, until) = line.split_once('\t').unwrap_or((self.what.as_str(), line));
-            Trace::new(place, until)
-        };
-        let traces: Vec<Trace> = text.lines().map(trace).collect();
-        // Where there was no room for words the file itself says enough.
-        let unknown = || vec![Trace::new(&*self.what, "`contexture store scrub` wipes it")];
-        Ok(if traces.is_empty() { unknown() } else { traces })
+        let text = String::from_utf8_lossy(&text);
+        let known = |line: &str| Left::ALL.into_iter().find(|left| left.code() == line);
+        let left: Option<Vec<Left>> = text.lines().map(known).collect();
+        Ok(left.filter(|left| !left.is_empty()).unwrap_or_else(|| vec![Left::Begun]))
+    }
+
+    /// Returns it in words.
+    pub(crate) fn traces(&self) -> StorageResult<Vec<Trace>> {
+        let left = self.read().map_err(|error| StorageError::Unavailable {
+            what: self.what.clone(),
+            reason: format!("what is left of a purge is not known: {error}"),
+        })?;
+        Ok(left.into_iter().map(|left| left.trace(&self.what)).collect())
     }
 }
 
-/// Leaves nothing in a database and its log of what was taken out; returns what is left all the same.
+/// Leaves nothing in a database and its log of what was taken out, as far as that is `due`; returns what is
+/// left all the same.
 ///
 /// With `patience` it waits no longer than that for readers of an earlier state.
 pub(crate) fn wipe(
     db: &Connection,
-    what: &str,
+    due: &[Left],
     reach: Reach,
     patience: Option<Duration>,
-) -> Vec<Trace> {
-    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let usual = number("busy_timeout").unwrap_or(0);
+) -> Vec<Left> {
+    let usual = number(db, "busy_timeout").unwrap_or(0);
     if let Some(patience) = patience {
         let _ = db.busy_timeout(patience);
     }
     let mut left = Vec::new();
-    let size =
-        || Ok::<_, rusqlite::Error>(number("page_count")?.saturating_mul(number("page_size")?));
-    match size() {
-        Ok(size) if matches!(reach, Reach::UpTo(most) if size > most) => {
-            let until = "`contexture store scrub` rewrites it: it is large, and that takes long";
-            left.push(Trace::new(what, until));
-        }
-        Ok(_) => left.extend(db.execute_batch("VACUUM").err().map(|error| {
-            Trace::new(what, format!("`contexture store scrub` rewrites it: {}", reason(&error)))
-        })),
-        Err(error) => left.push(Trace::new(what, format!("it can be read again: {error}"))),
+    if reach == Reach::Full || due.is_empty() || due.iter().any(|due| due.is_whole_file()) {
+        left.extend(rewrite(db, reach).err());
     }
-    let emptied = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-    let log = match emptied {
-        Ok(false) => None,
-        Ok(true) => Some("whoever reads an earlier state has ended".to_owned()),
-        Err(error) => Some(format!("the log can be emptied: {}", reason(&error))),
-    };
-    left.extend(log.map(|until| Trace::new(format!("{what} and its log"), until)));
+    if !left.contains(&Left::Read) {
+        left.extend(empty_log(db).err());
+    }
     if patience.is_some() {
         let _ = db.busy_timeout(Duration::from_millis(u64::try_from(usual).unwrap_or(0)));
-    }
-    for trace in &left {
-        tracing::warn!("traces of what was removed may be left in {trace}");
     }
     left
 }
 
-fn reason(error: &rusqlite::Error) -> String {
+/// Writes the whole file anew, into its log.
+fn rewrite(db: &Connection, reach: Reach) -> Result<(), Left> {
+    let size = || {
+        let size = number(db, "page_count")?.saturating_mul(number(db, "page_size")?);
+        Ok::<_, rusqlite::Error>(size)
+    };
+    let size = size().map_err(|error| reason(&error))?;
+    if matches!(reach, Reach::UpTo(most) if size > most) {
+        return Err(Left::Large);
+    }
+    // While somebody reads an earlier state it would only fill the log, each time it is tried.
+    empty_log(db).map_err(|left| if left == Left::Log { Left::Read } else { left })?;
+    db.execute_batch("VACUUM").map_err(|error| reason(&error))
+}
+
+/// Brings the log into the file and empties it.
+fn empty_log(db: &Connection) -> Result<(), Left> {
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    match db.query_row(sql, [], |row| row.get::<_, bool>(0)) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Left::Log),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+fn number(db: &Connection, name: &str) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, name, |row| row.get(0))
+}
+
+fn reason(error: &rusqlite::Error) -> Left {
+    tracing::warn!(%error, "traces of what was removed could not be wiped");
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "there was not enough room on the disk".to_owned(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "others use it".to_owned(),
-        _ => error.to_string(),
+        Some(ErrorCode::DiskFull) => Left::NoRoom,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Left::Read,
+        _ => Left::Failed,
     }
 }
 
@@ -186,25 +210,41 @@ mod tests {
     fn a_large_file_is_rewritten_when_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let (db, path) = database(folder.path());
-        let left = wipe(&db, "it", Reach::UpTo(0), None);
-        assert_eq!(left.len(), 1, "{left:?}");
-        assert!(left[0].until.contains("store scrub"), "{left:?}");
-        assert_eq!(wipe(&db, "it", Reach::Full, None), []);
+        assert_eq!(wipe(&db, &[], Reach::UpTo(0), None), [Left::Large]);
+        assert_eq!(wipe(&db, &[], Reach::Full, None), []);
         assert!(!holds(&path));
     }
 
+    // Nor does the log grow while the reader stays, however often somebody tries.
     #[test]
     fn a_reader_of_an_earlier_state_leaves_traces() {
         let folder = tempfile::tempdir().unwrap();
         let (db, path) = database(folder.path());
+        db.execute_batch("INSERT INTO t VALUES (zeroblob(1000000))").unwrap();
         let reader = Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         reader.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap();
-        let left = wipe(&db, "it", Reach::QUICK, Some(IN_PASSING));
-        assert!(left.iter().any(|trace| trace.until.contains("earlier state")), "{left:?}");
+        let log = || fs::metadata(path.with_file_name("it.db-wal")).unwrap().len();
+        let before = log();
+        let mut left = vec![Left::Begun];
+        for _ in 0..5 {
+            left = wipe(&db, &left, Reach::QUICK, Some(Duration::from_millis(1)));
+            assert_eq!((&left[..], log()), (&[Left::Read][..], before));
+        }
         assert!(holds(&path), "the reader still needs it");
         drop(reader);
-        assert_eq!(wipe(&db, "it", Reach::QUICK, Some(IN_PASSING)), []);
+        assert_eq!(wipe(&db, &left, Reach::QUICK, Some(IN_PASSING)), []);
+        assert!(!holds(&path));
+    }
+
+    // Once it is rewritten only the log is left to do.
+    #[test]
+    fn a_file_is_rewritten_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (db, path) = database(folder.path());
+        assert_eq!(wipe(&db, &[Left::Log], Reach::QUICK, None), []);
+        assert!(holds(&path), "it was not rewritten");
+        assert_eq!(wipe(&db, &[Left::Begun], Reach::QUICK, None), []);
         assert!(!holds(&path));
     }
 
@@ -213,15 +253,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let due = Due::of(&folder.path().join("it.db"));
         assert_eq!(due.read().unwrap(), []);
-        due.begin();
+        due.begin().unwrap();
         assert!(due.is_there() && folder.path().join("it.db-scrub").exists());
-        assert_eq!(due.read().unwrap().len(), 1);
-        let left = [Trace::new("here", "then"), Trace::new("there", "later")];
-        due.settle(&left);
-        assert_eq!(due.read().unwrap(), left);
-        fs::write(folder.path().join("it.db-scrub"), "").unwrap();
-        assert_eq!(due.read().unwrap().len(), 1, "an empty note is a note");
+        assert_eq!(due.read().unwrap(), [Left::Begun]);
+        due.settle(&Left::ALL);
+        assert_eq!(due.read().unwrap(), Left::ALL);
+        for other in ["", "log\nsomething else", "\u{1b}[2J"] {
+            fs::write(folder.path().join("it.db-scrub"), other).unwrap();
+            assert_eq!(due.read().unwrap(), [Left::Begun], "a note is a note");
+        }
         due.settle(&[]);
         assert!(!due.is_there());
+    }
+
+    #[test]
+    fn where_it_cannot_be_noted_nothing_is_taken_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("it.db-scrub-new")).unwrap();
+        let error = Due::of(&folder.path().join("it.db")).begin().unwrap_err();
+        assert!(error.to_string().contains("could not be noted"), "{error}");
     }
 }

@@ -323,7 +323,7 @@ impl Worker {
         }
         self.heads.write_back(&self.db).map_err(Spoilt::Midway)?;
         if group.iter().zip(&results).any(|(task, result)| result.is_ok() && task.purges()) {
-            self.due.begin();
+            self.due.begin().map_err(|error| Spoilt::Midway(error.into()))?;
         }
         let ending = Instant::now();
         self.end().map_err(Spoilt::Whole)?;
@@ -335,7 +335,7 @@ impl Worker {
 
     fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
         let was_due = self.due.is_there();
-        self.due.begin();
+        self.due.begin()?;
         let removed = self.alone(true, |db| remove::session(db, session));
         match removed {
             Ok(true) => drop(self.wipe(Reach::QUICK, None)),
@@ -373,7 +373,7 @@ impl Worker {
     /// Takes away what purges left, and what repairs set aside where that is asked for.
     fn scrub(&mut self, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
         if quarantine == Quarantine::Empty {
-            self.due.begin();
+            self.due.begin()?;
             self.alone(true, quarantine::empty)?;
         }
         let mut left = self.wipe(Reach::Full, None);
@@ -385,10 +385,11 @@ impl Worker {
 
     /// Leaves nothing in the files of what was taken away; returns what is left all the same.
     fn wipe(&self, reach: Reach, patience: Option<Duration>) -> Vec<Trace> {
-        let mut left = traces::wipe(&self.db, &self.what, reach, patience);
+        let due = self.due.read().unwrap_or_default();
+        let mut left = traces::wipe(&self.db, &due, reach, patience);
         left.extend(salvage::remove_leftover(&self.path));
         self.due.settle(&left);
-        left
+        left.into_iter().map(|left| left.trace(&self.what)).collect()
     }
 }
 
