@@ -106,6 +106,26 @@ fn nothing_is_lost_with_the_page_that_leads_to_it() {
     }
 }
 
+// Rows that go into the quarantine leave free pages in the new file, and those are copied as well.
+#[test]
+fn a_file_is_repaired_whichever_of_its_sectors_is_lost() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    // What cannot be compressed goes on in further pages.
+    let words =
+        (0..4_000_u64).map(|word| format!("{:x} ", word.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    commit(&storage, "s", append("usr", &words.collect::<String>())).unwrap();
+    drop(storage);
+    let whole = fs::read(sandbox.file()).unwrap();
+    for page in 1..=whole.len() / PAGE {
+        fs::write(sandbox.file(), &whole).unwrap();
+        damage(&sandbox, page, 1_024..1_536);
+        let (storage, _) = repaired(&sandbox);
+        drop(storage);
+    }
+}
+
 // A sector in the middle of an inner page of `pages` takes a few rows with it, and none of the rest.
 #[test]
 fn a_lost_sector_takes_only_what_was_in_it() {

@@ -123,6 +123,9 @@ fn rescue(old: &Connection, path: &Path, done: &mut Vec<String>) -> Outcome<Path
     contexture_vfs::reserve(&new)?;
     // Only whole does it count, and then it is on the disk.
     new.pragma_update(None, "synchronous", "OFF")?;
+    // Otherwise SQLite would not write a page that is used and freed within the transaction, and the
+    // file would have a hole there, without a checksum.
+    new.pragma_update(None, "secure_delete", true)?;
     schema::migrate(&mut new, &begun.display().to_string())?;
     let transaction = new.transaction()?;
     let mut rescue =
