@@ -33,12 +33,13 @@
 
 mod file;
 mod page;
+mod pages;
 mod vfs;
 
 use rusqlite::ffi;
 
-pub use file::{Pages, damaged_pages, has_room, is_checked, reserve, seal};
 pub use page::{SINCE, SUM};
+pub use pages::{Pages, damaged_pages, has_room, is_checked, reserve, seal};
 pub use vfs::register;
 
 /// The file system that puts sums and verifies them.
