@@ -1,5 +1,7 @@
 //! Salvage: what the pages of a damaged file still hold is there again, and nothing is made up.
 
+mod header;
+
 use std::{fs, path::PathBuf};
 
 use contexture_core::{
@@ -95,7 +97,7 @@ fn nothing_is_lost_with_the_page_that_leads_to_it() {
         let named = format!("page {root} of the file is not what was written");
         assert!(problems.contains(&named), "{name}: {problems:?}");
         let (storage, done) = repaired(&sandbox);
-        assert!(done[0].starts_with("1 pages of the file were damaged"), "{done:?}");
+        assert!(done[0].starts_with("1 page of the file was damaged"), "{done:?}");
         let after = block_on(state::read(&storage, &session("s")));
         assert_eq!(before.differences(&after), [""; 0], "{name}: {done:?}");
         let sql = "SELECT count(*) FROM quarantine WHERE origin = 'file' AND key = ?1";

@@ -8,7 +8,10 @@ use std::{
 
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
-use crate::page::{HEADER, Layout, has_sum, put_sum};
+use crate::{
+    lost,
+    page::{HEADER, Layout, has_sum, put_sum},
+};
 
 /// What a file system does with the files of databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct File {
     base: sqlite3_file,
     kind: Kind,
     layout: Layout,
+    /// Whether SQLite is shown another header, because the file's own is lost. Only to save the rest.
+    lost: bool,
     /// Where a page gets its sum: what SQLite hands over to be written is not ours to change.
     buffer: Vec<u8>,
 }
@@ -48,7 +53,7 @@ pub(crate) unsafe fn wrap(file: *mut sqlite3_file, kind: Kind) {
             sqlite3_file { pMethods: if shared { &raw const SHARED } else { &raw const ALONE } };
         ptr::write(
             file.cast::<File>(),
-            File { base, kind, layout: Layout::default(), buffer: Vec::new() },
+            File { base, kind, layout: Layout::default(), lost: false, buffer: Vec::new() },
         );
     }
 }
@@ -62,16 +67,17 @@ pub(crate) unsafe fn own(file: *mut sqlite3_file) -> *mut sqlite3_file {
     unsafe { file.byte_add(OWN) }
 }
 
-/// Returns what is known of the pages of a file; nothing of a file that is not ours.
+/// Returns what is known of the pages of a file, and whether its header is lost; nothing of a file that is
+/// not ours.
 ///
 /// # Safety
 /// `file` is null or open.
-pub(crate) unsafe fn layout(file: *mut sqlite3_file) -> Option<Layout> {
+pub(crate) unsafe fn known(file: *mut sqlite3_file) -> Option<(Layout, bool)> {
     // SAFETY: the file is open; only `wrap` gives one our methods, which is what tells it from others.
     unsafe {
         let ours =
             !file.is_null() && [&raw const ALONE, &raw const SHARED].contains(&(*file).pMethods);
-        ours.then(|| (*file.cast::<File>()).layout)
+        ours.then(|| ((*file.cast::<File>()).layout, (*file.cast::<File>()).lost))
     }
 }
 
@@ -157,8 +163,11 @@ unsafe extern "C" fn read(
     // neither while this runs. The system's own file fills the place, with zeros beyond the file's end.
     unsafe {
         let code = call!(file, xRead, place, length, offset);
-        let file = &mut *file.cast::<File>();
         let Ok(length) = usize::try_from(length) else { return code };
+        if code == ffi::SQLITE_OK && offset == 0 && length >= HEADER {
+            show_header(file, slice::from_raw_parts_mut(place.cast(), HEADER));
+        }
+        let file = &mut *file.cast::<File>();
         match code {
             ffi::SQLITE_OK => file.judge(slice::from_raw_parts(place.cast(), length), offset),
             // SQLite would take what lies beyond the end of the file for zeros.
@@ -199,13 +208,59 @@ unsafe extern "C" fn lock(file: *mut sqlite3_file, level: c_int) -> c_int {
         let code = call!(file, xLock, level);
         if code == ffi::SQLITE_OK && level == ffi::SQLITE_LOCK_SHARED {
             // Another process may have given the file its sums since it was opened.
-            let mut header = [0_u8; HEADER];
-            if call!(file, xRead, header.as_mut_ptr().cast(), HEADER as c_int, 0) == ffi::SQLITE_OK
-            {
-                (*file.cast::<File>()).layout = Layout::of(&header);
+            if let Some(layout) = current_layout(file) {
+                (*file.cast::<File>()).layout = layout;
             }
         }
         code
+    }
+}
+
+/// Reads what the header of a file says now.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn current_layout(file: *mut sqlite3_file) -> Option<Layout> {
+    // SAFETY: the file is open, and each place takes as many bytes as are asked for.
+    unsafe {
+        let mut start = vec![0_u8; HEADER];
+        let code = call!(file, xRead, start.as_mut_ptr().cast(), HEADER as c_int, 0);
+        if code != ffi::SQLITE_OK {
+            return None;
+        }
+        show_header(file, &mut start);
+        let layout = Layout::of(&start);
+        if layout.checked || !layout.reserved {
+            return Some(layout);
+        }
+        // Only the whole page tells whether its version is true.
+        start.resize(layout.size, 0);
+        let code = call!(file, xRead, start.as_mut_ptr().cast(), layout.size as c_int, 0);
+        Some(if code == ffi::SQLITE_OK { Layout::of(&start) } else { layout })
+    }
+}
+
+/// Puts the header that a file must have had in the place of one that is lost, where what is left is to be
+/// saved.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn show_header(file: *mut sqlite3_file, header: &mut [u8]) {
+    // SAFETY: the file is open, and each place takes as many bytes as are asked for.
+    unsafe {
+        if (*file.cast::<File>()).kind != Kind::Salvage {
+            return;
+        }
+        let lost = lost::has_lost_header(|number, page| {
+            let offset = i64::try_from(number - 1).unwrap_or(i64::MAX) * page.len() as i64;
+            let (place, length) = (page.as_mut_ptr().cast(), page.len() as c_int);
+            call!(file, xRead, place, length, offset) == ffi::SQLITE_OK
+        });
+        (*file.cast::<File>()).lost = lost;
+        let mut size: sqlite3_int64 = 0;
+        if lost && call!(file, xFileSize, &raw mut size) == ffi::SQLITE_OK {
+            header.copy_from_slice(&lost::header(u64::try_from(size).unwrap_or(0)));
+        }
     }
 }
 
@@ -271,7 +326,9 @@ impl File {
             self.layout = Layout::of(bytes);
         }
         let number = self.layout.page(offset, bytes.len())?;
-        if !(self.layout.checked && self.layout.reserved) {
+        // What is left of a first page is damaged, whatever SQLite changes in it.
+        let damaged = self.lost && number == 1;
+        if damaged || !(self.layout.checked && self.layout.reserved) {
             return None;
         }
         self.buffer.clear();

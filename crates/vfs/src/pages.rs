@@ -10,7 +10,7 @@ use rusqlite::{
 
 use crate::{
     checked,
-    file::{call, layout},
+    file::{call, known},
     page::{Layout, SUM, has_sum, put_sum},
 };
 
@@ -32,6 +32,13 @@ pub fn reserve(db: &Connection) -> rusqlite::Result<()> {
 /// Tells whether the pages of a database carry sums.
 pub fn is_checked(db: &Connection) -> bool {
     Pages::of(db).is_ok_and(|pages| pages.layout.checked)
+}
+
+/// Tells whether a database is ours though its header is damaged: other pages carry sums.
+///
+/// Only one that was opened to [save](crate::SALVAGE) what can be saved is looked at so.
+pub fn has_lost_header(db: &Connection) -> bool {
+    Pages::of(db).is_ok_and(|pages| pages.lost)
 }
 
 /// Tells whether the pages of a database leave room for sums.
@@ -77,6 +84,7 @@ pub struct Pages<'a> {
     _db: &'a Connection,
     file: *mut sqlite3_file,
     layout: Layout,
+    lost: bool,
     page: Vec<u8>,
 }
 
@@ -94,9 +102,9 @@ impl<'a> Pages<'a> {
             )
         })?;
         // SAFETY: SQLite returns its file, open as long as the connection.
-        let layout = unsafe { layout(file) }.ok_or_else(misuse)?;
+        let (layout, lost) = unsafe { known(file) }.ok_or_else(misuse)?;
         let page = vec![0; layout.size];
-        Ok(Self { _db: db, file, layout, page })
+        Ok(Self { _db: db, file, layout, lost, page })
     }
 
     /// Returns how many there are. They are numbered from 1.

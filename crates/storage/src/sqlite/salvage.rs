@@ -133,8 +133,13 @@ fn rescue(old: &Connection, path: &Path, done: &mut Vec<String>) -> Outcome<Path
     rescue.rows(old)?;
     rescue.heads()?;
     let (damaged, saved) = (rescue.damaged, rescue.saved);
+    let damaged = if damaged == 1 {
+        "1 page of the file was".to_owned()
+    } else {
+        format!("{damaged} pages of the file were")
+    };
     done.push(format!(
-        "{damaged} pages of the file were damaged; {saved} rows were saved and the file was written \
+        "{damaged} damaged; {saved} rows were saved and the file was written \
          anew, the damaged pages lie in the quarantine"
     ));
     done.extend(repair::all(&transaction)?);
