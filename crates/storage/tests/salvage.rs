@@ -1,6 +1,7 @@
 //! Salvage: what the pages of a damaged file still hold is there again, and nothing is made up.
 
 mod header;
+mod leftover;
 
 use std::{fs, path::PathBuf};
 

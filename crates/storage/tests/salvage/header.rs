@@ -15,6 +15,8 @@ const RESERVED: usize = 20;
 const VERSION: usize = 63;
 const APPLICATION: usize = 71;
 
+type Damage = fn(&mut [u8]);
+
 fn refused(sandbox: &Sandbox) -> StorageError {
     SqliteStorage::open(&sandbox.file(), SqliteOptions::default()).unwrap_err()
 }
@@ -24,7 +26,7 @@ fn nothing_is_lost_with_the_first_page() {
     let sandbox = grown();
     let whole = fs::read(sandbox.file()).unwrap();
     let before = block_on(state::read(&sandbox.open(), &session("s")));
-    let damages: [(&str, fn(&mut [u8])); 7] = [
+    let damages: [(&str, Damage); 7] = [
         ("a sector of zeros", |page| page[..512].fill(0)),
         ("a sector of garbage", |page| page[..512].fill(0xa5)),
         ("a page of zeros", |page| page.fill(0)),
