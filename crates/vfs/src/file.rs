@@ -166,6 +166,7 @@ unsafe extern "C" fn read(
         let Ok(length) = usize::try_from(length) else { return code };
         if code == ffi::SQLITE_OK && offset == 0 && length >= HEADER {
             show_header(file, slice::from_raw_parts_mut(place.cast(), HEADER));
+            note_layout(file);
         }
         let file = &mut *file.cast::<File>();
         match code {
@@ -208,36 +209,50 @@ unsafe extern "C" fn lock(file: *mut sqlite3_file, level: c_int) -> c_int {
         let code = call!(file, xLock, level);
         if code == ffi::SQLITE_OK && level == ffi::SQLITE_LOCK_SHARED {
             // Another process may have given the file its sums since it was opened.
-            if let Some(layout) = current_layout(file) {
-                (*file.cast::<File>()).layout = layout;
-            }
+            note_layout(file);
         }
         code
     }
 }
 
-/// Reads what the header of a file says now.
+/// Notes what the header of a file says now.
 ///
 /// # Safety
 /// `file` is one of ours and open.
-unsafe fn current_layout(file: *mut sqlite3_file) -> Option<Layout> {
+unsafe fn note_layout(file: *mut sqlite3_file) {
     // SAFETY: the file is open, and each place takes as many bytes as are asked for.
     unsafe {
         let mut start = vec![0_u8; HEADER];
         let code = call!(file, xRead, start.as_mut_ptr().cast(), HEADER as c_int, 0);
         if code != ffi::SQLITE_OK {
-            return None;
+            return;
         }
         show_header(file, &mut start);
-        let layout = Layout::of(&start);
-        if layout.checked || !layout.reserved {
-            return Some(layout);
+        let mut layout = Layout::of(&start);
+        if layout.reserved && !layout.checked {
+            // Only the whole page tells whether its version is true.
+            start.resize(layout.size, 0);
+            let code = call!(file, xRead, start.as_mut_ptr().cast(), layout.size as c_int, 0);
+            layout = if code == ffi::SQLITE_OK { Layout::of(&start) } else { layout };
+        } else if layout.size == 0 && is_header_lost(file) {
+            // SQLite may read a first page from the log, and the others are verified all the same.
+            layout = Layout::of(&lost::header(0));
         }
-        // Only the whole page tells whether its version is true.
-        start.resize(layout.size, 0);
-        let code = call!(file, xRead, start.as_mut_ptr().cast(), layout.size as c_int, 0);
-        Some(if code == ffi::SQLITE_OK { Layout::of(&start) } else { layout })
+        (*file.cast::<File>()).layout = layout;
     }
+}
+
+/// Tells whether a file is ours and its first page is damaged.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn is_header_lost(file: *mut sqlite3_file) -> bool {
+    lost::has_lost_header(|number, page| {
+        let offset = i64::try_from(number - 1).unwrap_or(i64::MAX) * page.len() as i64;
+        let (place, length) = (page.as_mut_ptr().cast(), page.len() as c_int);
+        // SAFETY: the file is open, and the page takes that many bytes.
+        unsafe { call!(file, xRead, place, length, offset) == ffi::SQLITE_OK }
+    })
 }
 
 /// Puts the header that a file must have had in the place of one that is lost, where what is left is to be
@@ -246,16 +261,12 @@ unsafe fn current_layout(file: *mut sqlite3_file) -> Option<Layout> {
 /// # Safety
 /// `file` is one of ours and open.
 unsafe fn show_header(file: *mut sqlite3_file, header: &mut [u8]) {
-    // SAFETY: the file is open, and each place takes as many bytes as are asked for.
+    // SAFETY: the file is open, and the size has a place.
     unsafe {
         if (*file.cast::<File>()).kind != Kind::Salvage {
             return;
         }
-        let lost = lost::has_lost_header(|number, page| {
-            let offset = i64::try_from(number - 1).unwrap_or(i64::MAX) * page.len() as i64;
-            let (place, length) = (page.as_mut_ptr().cast(), page.len() as c_int);
-            call!(file, xRead, place, length, offset) == ffi::SQLITE_OK
-        });
+        let lost = is_header_lost(file);
         (*file.cast::<File>()).lost = lost;
         let mut size: sqlite3_int64 = 0;
         if lost && call!(file, xFileSize, &raw mut size) == ffi::SQLITE_OK {
@@ -310,10 +321,7 @@ impl File {
     }
 
     /// Judges what was read.
-    fn judge(&mut self, bytes: &[u8], offset: i64) -> c_int {
-        if offset == 0 && bytes.len() >= HEADER {
-            self.layout = Layout::of(bytes);
-        }
+    fn judge(&self, bytes: &[u8], offset: i64) -> c_int {
         match self.layout.page(offset, bytes.len()) {
             Some(number) if self.verifies() && !has_sum(number, bytes) => ffi::SQLITE_IOERR_DATA,
             _ => ffi::SQLITE_OK,

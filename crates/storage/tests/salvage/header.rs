@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use contexture_core::storage::StorageError;
+use contexture_core::{PageStorage, storage::StorageError};
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use contexture_testkit::state;
 use futures::executor::block_on;
 
-use super::{PAGE, grown, repaired};
-use crate::build::{Sandbox, session};
+use super::{PAGE, beside, grown, repaired, root};
+use crate::build::{Sandbox, append, commit, session};
 
 /// Where in a header which number stands.
 const RESERVED: usize = 20;
@@ -46,6 +46,41 @@ fn nothing_is_lost_with_the_first_page() {
         let (storage, done) = repaired(&sandbox);
         let after = block_on(state::read(&storage, &session("s")));
         assert_eq!(before.differences(&after), [""; 0], "{name}: {done:?}");
+    }
+}
+
+// The log may hold a first page that is right. Then SQLite opens the file, and the rest is verified.
+#[test]
+fn what_a_log_holds_is_there_without_the_first_page() {
+    for elsewhere in [false, true] {
+        let (sandbox, crashed) = (grown(), Sandbox::new());
+        let storage = sandbox.open();
+        for number in 0..30 {
+            commit(&storage, "s", append("usr", &format!("late {number} ").repeat(60))).unwrap();
+        }
+        let before = block_on(state::read(&storage, &session("s")));
+        let mut bytes = fs::read(sandbox.file()).unwrap();
+        bytes[..PAGE].fill(0xa5);
+        if elsewhere {
+            // Of a page that is not in the log.
+            let damaged = root(&sandbox, "blobs") * PAGE - 1_000;
+            bytes[damaged] ^= 1;
+        }
+        fs::write(crashed.file(), &bytes).unwrap();
+        fs::copy(beside(&sandbox, "-wal"), beside(&crashed, "-wal")).unwrap();
+        drop(storage);
+        if elsewhere {
+            let problems = SqliteStorage::open(&crashed.file(), SqliteOptions::default())
+                .and_then(|storage| block_on(storage.verify()))
+                .unwrap_or_else(|error| vec![error.to_string()]);
+            assert!(
+                problems.concat().contains("of the file is not what was written"),
+                "{problems:?}"
+            );
+        }
+        let (storage, done) = repaired(&crashed);
+        let after = block_on(state::read(&storage, &session("s")));
+        assert_eq!(before.differences(&after), [""; 0], "{done:?}");
     }
 }
 
