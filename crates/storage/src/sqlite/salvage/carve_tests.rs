@@ -49,20 +49,6 @@ fn a_row_that_goes_on_in_a_page_twice_is_none() {
 }
 
 #[test]
-fn no_row_is_longer_than_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.db");
-    make(&path, &[&"long ".repeat(4_000)]);
-    let mut bytes = fs::read(&path).unwrap();
-    let place = short(&bytes[PAGE..], 8).unwrap();
-    // A length of three bytes: now the longest that fits into them.
-    assert!(bytes[PAGE + place] > 0x80 && bytes[PAGE + place + 1] > 0x80);
-    bytes[PAGE + place..][..3].copy_from_slice(&[0xff, 0xff, 0x7f]);
-    fs::write(&path, bytes).unwrap();
-    assert_eq!(carved(&path), Carved::default());
-}
-
-#[test]
 fn a_page_in_which_rows_are_no_longer_listed_holds_more() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
