@@ -50,8 +50,8 @@ struct Outcome {
 struct Repairs {
     clean: u64,
     accepted: u64,
-    /// The repair failed: most often because no database is left.
-    beyond: u64,
+    /// The repair failed, with this error.
+    failed: Vec<String>,
     unclean: Vec<String>,
 }
 
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             let (damaged, wrong) = (outcome.damaged, wrong.len());
             writeln!(out, "| {name} | {damaged} | {question} | {same} | {refused} | {wrong} |")?;
         }
-        let mut wrong = outcome.wrong().chain(&outcome.repaired.unclean).peekable();
+        let Repairs { unclean, failed, .. } = &outcome.repaired;
+        let mut wrong = outcome.wrong().chain(unclean).chain(failed).peekable();
         if wrong.peek().is_some() {
             code = ExitCode::FAILURE;
         }
@@ -98,9 +99,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         "\n| damage | clean after --repair | after --accept-losses | repair fails | not clean |"
     )?;
     writeln!(out, "|---|---|---|---|---|")?;
-    for (name, Repairs { clean, accepted, beyond, unclean }) in repairs {
-        let unclean = unclean.len();
-        writeln!(out, "| {name} | {clean} | {accepted} | {beyond} | {unclean} |")?;
+    for (name, Repairs { clean, accepted, failed, unclean }) in repairs {
+        let (failed, unclean) = (failed.len(), unclean.len());
+        writeln!(out, "| {name} | {clean} | {accepted} | {failed} | {unclean} |")?;
     }
     Ok(code)
 }
@@ -142,7 +143,9 @@ fn sweep(store: &Store, size: usize, stride: u64, damage: Damage) -> Result<Outc
                 "check after repair with {size} bytes damaged at {at}: {}",
                 problems.join("; ")
             )),
-            Err(_) => repaired.beyond += 1,
+            Err(error) => {
+                repaired.failed.push(format!("repair with {size} bytes damaged at {at}: {error:#}"))
+            }
         }
     }
     Ok(outcome)
@@ -187,10 +190,10 @@ mod tests {
                 assert_eq!(tally.same + tally.refused, outcome.damaged);
                 assert!(tally.refused > 0, "nothing was damaged: {outcome:?}");
             }
-            let Repairs { clean, accepted, beyond, unclean } = outcome.repaired;
+            let Repairs { clean, accepted, failed, unclean } = outcome.repaired;
             assert!(unclean.is_empty(), "{unclean:#?}");
-            // Only the first bytes say that a file is a database.
-            assert!(beyond <= 1 && clean > accepted, "{clean} {accepted} {beyond}");
+            assert!(failed.is_empty(), "{failed:#?}");
+            assert!(clean > accepted, "{clean} {accepted}");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Salvage: what the pages of a damaged file still hold is there again, and nothing is made up.
 
+mod header;
+mod leftover;
+
 use std::{fs, path::PathBuf};
 
 use contexture_core::{
@@ -65,6 +68,20 @@ fn beside(sandbox: &Sandbox, ending: &str) -> PathBuf {
     name.into()
 }
 
+// Also where nothing is left of any session, nobody hears that all is well.
+#[test]
+fn a_file_that_was_cut_short_is_said_to_be() {
+    let pages = fs::read(grown().file()).unwrap().len() / PAGE;
+    for left in [1, 2, 8, pages / 2, pages - 1] {
+        let sandbox = grown();
+        let file = fs::OpenOptions::new().write(true).open(sandbox.file()).unwrap();
+        file.set_len((left * PAGE) as u64).unwrap();
+        let (_, done) = repaired(&sandbox);
+        let said = format!("the file was cut short, its last {} pages are lost", pages - left);
+        assert!(done[0].contains(&said), "{left}: {done:?}");
+    }
+}
+
 #[test]
 fn a_sound_file_is_left_alone() {
     let sandbox = grown();
@@ -95,7 +112,7 @@ fn nothing_is_lost_with_the_page_that_leads_to_it() {
         let named = format!("page {root} of the file is not what was written");
         assert!(problems.contains(&named), "{name}: {problems:?}");
         let (storage, done) = repaired(&sandbox);
-        assert!(done[0].starts_with("1 pages of the file were damaged"), "{done:?}");
+        assert!(done[0].starts_with("1 page of the file was damaged"), "{done:?}");
         let after = block_on(state::read(&storage, &session("s")));
         assert_eq!(before.differences(&after), [""; 0], "{name}: {done:?}");
         let sql = "SELECT count(*) FROM quarantine WHERE origin = 'file' AND key = ?1";
@@ -103,6 +120,26 @@ fn nothing_is_lost_with_the_page_that_leads_to_it() {
         assert_eq!(kept, Ok(1));
         commit(&storage, "s", append("usr", "life goes on")).unwrap();
         assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    }
+}
+
+// Rows that go into the quarantine leave free pages in the new file, and those are copied as well.
+#[test]
+fn a_file_is_repaired_whichever_of_its_sectors_is_lost() {
+    let sandbox = Sandbox::new();
+    let storage = sandbox.open();
+    init(&storage, "s");
+    // What cannot be compressed goes on in further pages.
+    let words =
+        (0..4_000_u64).map(|word| format!("{:x} ", word.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    commit(&storage, "s", append("usr", &words.collect::<String>())).unwrap();
+    drop(storage);
+    let whole = fs::read(sandbox.file()).unwrap();
+    for page in 1..=whole.len() / PAGE {
+        fs::write(sandbox.file(), &whole).unwrap();
+        damage(&sandbox, page, 1_024..1_536);
+        let (storage, _) = repaired(&sandbox);
+        drop(storage);
     }
 }
 

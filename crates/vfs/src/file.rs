@@ -6,14 +6,11 @@ use std::{
     ptr, slice,
 };
 
-use rusqlite::{
-    Connection,
-    ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods},
-};
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
 use crate::{
-    checked,
-    page::{HEADER, Layout, SUM, has_sum, put_sum},
+    lost,
+    page::{HEADER, Layout, has_sum, put_sum},
 };
 
 /// What a file system does with the files of databases.
@@ -34,6 +31,8 @@ pub(crate) struct File {
     base: sqlite3_file,
     kind: Kind,
     layout: Layout,
+    /// Whether SQLite is shown another header, because the file's own is lost. Only to save the rest.
+    lost: bool,
     /// Where a page gets its sum: what SQLite hands over to be written is not ours to change.
     buffer: Vec<u8>,
 }
@@ -54,7 +53,7 @@ pub(crate) unsafe fn wrap(file: *mut sqlite3_file, kind: Kind) {
             sqlite3_file { pMethods: if shared { &raw const SHARED } else { &raw const ALONE } };
         ptr::write(
             file.cast::<File>(),
-            File { base, kind, layout: Layout::default(), buffer: Vec::new() },
+            File { base, kind, layout: Layout::default(), lost: false, buffer: Vec::new() },
         );
     }
 }
@@ -68,23 +67,39 @@ pub(crate) unsafe fn own(file: *mut sqlite3_file) -> *mut sqlite3_file {
     unsafe { file.byte_add(OWN) }
 }
 
+/// Returns what is known of the pages of a file, and whether its header is lost; nothing of a file that is
+/// not ours.
+///
+/// # Safety
+/// `file` is null or open.
+pub(crate) unsafe fn known(file: *mut sqlite3_file) -> Option<(Layout, bool)> {
+    // SAFETY: the file is open; only `wrap` gives one our methods, which is what tells it from others.
+    unsafe {
+        let ours =
+            !file.is_null() && [&raw const ALONE, &raw const SHARED].contains(&(*file).pMethods);
+        ours.then(|| ((*file.cast::<File>()).layout, (*file.cast::<File>()).lost))
+    }
+}
+
 /// Calls a method of the system's own file.
-macro_rules! own {
+macro_rules! call {
     ($file:expr, $method:ident $(, $argument:expr)*) => {{
-        let own = own($file);
+        let own = $crate::file::own($file);
         match (*(*own).pMethods).$method {
             Some(method) => method(own $(, $argument)*),
-            None => ffi::SQLITE_IOERR,
+            None => rusqlite::ffi::SQLITE_IOERR,
         }
     }};
 }
+
+pub(crate) use call;
 
 /// Makes a method that only passes on.
 macro_rules! pass {
     ($name:ident, $method:ident $(, $argument:ident: $type:ty)*) => {
         unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
             // SAFETY: SQLite calls it with a file that `wrap` made, and arguments fit for the system's own.
-            unsafe { own!(file, $method $(, $argument)*) }
+            unsafe { call!(file, $method $(, $argument)*) }
         }
     };
 }
@@ -132,7 +147,7 @@ const fn methods(version: c_int) -> sqlite3_io_methods {
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     // SAFETY: `wrap` made it, and SQLite does not use it afterwards.
     unsafe {
-        let code = own!(file, xClose);
+        let code = call!(file, xClose);
         ptr::drop_in_place(&raw mut (*file.cast::<File>()).buffer);
         code
     }
@@ -147,9 +162,13 @@ unsafe extern "C" fn read(
     // SAFETY: SQLite hands over a file that `wrap` made and a place for that many bytes, and uses
     // neither while this runs. The system's own file fills the place, with zeros beyond the file's end.
     unsafe {
-        let code = own!(file, xRead, place, length, offset);
-        let file = &mut *file.cast::<File>();
+        let code = call!(file, xRead, place, length, offset);
         let Ok(length) = usize::try_from(length) else { return code };
+        if code == ffi::SQLITE_OK && offset == 0 && length >= HEADER {
+            show_header(file, slice::from_raw_parts_mut(place.cast(), HEADER));
+            note_layout(file);
+        }
+        let file = &mut *file.cast::<File>();
         match code {
             ffi::SQLITE_OK => file.judge(slice::from_raw_parts(place.cast(), length), offset),
             // SQLite would take what lies beyond the end of the file for zeros.
@@ -177,7 +196,7 @@ unsafe extern "C" fn write(
         let page = slice::from_raw_parts(bytes.cast::<u8>(), size);
         let with_sum = ours.with_sum(page, offset);
         let bytes = with_sum.map_or(bytes, |page| page.as_ptr().cast());
-        own!(file, xWrite, bytes, length, offset)
+        call!(file, xWrite, bytes, length, offset)
     }
 }
 
@@ -187,15 +206,72 @@ unsafe extern "C" fn lock(file: *mut sqlite3_file, level: c_int) -> c_int {
         if (*file.cast::<File>()).kind == Kind::Still {
             return ffi::SQLITE_OK;
         }
-        let code = own!(file, xLock, level);
+        let code = call!(file, xLock, level);
         if code == ffi::SQLITE_OK && level == ffi::SQLITE_LOCK_SHARED {
             // Another process may have given the file its sums since it was opened.
-            let mut header = [0_u8; HEADER];
-            if own!(file, xRead, header.as_mut_ptr().cast(), HEADER as c_int, 0) == ffi::SQLITE_OK {
-                (*file.cast::<File>()).layout = Layout::of(&header);
-            }
+            note_layout(file);
         }
         code
+    }
+}
+
+/// Notes what the header of a file says now.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn note_layout(file: *mut sqlite3_file) {
+    // SAFETY: the file is open, and each place takes as many bytes as are asked for.
+    unsafe {
+        let mut start = vec![0_u8; HEADER];
+        let code = call!(file, xRead, start.as_mut_ptr().cast(), HEADER as c_int, 0);
+        if code != ffi::SQLITE_OK {
+            return;
+        }
+        show_header(file, &mut start);
+        let mut layout = Layout::of(&start);
+        if layout.reserved && !layout.checked {
+            // Only the whole page tells whether its version is true.
+            start.resize(layout.size, 0);
+            let code = call!(file, xRead, start.as_mut_ptr().cast(), layout.size as c_int, 0);
+            layout = if code == ffi::SQLITE_OK { Layout::of(&start) } else { layout };
+        } else if layout.size == 0 && is_header_lost(file) {
+            // SQLite may read a first page from the log, and the others are verified all the same.
+            layout = Layout::of(&lost::header(0));
+        }
+        (*file.cast::<File>()).layout = layout;
+    }
+}
+
+/// Tells whether a file is ours and its first page is damaged.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn is_header_lost(file: *mut sqlite3_file) -> bool {
+    lost::has_lost_header(|number, page| {
+        let offset = i64::try_from(number - 1).unwrap_or(i64::MAX) * page.len() as i64;
+        let (place, length) = (page.as_mut_ptr().cast(), page.len() as c_int);
+        // SAFETY: the file is open, and the page takes that many bytes.
+        unsafe { call!(file, xRead, place, length, offset) == ffi::SQLITE_OK }
+    })
+}
+
+/// Puts the header that a file must have had in the place of one that is lost, where what is left is to be
+/// saved.
+///
+/// # Safety
+/// `file` is one of ours and open.
+unsafe fn show_header(file: *mut sqlite3_file, header: &mut [u8]) {
+    // SAFETY: the file is open, and the size has a place.
+    unsafe {
+        if (*file.cast::<File>()).kind != Kind::Salvage {
+            return;
+        }
+        let lost = is_header_lost(file);
+        (*file.cast::<File>()).lost = lost;
+        let mut size: sqlite3_int64 = 0;
+        if lost && call!(file, xFileSize, &raw mut size) == ffi::SQLITE_OK {
+            header.copy_from_slice(&lost::header(u64::try_from(size).unwrap_or(0)));
+        }
     }
 }
 
@@ -204,7 +280,7 @@ unsafe extern "C" fn unlock(file: *mut sqlite3_file, level: c_int) -> c_int {
     unsafe {
         match (*file.cast::<File>()).kind {
             Kind::Still => ffi::SQLITE_OK,
-            Kind::Checked | Kind::Salvage => own!(file, xUnlock, level),
+            Kind::Checked | Kind::Salvage => call!(file, xUnlock, level),
         }
     }
 }
@@ -217,14 +293,14 @@ unsafe extern "C" fn check_reserved_lock(file: *mut sqlite3_file, answer: *mut c
                 *answer = 0;
                 ffi::SQLITE_OK
             }
-            Kind::Checked | Kind::Salvage => own!(file, xCheckReservedLock, answer),
+            Kind::Checked | Kind::Salvage => call!(file, xCheckReservedLock, answer),
         }
     }
 }
 
 unsafe extern "C" fn device_characteristics(file: *mut sqlite3_file) -> c_int {
     // SAFETY: SQLite hands over a file that `wrap` made.
-    let own = unsafe { own!(file, xDeviceCharacteristics) };
+    let own = unsafe { call!(file, xDeviceCharacteristics) };
     // Part of a page cannot be verified.
     own & !ffi::SQLITE_IOCAP_SUBPAGE_READ
 }
@@ -245,10 +321,7 @@ impl File {
     }
 
     /// Judges what was read.
-    fn judge(&mut self, bytes: &[u8], offset: i64) -> c_int {
-        if offset == 0 && bytes.len() >= HEADER {
-            self.layout = Layout::of(bytes);
-        }
+    fn judge(&self, bytes: &[u8], offset: i64) -> c_int {
         match self.layout.page(offset, bytes.len()) {
             Some(number) if self.verifies() && !has_sum(number, bytes) => ffi::SQLITE_IOERR_DATA,
             _ => ffi::SQLITE_OK,
@@ -261,7 +334,9 @@ impl File {
             self.layout = Layout::of(bytes);
         }
         let number = self.layout.page(offset, bytes.len())?;
-        if !(self.layout.checked && self.layout.reserved) {
+        // What is left of a first page is damaged, whatever SQLite changes in it.
+        let damaged = self.lost && number == 1;
+        if damaged || !(self.layout.checked && self.layout.reserved) {
             return None;
         }
         self.buffer.clear();
@@ -269,160 +344,4 @@ impl File {
         put_sum(number, &mut self.buffer);
         Some(&self.buffer)
     }
-}
-
-/// Leaves room for sums in the pages of a database: in a new one before its first table is made, in
-/// another by the next `VACUUM`.
-pub fn reserve(db: &Connection) -> rusqlite::Result<()> {
-    let mut bytes = SUM as c_int;
-    // SAFETY: the connection is open, and this operation reads and writes an integer.
-    checked(unsafe {
-        ffi::sqlite3_file_control(
-            db.handle(),
-            c"main".as_ptr(),
-            ffi::SQLITE_FCNTL_RESERVE_BYTES,
-            (&raw mut bytes).cast(),
-        )
-    })
-}
-
-/// Tells whether the pages of a database carry sums.
-pub fn is_checked(db: &Connection) -> bool {
-    Pages::of(db).is_ok_and(|pages| pages.layout.checked)
-}
-
-/// Tells whether the pages of a database leave room for sums.
-pub fn has_room(db: &Connection) -> rusqlite::Result<bool> {
-    Ok(Pages::of(db)?.layout.reserved)
-}
-
-/// Gives every page of a file its sum, without changing anything else.
-///
-/// No other connection may have it open, and no transaction be under way. The file counts as checked only
-/// when its `user_version` says so: until then it may be written without sums again.
-pub fn seal(db: &Connection) -> rusqlite::Result<()> {
-    let mut pages = Pages::of(db)?;
-    if !pages.layout.reserved {
-        return Err(misuse());
-    }
-    for number in 1..=pages.count()? {
-        pages.read(number)?;
-        put_sum(number, &mut pages.page);
-        pages.write_sum(number)?;
-    }
-    pages.sync()
-}
-
-/// Returns the numbers of the pages in the file that are not what was written ([`Pages::is_damaged`]).
-pub fn damaged_pages(db: &Connection) -> rusqlite::Result<Vec<u64>> {
-    let mut pages = Pages::of(db)?;
-    if !pages.layout.checked {
-        return Ok(Vec::new());
-    }
-    let mut damaged = Vec::new();
-    for number in 1..=pages.count()? {
-        if pages.is_damaged(number)? {
-            damaged.push(number);
-        }
-    }
-    Ok(damaged)
-}
-
-/// The pages of a database's file as they lie there, past SQLite. It locks nothing.
-pub struct Pages<'a> {
-    /// Keeps the file open.
-    _db: &'a Connection,
-    file: *mut sqlite3_file,
-    layout: Layout,
-    page: Vec<u8>,
-}
-
-impl<'a> Pages<'a> {
-    /// Returns the pages of a database that was opened through this crate.
-    pub fn of(db: &'a Connection) -> rusqlite::Result<Self> {
-        let mut file: *mut sqlite3_file = ptr::null_mut();
-        // SAFETY: the connection is open, and this operation writes a pointer to its file.
-        checked(unsafe {
-            ffi::sqlite3_file_control(
-                db.handle(),
-                c"main".as_ptr(),
-                ffi::SQLITE_FCNTL_FILE_POINTER,
-                (&raw mut file).cast(),
-            )
-        })?;
-        // SAFETY: SQLite returns its file, open as long as the connection; only `wrap` gives one our
-        // methods, which is what tells it from others.
-        let layout = unsafe {
-            let ours = !file.is_null()
-                && [&raw const ALONE, &raw const SHARED].contains(&(*file).pMethods);
-            if !ours {
-                return Err(misuse());
-            }
-            (*file.cast::<File>()).layout
-        };
-        let page = vec![0; layout.size];
-        Ok(Self { _db: db, file, layout, page })
-    }
-
-    /// Returns how many there are. They are numbered from 1.
-    pub fn count(&self) -> rusqlite::Result<u64> {
-        let mut size: sqlite3_int64 = 0;
-        // SAFETY: the file is open, and the place takes its size.
-        checked(unsafe { own!(self.file, xFileSize, &raw mut size) })?;
-        let size = u64::try_from(size).unwrap_or(0);
-        Ok(size.checked_div(self.layout.size as u64).unwrap_or(0))
-    }
-
-    fn offset(&self, number: u64) -> i64 {
-        i64::try_from(number.saturating_sub(1).saturating_mul(self.layout.size as u64))
-            .unwrap_or(i64::MAX)
-    }
-
-    /// Reads one.
-    pub fn read(&mut self, number: u64) -> rusqlite::Result<&[u8]> {
-        let (length, offset) = (self.page.len() as c_int, self.offset(number));
-        // SAFETY: the file is open, and the page takes that many bytes.
-        checked(unsafe { own!(self.file, xRead, self.page.as_mut_ptr().cast(), length, offset) })?;
-        Ok(&self.page)
-    }
-
-    fn write_sum(&self, number: u64) -> rusqlite::Result<()> {
-        let start = self.page.len() - SUM;
-        let offset = self.offset(number) + start as i64;
-        let sum = &self.page[start..];
-        // SAFETY: the file is open, and the sum has that many bytes.
-        checked(unsafe { own!(self.file, xWrite, sum.as_ptr().cast(), SUM as c_int, offset) })
-    }
-
-    fn sync(&self) -> rusqlite::Result<()> {
-        // SAFETY: the file is open.
-        checked(unsafe { own!(self.file, xSync, ffi::SQLITE_SYNC_FULL) })
-    }
-
-    /// Tells whether one is not what was written, in a file whose pages carry sums.
-    ///
-    /// Pages of zeros are not: in a file that grows they stand where a page is still in the log. Reading
-    /// one through SQLite all the same is an error.
-    pub fn is_damaged(&mut self, number: u64) -> rusqlite::Result<bool> {
-        // The page at which SQLite locks is never written.
-        let locked = LOCKED.checked_div(self.layout.size as u64);
-        if locked == Some(number.saturating_sub(1)) {
-            return Ok(false);
-        }
-        // Another process may be writing it just now: what is damaged stays so.
-        for _ in 0..3 {
-            self.read(number)?;
-            if has_sum(number, &self.page) || self.page.iter().all(|byte| *byte == 0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Where in a file SQLite puts its locks.
-const LOCKED: u64 = 0x4000_0000;
-
-fn misuse() -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISUSE), None)
 }

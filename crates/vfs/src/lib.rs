@@ -13,8 +13,9 @@
 //!
 //! The sum lies in the last [`SUM`] bytes of a page, which SQLite leaves to its file systems
 //! ([`reserve`]). Whether a file has sums stands in its header: that many bytes are reserved, and its
-//! `user_version` is at least [`SINCE`]. Files without are read and written as they are. The log has sums
-//! of its own; a page gets ours when it moves from there into the file.
+//! `user_version` is at least [`SINCE`]. A lower one counts only where the sum of the first page does not
+//! show that it is damaged. Files without are read and written as they are. The log has sums of its own; a
+//! page gets ours when it moves from there into the file.
 //!
 //! ```
 //! use rusqlite::{Connection, OpenFlags};
@@ -32,19 +33,22 @@
 //! ```
 
 mod file;
+mod lost;
 mod page;
+mod pages;
 mod vfs;
 
 use rusqlite::ffi;
 
-pub use file::{Pages, damaged_pages, has_room, is_checked, reserve, seal};
 pub use page::{SINCE, SUM};
+pub use pages::{Pages, damaged_pages, has_lost_header, has_room, is_checked, reserve, seal};
 pub use vfs::register;
 
 /// The file system that puts sums and verifies them.
 pub const CHECKED: &str = "contexture";
 
-/// The file system that puts sums and believes what it reads: to save what can be saved.
+/// The file system that puts sums and believes what it reads: to save what can be saved. It shows SQLite
+/// a header where the file has lost its own.
 pub const SALVAGE: &str = "contexture-salvage";
 
 /// The file system for files that nobody can write: it verifies sums and takes no locks.

@@ -1,5 +1,7 @@
 //! Pages: what a header says of a file, and the sum of a page.
 
+use std::ops::Range;
+
 /// How many bytes a sum takes at the end of a page.
 pub const SUM: usize = 8;
 
@@ -8,6 +10,12 @@ pub const SINCE: u32 = 5;
 
 /// The size of a database's header, at the beginning of its first page.
 pub(crate) const HEADER: usize = 100;
+
+/// How a database begins.
+pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Where in a header the version stands.
+pub(crate) const VERSION: Range<usize> = 60..64;
 
 /// What the header of a file says of its pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,9 +30,11 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Reads it from the beginning of a file; nothing is known of what is no database.
+    ///
+    /// With the whole first page it is also known whether a version below [`SINCE`] is true.
     pub(crate) fn of(start: &[u8]) -> Self {
         let Some(header) = start.get(..HEADER) else { return Self::default() };
-        if !header.starts_with(b"SQLite format 3\0") {
+        if !header.starts_with(MAGIC) {
             return Self::default();
         }
         let size = match u16::from_be_bytes([header[16], header[17]]) {
@@ -34,10 +44,12 @@ impl Layout {
         if size < 512 {
             return Self::default();
         }
-        let version = u32::from_be_bytes([header[60], header[61], header[62], header[63]]);
+        let reserved = usize::from(header[20]) == SUM;
         // A file of that version is never without: a header that says so is damaged, and then the sum
-        // of its page is wrong.
-        Self { size, reserved: usize::from(header[20]) == SUM, checked: version >= SINCE }
+        // of its page is wrong. So it is where only the version is not what was written.
+        let checked = version(header) >= SINCE
+            || (reserved && start.get(..size).is_some_and(has_wrong_version));
+        Self { size, reserved, checked }
     }
 
     /// Returns the number of the page that lies there, if it is one whole page.
@@ -46,6 +58,21 @@ impl Layout {
         let size = u64::try_from(self.size).ok()?;
         (length == self.size && size > 0 && offset.is_multiple_of(size)).then(|| offset / size + 1)
     }
+}
+
+/// Returns the version in a header.
+pub(crate) fn version(header: &[u8]) -> u32 {
+    let bytes = header.get(VERSION).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_be_bytes)
+}
+
+/// Tells whether the version in a first page is not what was written: with the right one the page would
+/// carry its sum.
+pub(crate) fn has_wrong_version(page: &[u8]) -> bool {
+    let mut written = page.to_vec();
+    let Some(place) = written.get_mut(VERSION) else { return false };
+    place.copy_from_slice(&SINCE.to_be_bytes());
+    version(page) != SINCE && has_sum(1, &written)
 }
 
 /// Puts the sum of a page into its last bytes.
@@ -119,6 +146,27 @@ mod tests {
             assert!(!has_sum(3, &page), "bit {bit}");
             page[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    #[test]
+    fn a_version_that_is_not_what_was_written_turns_no_sums_off() {
+        let mut page = vec![7; 4_096];
+        page[..MAGIC.len()].copy_from_slice(MAGIC);
+        page[16..18].copy_from_slice(&[0x10, 0]);
+        page[20] = 8;
+        page[VERSION].copy_from_slice(&4_u32.to_be_bytes());
+        // Sealed, and of the version before.
+        put_sum(1, &mut page);
+        assert!(!Layout::of(&page).checked);
+        page[VERSION].copy_from_slice(&SINCE.to_be_bytes());
+        put_sum(1, &mut page);
+        assert!(Layout::of(&page).checked);
+        for bit in 0..32 {
+            page[VERSION][bit / 8] ^= 1 << (bit % 8);
+            assert!(Layout::of(&page).checked && has_wrong_version(&page), "bit {bit}");
+            page[VERSION][bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(!has_wrong_version(&page));
     }
 
     #[test]

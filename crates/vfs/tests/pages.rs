@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use contexture_vfs::{
-    CHECKED, SALVAGE, STILL, damaged_pages, is_checked, is_damage, reserve, seal,
+    CHECKED, SALVAGE, STILL, damaged_pages, has_lost_header, is_checked, is_damage, reserve, seal,
 };
 use rusqlite::{Connection, OpenFlags};
 
@@ -191,4 +191,39 @@ fn a_log_is_read_without_writing_beside_it() {
     still.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
     assert_eq!(read(&still).unwrap(), read(&db).unwrap());
     assert!(!folder.path().join("b.db-shm").exists());
+}
+
+// Whoever saves the rest may be cut off, and then nothing has changed.
+#[test]
+fn a_header_that_is_lost_is_shown_and_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    make(&path);
+    let whole = fs::read(&path).unwrap();
+    let damages: [fn(&mut [u8]); 3] = [
+        |page| page[..512].fill(0),
+        |page| page.fill(0xa5),
+        // The version: 5 becomes 4.
+        |page| page[63] ^= 1,
+    ];
+    for damage in damages {
+        let mut bytes = whole.clone();
+        damage(&mut bytes[..PAGE]);
+        fs::write(&path, &bytes).unwrap();
+        let db = open(&path, CHECKED);
+        let sql = "SELECT count(*) FROM sqlite_schema";
+        db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert!(!has_lost_header(&db));
+        drop(db);
+        let db = open(&path, SALVAGE);
+        assert!(has_lost_header(&db) && is_checked(&db));
+        db.pragma_update(None, "writable_schema", true).unwrap();
+        db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).unwrap();
+        db.execute_batch("BEGIN EXCLUSIVE; COMMIT").unwrap();
+        assert_eq!(damaged_pages(&db).unwrap(), [1]);
+        drop(db);
+        assert!(fs::read(&path).unwrap() == bytes);
+    }
+    fs::write(&path, &whole).unwrap();
+    assert!(!has_lost_header(&open(&path, SALVAGE)));
 }

@@ -43,6 +43,11 @@ impl From<Error> for Fault {
     }
 }
 
+/// Why a page cannot be read, and what to do.
+const DAMAGED: &str = "a page of the file is not what was written there: the disk lost it, or another program, such as a \
+     plain sqlite3, wrote to the file; `store check --repair` saves all that the pages still hold, which \
+     is everything if it was another program";
+
 fn named(path: &Path, error: &Error) -> StorageError {
     let (what, reason) = (path.display().to_string(), error.to_string());
     let Some(code) = error.sqlite_error() else {
@@ -52,14 +57,13 @@ fn named(path: &Path, error: &Error) -> StorageError {
     if code.extended_code == ffi::SQLITE_IOERR_SHORT_READ {
         return StorageError::Corrupt { what, reason: "the file ends too early".to_owned() };
     }
-    if contexture_vfs::is_damage(error) {
-        let reason = "a page of the file is not what was written there".to_owned();
-        return StorageError::Corrupt { what, reason };
+    // What never was one of ours was refused before.
+    if contexture_vfs::is_damage(error) || code.code == ErrorCode::NotADatabase {
+        return StorageError::Corrupt { what, reason: DAMAGED.to_owned() };
     }
     match code.code {
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StorageError::ReadOnly { what, reason },
         ErrorCode::DatabaseCorrupt
-        | ErrorCode::NotADatabase
         | ErrorCode::ConstraintViolation
         | ErrorCode::TypeMismatch
         // The SQL is ours and fixed, so this is a table or column that is not there.

@@ -125,15 +125,27 @@ pub(crate) fn look(path: &Path) -> StorageResult<bool> {
     if file.len() == 0 {
         return Ok(true);
     }
-    match identify(path) {
-        Ok(identity) => identity.check(&what).map(|()| true),
+    let found = match identify(path) {
+        Ok(identity) => identity.check(&what),
         Err(Error::SqliteFailure(code, _)) if code.code == ErrorCode::NotADatabase => {
             let reason = "it is not a SQLite database".to_owned();
             Err(StorageError::Foreign { what, reason })
         }
         // Without a lock, a file that another process is just making can look broken.
-        Err(_) => Ok(true),
+        Err(_) => Ok(()),
+    };
+    match found {
+        // It is damaged, as whoever reads it will find out.
+        Err(_) if has_lost_header(path) => Ok(true),
+        found => found.map(|()| true),
     }
+}
+
+/// Tells whether a file is ours though its first page does not say so.
+fn has_lost_header(path: &Path) -> bool {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    connection(immutable(path), flags, contexture_vfs::SALVAGE)
+        .is_ok_and(|db| contexture_vfs::has_lost_header(&db))
 }
 
 /// Reads the header as it stands in the file, leaving a log that may lie beside it alone.

@@ -14,6 +14,8 @@ pub(super) enum Home {
     SessionName(String, i64),
     /// A segment's session, name and key, as an index repeats them.
     SegmentName(i64, String, i64),
+    /// A row that is made anew from others: of another index, or of SQLite's own list of tables.
+    Derived,
 }
 
 /// The kind of a value.
@@ -26,12 +28,12 @@ enum Kind {
     Real,
 }
 
-/// Tells where a row belongs; none for rows of indexes and of SQLite's own, which are made anew.
+/// Tells where a row belongs; none if it is like no row of ours.
 ///
 /// `own` is the table whose only page this is, where that is known.
 pub(super) fn find(cell: Cell, own: Option<&str>) -> Option<Home> {
     use Kind::{Blob, Integer, Null, Text};
-    let Cell { rowid, mut values } = cell;
+    let Cell { rowid, mut values, .. } = cell;
     let kinds: Vec<Kind> = values.iter().map(kind).collect();
     if let Some(rowid) = rowid {
         let table = match kinds[..] {
@@ -44,6 +46,7 @@ pub(super) fn find(cell: Cell, own: Option<&str>) -> Option<Home> {
             [Null, Integer, Text, Blob | Null, Blob] => "segments",
             [Null, Blob] => "blobs",
             [Null, Text, Text, Text, Text, Integer] => "quarantine",
+            [Text, Text, Text, Integer, Text | Null] => return Some(Home::Derived),
             _ => return None,
         };
         values[0] = Value::Integer(rowid);
@@ -70,6 +73,10 @@ pub(super) fn find(cell: Cell, own: Option<&str>) -> Option<Home> {
         [Blob, Integer] => "counts",
         [Integer, Blob] => "staged",
         [Text, Integer] | [Integer, Text, Integer] => return name(&values),
+        // Directories, and the indexes of pages and of history.
+        [Integer, Integer, Integer]
+        | [Integer, Integer, Integer, Integer, Integer]
+        | [Integer, Text, Integer, Integer] => return Some(Home::Derived),
         _ => return None,
     };
     Some(Home::Table(table, values))
