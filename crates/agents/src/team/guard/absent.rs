@@ -91,8 +91,10 @@ impl Search {
 
     /// Takes in an edit; those after it were taken in before.
     fn take(&mut self, entry: &HistoryEntry) -> Result<()> {
-        let changed = entry.inverse.segments.iter().map(|changed| &changed.id);
-        for id in changed.filter(|id| self.gap.is_some() && !self.segments.contains(*id)) {
+        let mut changed = entry.inverse.segments.iter().map(|changed| &changed.id);
+        if self.gap.is_some()
+            && let Some(id) = changed.find(|id| !self.segments.contains(*id))
+        {
             return Err(lost(format!("segment {id} is")));
         }
         for touched in &entry.inverse.pages {
