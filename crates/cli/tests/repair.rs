@@ -228,10 +228,19 @@ fn ran(stage: &Stage, store: &str) {
     }
 }
 
-/// Repairs a store, accepts what cannot be repaired, and runs an agent on it.
-fn runs_after_repair(stage: &Stage, store: &str, what: &str) {
+/// Repairs a store, accepts what cannot be repaired, and runs an agent on it. While something is `open` it
+/// is said, and nobody runs.
+fn runs_after_repair(stage: &Stage, store: &str, what: &str, open: Option<&str>) {
     let run = |args: &[&str]| stage.run(&[&["--store", store], args].concat());
-    run(&["store", "check", "--repair"]);
+    let repaired = run(&["store", "check", "--repair"]);
+    assert_eq!(repaired.code, i32::from(open.is_some()), "{what}: {}", repaired.out);
+    if let Some(open) = open {
+        assert!(repaired.out.contains(open), "{what}: {}", repaired.out);
+        let sent = stage.requests().len();
+        let refused = run(&["agents", "run", "code-reviewer", "again"]);
+        assert_ne!(refused.code, 0, "{what}: {}", refused.out);
+        assert_eq!(stage.requests().len(), sent, "{what}");
+    }
     let accepted = run(&["store", "check", "--accept-losses"]);
     assert_eq!(accepted.code, 0, "{what}: {}", accepted.out);
     let checked = run(&["store", "check"]);
@@ -247,7 +256,9 @@ fn agents_run_after_a_segment_was_lost_and_made_again() {
         ran(&stage, "files:ctx");
         fs::remove_file(file(&stage.sandbox, &format!("segments/{id}.json"))).unwrap();
         fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
-        runs_after_repair(&stage, "files:ctx", id);
+        // History remembers what the one was that was removed and came back.
+        let open = (id == "rules").then_some("what kind segment rules was");
+        runs_after_repair(&stage, "files:ctx", id, open);
     }
 }
 
@@ -262,7 +273,7 @@ fn agents_run_after_all_segments_of_a_database_were_lost() {
     let mut bytes = fs::read(stage.sandbox.database()).unwrap();
     bytes[(page as usize - 1) * 4_096..][..4_096].fill(0);
     fs::write(stage.sandbox.database(), bytes).unwrap();
-    runs_after_repair(&stage, store, "segments");
+    runs_after_repair(&stage, store, "segments", Some("what kind segment rules was"));
 }
 
 // Of the prompt neither its row nor its text nor its history is left.
@@ -281,11 +292,25 @@ fn a_prompt_that_left_no_trace_is_missed() {
         }
     }
     fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
-    let checked = run(&["store", "check", "--repair"]);
-    assert_eq!(checked.code, 1, "{}", checked.out);
-    assert!(checked.out.contains("the system prompt page sys-1 was lost"), "{}", checked.out);
-    let refused = run(&["agents", "run", "code-reviewer", "hello"]);
-    assert_ne!(refused.code, 0);
-    assert_eq!(stage.requests().len(), 0);
-    runs_after_repair(&stage, "files:ctx", "sys-1");
+    let said = "perhaps a system prompt with them, sys-1";
+    runs_after_repair(&stage, "files:ctx", "sys-1", Some(said));
+}
+
+// An edit that is lost left its sign on the one it took back: nothing is missed that is gone rightly.
+#[test]
+fn agents_run_though_the_edit_that_took_a_page_away_is_lost() {
+    for away in [&["undo"][..], &["page", "purge", "sys-2"]] {
+        let stage = Stage::openai([Reply::text("yes"), Reply::text("yes")]);
+        let store = "files:ctx";
+        ran(&stage, store);
+        let run = |args: &[&str]| stage.run(&[&["--store", store], args].concat());
+        let slip = ["page", "create", "--parent", "sys-0", "--name", "Slip", "--detail", "Oh."];
+        assert_eq!(run(&slip).code, 0);
+        assert_eq!(run(away).code, 0);
+        let newest = fs::read_dir(file(&stage.sandbox, "history")).unwrap();
+        let newest = newest.map(|entry| entry.unwrap().path()).max().unwrap();
+        fs::remove_file(newest).unwrap();
+        fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
+        runs_after_repair(&stage, store, away[0], None);
+    }
 }

@@ -15,10 +15,11 @@ use crate::{
 };
 
 pub use lost::is_lost;
-pub use rebuild::Remains;
+pub use rebuild::{Remains, is_guess};
 pub use repair::{accept_losses, repair_session};
 pub use whole::{Losses, Repaired, accept_all, check_storage, repair_storage};
 
+pub use trail::accepted_losses;
 use trail::{Stands, Trail};
 
 /// How many rows are read at a time.
@@ -117,15 +118,28 @@ async fn check_history(
     }
     if let Some(place) = trail.untold_segment(&segments) {
         problems.push(format!(
-            "a segment is gone, number {place} in their order, and nothing says what it held: if it was \
-             a prompt write it again, then accept the loss with `store check --accept-losses`"
+            "edits are lost, and perhaps a segment with them, number {place} in their order: write again what \
+             is missing, then accept the loss with `store check --accept-losses`"
         ));
     }
     for segment in &segments {
         let pages = stands.get(&segment.id);
         let stands = |number| pages.is_some_and(|pages| pages.contains_key(&number));
-        for number in trail.untold(segment, stands) {
-            problems.push(format!("page {}-{number} is gone, and so is its history", segment.id));
+        if let Some(number) = trail.untold(segment, stands) {
+            let id = &segment.id;
+            problems.push(format!(
+                "edits are lost, and perhaps a system prompt with them, {id}-{number}: look at `page tree \
+                 {id}-0`, write again what is missing, then accept the loss with `store check \
+                 --accept-losses`"
+            ));
+        }
+        if is_guess(segment) {
+            let id = &segment.id;
+            problems.push(format!(
+                "nobody knows what kind segment {id} was, and it may have held prompts: move those to sys-0, \
+                 then accept the rest with `store check --accept-losses`, or describe it with `segment \
+                 update {id} --description TEXT`"
+            ));
         }
     }
     for (index, touch) in trail.left() {

@@ -85,6 +85,16 @@ impl HistoryEntry {
         }
     }
 
+    /// Tells whether a page that this edit touched is there after it, where no later edit touched it. What
+    /// took the edit back, or purged the page, may itself be lost: but it left a sign here.
+    pub fn leaves(&self, touched: &PageBefore) -> bool {
+        let is_there = match self.undone_by {
+            Some(_) => touched.before.is_some(),
+            None => touched.after.is_some(),
+        };
+        is_there && !touched.purged
+    }
+
     /// Notes that the edit at `revision` undid or redid this one.
     pub fn mark(&mut self, mark: &UndoneMark, revision: Revision) {
         self.undone_by = mark.undone.then_some(revision);

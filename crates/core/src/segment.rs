@@ -65,11 +65,18 @@ impl Segment {
         (self.ordinal, &self.id).cmp(&(other.ordinal, &other.id))
     }
 
-    /// Returns the first place in that order that none has, before others that have one.
-    pub fn first_gap(segments: &[Self]) -> Option<u64> {
-        let taken: BTreeSet<u64> = segments.iter().map(|segment| segment.ordinal).collect();
-        let free = first_free(&taken);
-        taken.last().is_some_and(|last| free < *last).then_some(free)
+    /// Returns the first place in that order that none has, before others that have one. Those in `left`
+    /// are known to have been left: by segments that were removed and came back.
+    pub fn first_gap(segments: &[Self], left: &BTreeSet<u64>) -> Option<u64> {
+        let taken = segments.iter().map(|segment| segment.ordinal);
+        let taken: BTreeSet<u64> = taken.chain(left.iter().copied()).collect();
+        let last = segments.iter().map(|segment| segment.ordinal).max()?;
+        (0..last).find(|place| !taken.contains(place))
+    }
+
+    /// Returns the first place behind all of them.
+    pub fn behind<'a>(segments: impl IntoIterator<Item = &'a Self>) -> u64 {
+        segments.into_iter().map(|segment| segment.ordinal + 1).max().unwrap_or(0)
     }
 
     /// Tells whether all its pages stand in full in every view, whatever levels and defaults say:
@@ -77,12 +84,6 @@ impl Segment {
     pub fn stands_in_full(&self) -> bool {
         self.kind == SegmentKind::System && self.permission == Permission::ReadOnly
     }
-}
-
-/// Returns the first number that is not taken.
-pub(crate) fn first_free(taken: &BTreeSet<u64>) -> u64 {
-    let ascending = (0_u64..).zip(taken);
-    ascending.take_while(|(place, taken)| place == *taken).count() as u64
 }
 
 /// What a segment is for. The numbers are the order of the seed's constants.

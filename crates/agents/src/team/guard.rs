@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contexture_core::{
     AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
     SegmentKind, Standing, View, Visibility,
+    check::is_guess,
     message::detail_text,
     storage::{ScanQuery, StandingFilter},
 };
@@ -77,6 +78,9 @@ impl Team {
     async fn all_segments(&self) -> Result<Vec<Segment>> {
         let (storage, session) = (self.system.storage(), self.system.session());
         let segments = storage.segments(session).await.map_err(Error::from)?;
+        if let Some(segment) = segments.iter().find(|segment| is_guess(segment)) {
+            return Err(lost(format!("what kind segment {} was is", segment.id)));
+        }
         let system: SegmentId = SYSTEM.parse()?;
         if segments.iter().all(|segment| segment.id != system)
             && !self.all_pages(&system).await?.is_empty()

@@ -112,7 +112,10 @@ async fn a_segment_that_was_removed_and_added_again_is_not_missed() {
     system.apply_internal(add("more")).await.unwrap();
     system.apply_internal(add("notes")).await.unwrap();
     let segments = memory.segments(system.session()).await.unwrap();
-    assert!(contexture_core::Segment::first_gap(&segments).is_some(), "{segments:?}");
+    assert!(
+        contexture_core::Segment::first_gap(&segments, &Default::default()).is_some(),
+        "{segments:?}"
+    );
     let server = ProviderServer::scripted([Reply::text("fine")]);
     assert_eq!(run(memory, &server).await.unwrap().text, "fine");
 }

@@ -1,12 +1,9 @@
 //! Making records again that are lost, from what others still say of them.
 
-use std::collections::BTreeSet;
-
 use super::trail::Touch;
 use crate::{
-    Body, Detail, Operation, Owner, Page, PageIndex, Permission, Place, Revision, Segment,
-    SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version, Visibility,
-    segment::first_free,
+    Body, Description, Detail, Operation, Owner, Page, PageIndex, Permission, Place, Revision,
+    Segment, SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version, Visibility,
 };
 
 /// What is left of a segment whose own record is lost.
@@ -18,8 +15,9 @@ pub struct Remains<'a> {
     pub pages: &'a [&'a Page],
     /// The segment at some earlier time, where history remembers it.
     pub before: Option<&'a Segment>,
-    /// The places that other segments have in the order they are shown in.
-    pub taken: &'a BTreeSet<u64>,
+    /// The place behind all other segments, in the order they are shown in: which it had is not known, and
+    /// one that is free may be that of another that is lost.
+    pub behind: u64,
     /// The session's newest edit.
     pub revision: Revision,
     /// When it is made again.
@@ -44,6 +42,7 @@ impl Remains<'_> {
             },
             description: match (self.before, root) {
                 (Some(before), _) => before.description.clone(),
+                _ if self.is_guess() => GUESS.parse().expect("it is a valid description"),
                 (None, Some(root)) => root.description.clone(),
                 (None, None) => Default::default(),
             },
@@ -57,10 +56,7 @@ impl Remains<'_> {
                 Some(before) => before.owner.clone(),
                 None => Owner::implied_by(self.id),
             },
-            ordinal: match self.before {
-                Some(before) if !self.taken.contains(&before.ordinal) => before.ordinal,
-                _ => first_free(self.taken),
-            },
+            ordinal: self.before.map_or(self.behind, |before| before.ordinal),
             next_number: known.max(last.saturating_add(1)),
             touched: self.revision,
             removed: self.before.is_some_and(|before| before.removed),
@@ -77,16 +73,35 @@ impl Remains<'_> {
         ["agent-", "group-"].iter().any(|prefix| self.id.as_str().starts_with(prefix))
     }
 
-    /// Guesses what it was for, by its name alone: notes of the operator must not become prompts.
+    /// Tells what it was for by its name. Of other names nobody knows: their texts must not become prompts
+    /// by themselves.
     fn kind(&self) -> SegmentKind {
-        let id = self.id.as_str();
-        match id {
+        match self.id.as_str() {
             "usr" => SegmentKind::User,
             "sys" => SegmentKind::System,
-            _ if id.starts_with("prompt-") => SegmentKind::System,
+            id if id.starts_with("prompt-") => SegmentKind::System,
             _ => SegmentKind::Custom,
         }
     }
+
+    /// Tells whether neither history nor its name says what it was for.
+    fn is_guess(&self) -> bool {
+        let is_named = self.is_workplace() || self.kind() != SegmentKind::Custom;
+        self.before.is_none() && !is_named
+    }
+}
+
+/// What a segment says of itself whose kind is not known. It goes when somebody describes it.
+const GUESS: &str = "Made again by a repair; nobody knows what kind it was.";
+
+/// Tells whether it is not known what kind a segment was: it may have held prompts.
+pub fn is_guess(segment: &Segment) -> bool {
+    !segment.removed && segment.description.as_str() == GUESS
+}
+
+/// Returns what it says once that was accepted.
+pub(super) fn guess_accepted() -> Description {
+    "Made again by a repair.".parse().expect("it is a valid description")
 }
 
 /// What becomes of a page whose record is lost.

@@ -85,13 +85,13 @@ async fn add_lost_segments(
     let Some(info) = storage.session(session).await? else { return Ok(Vec::new()) };
     let known = storage.segments(session).await?;
     let trail = Trail::of(storage, session).await?;
-    let mut taken: BTreeSet<u64> = known.iter().map(|segment| segment.ordinal).collect();
+    let mut behind = Segment::behind(&known);
     let mut done = Vec::new();
     for (id, before) in trail.lost_segments(&known) {
         let revision = info.revision;
-        let remains = Remains { id: &id, pages: &[], before, taken: &taken, revision, at };
+        let remains = Remains { id: &id, pages: &[], before, behind, revision, at };
         let segment = remains.rebuild();
-        taken.insert(segment.ordinal);
+        behind = behind.max(segment.ordinal + 1);
         let mut change = empty(&segment, at);
         change.basis.segments = vec![(id.clone(), None)];
         done.push(format!(
@@ -392,7 +392,7 @@ impl<'a> Plan<'a> {
             }
             if let Some(missing) = self.missing.get(number).filter(|_| page.is_none()) {
                 change.basis.pages.push((name.clone(), None));
-                previous = missing.revision;
+                previous = Some(missing.revision);
             }
             put(change, page, after);
             if let Some(delta) = change.pages.last_mut() {

@@ -1,12 +1,12 @@
 //! The trail of a session: where its history speaks of pages and segments that are not there, or not
 //! as it left them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::BATCH;
 use crate::{
-    Actor, ContentHash, HistoryEntry, Operation, Page, PageBefore, PageIndex, Revision, Segment,
-    SegmentId, SegmentKind, SessionId, Version,
+    Actor, ContentHash, CustomDelta, HistoryEntry, Operation, Page, PageBefore, PageIndex,
+    Revision, Segment, SegmentId, SegmentKind, SessionId, Version,
     storage::{HistoryQuery, PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
@@ -17,7 +17,9 @@ pub(super) struct Trail {
     touches: BTreeMap<PageIndex, Touch>,
     /// The segments that are not there, each as it was before its newest edit, where that is known.
     segments: BTreeMap<SegmentId, Option<Segment>>,
-    /// Whether some of its entries are lost.
+    /// The places in the order of segments that some had before an edit.
+    places: BTreeSet<u64>,
+    /// Whether some of its entries are lost, and nobody accepted that.
     has_holes: bool,
 }
 
@@ -33,24 +35,11 @@ pub(super) struct Touch {
     pub(super) after: Option<Version>,
     /// The content the edit newly gave it.
     pub(super) assigned: Option<ContentHash>,
-    /// Whether nobody can tell any more what became of it.
-    is_void: bool,
+    /// Whether it must be there.
+    leaves: bool,
 }
 
 impl Touch {
-    /// Returns what is said of a page that no edit speaks of any more.
-    pub(super) fn unknown() -> Self {
-        Self {
-            revision: Revision(0),
-            actor: Actor::System,
-            operation: Operation::CreateDetailPage,
-            before: None,
-            after: None,
-            assigned: None,
-            is_void: false,
-        }
-    }
-
     fn of(entry: &HistoryEntry, before: &PageBefore) -> Self {
         Self {
             revision: entry.revision,
@@ -59,9 +48,7 @@ impl Touch {
             before: before.before.clone(),
             after: before.after,
             assigned: before.assigned,
-            // What took the page away may itself be lost. A purge scrubs all edits before it, and an
-            // undo marks the edit that it takes back.
-            is_void: before.purged || entry.undone_by.is_some(),
+            leaves: entry.leaves(before),
         }
     }
 }
@@ -88,14 +75,15 @@ impl Trail {
     ) -> StorageResult<Self> {
         let mut trail = Self::default();
         let newest = storage.session(session).await?.map_or(Revision(0), |info| info.revision);
-        let (mut before, mut entries_read) = (None, 0_u64);
+        let accepted = accepted_losses(storage, session).await?;
+        let (mut before, mut known) = (None, 0_u64);
         loop {
             let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
             let entries = storage.history(session, &query).await?;
             for entry in &entries {
                 before = Some(entry.revision);
                 if entry.operation != Operation::Lost {
-                    entries_read += u64::from(entry.revision <= newest);
+                    known += u64::from(entry.revision > accepted && entry.revision <= newest);
                     trail.note(entry, stands);
                 }
             }
@@ -103,13 +91,14 @@ impl Trail {
                 break;
             }
         }
-        trail.has_holes = entries_read < newest.0;
+        trail.has_holes = known < newest.0.saturating_sub(accepted.0);
         Ok(trail)
     }
 
     fn note(&mut self, entry: &HistoryEntry, stands: &Stands) {
         let changed = entry.inverse.segments.iter();
         for (id, before) in changed.map(|changed| (&changed.id, changed.before.as_ref())) {
+            self.places.extend(before.map(|before| before.ordinal));
             if !stands.contains_key(id) {
                 let removed = entry.operation == Operation::RemoveSegment;
                 let before = before.map(|before| Segment { removed, ..before.clone() });
@@ -143,7 +132,7 @@ impl Trail {
 
     /// Returns the pages that history left in the session, and that are gone or older than that.
     pub(super) fn left(&self) -> impl Iterator<Item = (&PageIndex, &Touch)> {
-        self.touches.iter().filter(|(_, touch)| touch.after.is_some() && !touch.is_void)
+        self.touches.iter().filter(|(_, touch)| touch.leaves)
     }
 
     /// Returns those of one segment.
@@ -156,27 +145,45 @@ impl Trail {
     }
 }
 
-/// A segment that has more numbers without a page was loaded so.
-const MOST_UNTOLD: usize = 1_000;
-
 impl Trail {
-    /// Returns the numbers a segment of system prompts gave out of which nothing is left, not even in
-    /// the history. Where that is whole they were never used; where entries of it are lost, so are pages.
-    pub(super) fn untold(&self, segment: &Segment, stands: impl Fn(u64) -> bool) -> Vec<u64> {
+    /// Returns the first number a segment of system prompts gave out of which nothing is left, not even in
+    /// the history. Where that is whole it was never used; where edits are lost, it may be a page that is.
+    pub(super) fn untold(&self, segment: &Segment, stands: impl Fn(u64) -> bool) -> Option<u64> {
         if !self.has_holes || segment.kind != SegmentKind::System || segment.removed {
-            return Vec::new();
+            return None;
         }
         let index = |number| PageIndex::new(segment.id.clone(), number);
-        let untold = (1..segment.next_number)
-            .filter(|number| !stands(*number) && !self.touches.contains_key(&index(*number)));
-        let untold: Vec<u64> = untold.take(MOST_UNTOLD + 1).collect();
-        if untold.len() > MOST_UNTOLD { Vec::new() } else { untold }
+        let is_told = |number| self.touches.contains_key(&index(number));
+        (1..segment.next_number).find(|number| !stands(*number) && !is_told(*number))
     }
 
-    /// Returns the first place in the order of segments that none has: where entries of the history are
-    /// lost, one that stood there may be lost with them.
+    /// Returns the first place in the order of segments that none has: where edits are lost, one that
+    /// stood there may be lost with them.
     pub(super) fn untold_segment(&self, segments: &[Segment]) -> Option<u64> {
-        if self.has_holes { Segment::first_gap(segments) } else { None }
+        if self.has_holes { Segment::first_gap(segments, &self.places) } else { None }
+    }
+}
+
+/// The custom state that says up to which edit losses were accepted.
+const ACCEPTED: &str = "contexture.losses-accepted";
+
+/// Returns the edit up to which it was accepted that edits are lost.
+pub async fn accepted_losses(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+) -> StorageResult<Revision> {
+    let custom = storage.custom(session).await?;
+    let value = custom.into_iter().find(|(key, _)| key.as_str() == ACCEPTED);
+    Ok(Revision(value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)))
+}
+
+/// Returns the change of the custom state that accepts it.
+pub(super) fn acceptance(before: Revision, now: Revision) -> CustomDelta {
+    let text = |revision: Revision| revision.0.to_string();
+    CustomDelta {
+        key: ACCEPTED.parse().expect("it is a valid key"),
+        before: (before > Revision(0)).then(|| text(before)),
+        after: Some(text(now)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What history left in a session and is gone is made again, or says that it was lost.
 
 use contexture_core::{
-    Conversation, Edit, ErrorKind, Page, PageIndex, PageStorage, PageUpdate, SegmentKind, Standing,
-    Timestamp, Version,
+    Conversation, Edit, ErrorKind, NewSegment, Page, PageIndex, PageStorage, PageUpdate,
+    SegmentKind, Standing, Timestamp, Version,
     check::{Losses, accept_losses, check_session, is_lost, repair_session, repair_storage},
     message::detail_text,
     storage::ImportPart,
@@ -13,7 +13,7 @@ use contexture_testkit::{
 };
 use futures::executor::block_on;
 
-use crate::repairing::{damaged, mended, pages, problems};
+use crate::repairing::{copied, damaged, mended, pages, problems};
 
 const AT: i64 = 7;
 
@@ -233,15 +233,78 @@ fn a_prompt_that_left_no_trace_is_missed() {
             lose_edits(part, "sys-1");
         })
         .await;
-        let found = problems(&*storage).await;
-        assert_eq!(found, ["page sys-1 is gone, and so is its history"]);
         let at = Timestamp::from_millis(AT);
-        let done = repair_session(&*storage, &session_id(), at).await.unwrap();
-        assert_eq!(done, ["page sys-1 is lost; a page in its place says so now"]);
+        assert_eq!(repair_session(&*storage, &session_id(), at).await.unwrap(), [""; 0]);
         let found = problems(&*storage).await;
-        assert!(found.len() == 1 && found[0].contains("system prompt page sys-1"), "{found:?}");
-        accept_losses(&*storage, &session_id(), at).await.unwrap();
+        let said = "edits are lost, and perhaps a system prompt with them, sys-1";
+        assert!(found.len() == 1 && found[0].contains(said), "{found:?}");
+        let done = accept_losses(&*storage, &session_id(), at).await.unwrap();
+        assert_eq!(done, ["it was accepted that edits are lost, and what they made"]);
         assert_eq!(problems(&*storage).await, [""; 0]);
+        assert_eq!(accept_losses(&*storage, &session_id(), at).await.unwrap(), [""; 0]);
+        // What is done from now on is known, whatever was lost before.
+        let system = reopen(storage.clone()).await;
+        let slip = leaf(&system, "sys-0", "slip").await;
+        apply(&system, Edit::Undo { revision: None }).await;
+        for id in ["notes", "more"] {
+            let kind = SegmentKind::Custom;
+            apply(&system, Edit::AddSegment(NewSegment::new(segment(id), kind))).await;
+            let (cascade, force) = (true, false);
+            let remove = Edit::RemoveSegment { segment: segment(id), cascade, force };
+            apply(&system, remove).await;
+        }
+        apply(&system, Edit::AddSegment(NewSegment::new(segment("notes"), SegmentKind::Custom)))
+            .await;
+        assert_eq!(storage.pages(&session_id(), &[slip]).await.unwrap(), [None]);
+        assert_eq!(problems(&*storage).await, [""; 0]);
+    });
+}
+
+// An undo marks the edit it takes back, and so does one that takes back the undo.
+#[test]
+fn a_page_whose_undo_was_undone_is_missed_with_the_last_edit() {
+    block_on(async {
+        let whole = damaged(|_| {}).await;
+        let system = reopen(whole.clone()).await;
+        let made = leaf(&system, "sys-0", "again").await;
+        let undone = apply(&system, Edit::Undo { revision: None }).await;
+        let redone = apply(&system, Edit::Undo { revision: Some(undone.revision) }).await;
+        let part = |part: &mut ImportPart| {
+            lose(part, &made.to_string());
+            if let ImportPart::History(entries) = part {
+                entries.retain(|entry| entry.revision != redone.revision);
+            }
+        };
+        let storage = copied(&whole, part).await;
+        let found = problems(&*storage).await;
+        assert!(found.iter().any(|found| found.contains("page sys-2 is not what")), "{found:?}");
+        mended(&storage).await;
+        assert_eq!(text(&*storage, &read(&*storage, "sys-2").await).await, "text of again");
+    });
+}
+
+// Neither history nor a name says what it was for.
+#[test]
+fn a_segment_of_an_unknown_kind_must_be_looked_at() {
+    block_on(async {
+        let whole = damaged(|_| {}).await;
+        let system = reopen(whole.clone()).await;
+        let rules = NewSegment::new(segment("rules"), SegmentKind::System);
+        apply(&system, Edit::AddSegment(rules)).await;
+        let part = |part: &mut ImportPart| {
+            if let ImportPart::Segments(segments) = part {
+                segments.retain(|lost| lost.id != segment("rules"));
+            }
+            pages(part, |pages| pages.retain(|lost| *lost.index.segment() != segment("rules")));
+        };
+        let storage = copied(&whole, part).await;
+        let at = Timestamp::from_millis(AT);
+        let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
+        assert!(left.done[0].contains("of kind custom and read-only"), "{left:?}");
+        let said = "nobody knows what kind segment rules was";
+        assert!(left.problems.len() == 1 && left.problems[0].contains(said), "{left:?}");
+        let left = repair_storage(&*storage, Losses::Accept, at).await.unwrap();
+        assert_eq!(left.problems, [""; 0], "{left:?}");
     });
 }
 
@@ -257,12 +320,15 @@ fn a_segment_that_left_no_trace_is_missed() {
         })
         .await;
         let found = problems(&*storage).await;
-        assert!(found.len() == 1 && found[0].contains("number 0 in their order"), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].contains("perhaps a segment with them, number 0"),
+            "{found:?}"
+        );
         let at = Timestamp::from_millis(AT);
         let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
         assert_eq!(left.problems.len(), 1, "{left:?}");
         let done = accept_losses(&*storage, &session_id(), at).await.unwrap();
-        assert_eq!(done, ["the loss of a segment of which nothing is known was accepted"]);
+        assert_eq!(done, ["it was accepted that edits are lost, and what they made"]);
         assert_eq!(problems(&*storage).await, [""; 0]);
     });
 }

@@ -26,8 +26,16 @@ pub(crate) async fn damaged(lose: impl Fn(&mut ImportPart)) -> Arc<dyn PageStora
     leaf(&system, "usr-0", "last").await; // usr-5
     leaf(&system, "sys-0", "prompt").await; // sys-1
     agent(&system, "bot").pin_page("usr-4").await.unwrap();
+    copied(&whole, lose).await
+}
+
+/// A copy of a session of which something is lost.
+pub(crate) async fn copied(
+    whole: &Arc<dyn PageStorage>,
+    lose: impl Fn(&mut ImportPart),
+) -> Arc<dyn PageStorage> {
     let watched = WatchedStorage::new(Arc::new(MemoryStorage::new()));
-    copy_session(&*whole, &*watched, &session_id(), &mut |_| {}).await.unwrap();
+    copy_session(&**whole, &*watched, &session_id(), &mut |_| {}).await.unwrap();
     let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
     for mut part in watched.imported() {
         lose(&mut part);

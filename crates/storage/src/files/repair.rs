@@ -200,7 +200,7 @@ impl Store {
     ) -> Attempt<()> {
         let of_pages: BTreeSet<&SegmentId> =
             found.pages.keys().map(contexture_core::PageIndex::segment).collect();
-        let mut taken: BTreeSet<u64> = found.segments.values().copied().collect();
+        let mut behind = found.segments.values().map(|place| place + 1).max().unwrap_or(0);
         for id in of_pages.into_iter().filter(|id| !found.segments.contains_key(*id)) {
             let pages: Vec<&Page> =
                 found.pages.values().filter(|page| page.index.segment() == id).collect();
@@ -209,13 +209,13 @@ impl Store {
                 id,
                 pages: &pages,
                 before: found.earlier.get(id),
-                taken: &taken,
+                behind,
                 revision: Revision(found.newest()),
                 at: at.unwrap_or(Timestamp::from_millis(0)),
             };
             let path = format!("{root}/{}", Spot::Segment(id.clone()).path());
             let segment = remains.rebuild();
-            taken.insert(segment.ordinal);
+            behind = behind.max(segment.ordinal + 1);
             told.push(format!(
                 "{path} was lost and was made again from its pages, of kind {} and {}: \
                  `segment update` says otherwise",

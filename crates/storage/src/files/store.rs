@@ -369,7 +369,7 @@ impl Store {
         let patience = (reach != Reach::Full).then_some(traces::IN_PASSING);
         let due = Due::of(&self.index.path);
         let earlier = due.read().unwrap_or_default();
-        let mut left = traces::wipe(&self.index.db, &earlier, reach, patience);
+        let mut left = traces::wipe(&self.index.db, &earlier.left, reach, patience);
         let emptied = self.checkpoint();
         if let Err(error) = &emptied {
             tracing::warn!(%error, "the journal could not be emptied");
@@ -377,7 +377,7 @@ impl Store {
         if emptied.is_err() || self.mark.length() > 0 {
             left.push(Left::Journal);
         }
-        due.settle(&left);
+        due.settle(&earlier, &left);
         let index = self.index.path.display().to_string();
         left.into_iter().map(|left| left.trace(&index)).collect()
     }

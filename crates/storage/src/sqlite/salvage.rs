@@ -15,13 +15,13 @@ mod leftover;
 mod rescue;
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use contexture_core::storage::{StorageError, StorageResult};
+use contexture_vfs::Pages;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, backup::Backup};
 
 use self::rescue::Rescue;
@@ -73,12 +73,11 @@ pub(crate) fn salvage(path: &Path, patience: Duration) -> StorageResult<Vec<Stri
         if !whole.exists() && is_sound(path, patience) {
             return Ok(());
         }
-        let said = page_count(path);
-        let mut old = exclusive(path, patience)?;
+        let (mut old, missing) = exclusive(path, patience)?;
         if whole.exists() {
             done.push("a repair that was cut off was finished".to_owned());
         } else {
-            let begun = rescue(&old, said, path, done)?;
+            let begun = rescue(&old, missing, path, done)?;
             fs::File::open(&begun)
                 .and_then(|file| file.sync_all())
                 .and_then(|()| fs::rename(&begun, &whole))
@@ -102,16 +101,21 @@ fn is_sound(path: &Path, patience: Duration) -> bool {
     look().unwrap_or(false)
 }
 
-/// Returns how many pages a file says it has: SQLite corrects that when it opens a file that is shorter.
-fn page_count(path: &Path) -> u64 {
-    let mut header = [0; 32];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    let [.., a, b, c, d] = header;
-    read.map_or(0, |()| u64::from(u32::from_be_bytes([a, b, c, d])))
+/// Returns how many pages a file says it has beyond those that are there.
+fn missing(pages: &mut Pages<'_>) -> Outcome<u64> {
+    let there = pages.count()?;
+    if there == 0 || pages.is_damaged(1)? {
+        return Ok(0);
+    }
+    let count: Option<[u8; 4]> = pages.read(1)?.get(28..32).and_then(|it| it.try_into().ok());
+    Ok(count.map_or(0, |count| u64::from(u32::from_be_bytes(count)).saturating_sub(there)))
 }
 
 /// Opens a file that nobody else may use meanwhile, whatever is wrong with it.
-fn exclusive(path: &Path, patience: Duration) -> Outcome<Connection> {
+///
+/// Returns also how many pages the file says it has beyond those that are there: what SQLite does next
+/// corrects that.
+fn exclusive(path: &Path, patience: Duration) -> Outcome<(Connection, u64)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = open::connection(path, flags, contexture_vfs::SALVAGE)?;
     if db.is_readonly(MAIN_DB)? {
@@ -119,16 +123,17 @@ fn exclusive(path: &Path, patience: Duration) -> Outcome<Connection> {
         return Err(StorageError::ReadOnly { what, reason: reason.to_owned() }.into());
     }
     db.busy_timeout(patience)?;
+    let missing = missing(&mut Pages::of(&db)?)?;
     // So SQLite opens it also where its list of tables cannot be read.
     db.pragma_update(None, "writable_schema", true)?;
     db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
     db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     db.transaction_with_behavior(TransactionBehavior::Exclusive)?.commit()?;
-    Ok(db)
+    Ok((db, missing))
 }
 
 /// Makes a new file of what the old one still holds. Returns its path.
-fn rescue(old: &Connection, said: u64, path: &Path, done: &mut Vec<String>) -> Outcome<PathBuf> {
+fn rescue(old: &Connection, missing: u64, path: &Path, done: &mut Vec<String>) -> Outcome<PathBuf> {
     let begun = beside(path, BEGUN);
     match fs::remove_file(&begun) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -146,7 +151,7 @@ fn rescue(old: &Connection, said: u64, path: &Path, done: &mut Vec<String>) -> O
     new.pragma_update(None, "secure_delete", true)?;
     schema::migrate(&mut new, &begun.display().to_string())?;
     let transaction = new.transaction()?;
-    let mut rescue = Rescue::new(&transaction, old, said)?;
+    let mut rescue = Rescue::new(&transaction, old, missing)?;
     rescue.rows()?;
     rescue.heads()?;
     let repaired = repair::all(&transaction)?;

@@ -36,6 +36,14 @@ impl Reach {
     pub(crate) const QUICK: Self = Self::UpTo(256 << 20);
 }
 
+/// What a note says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// Tells it from others that say the same.
+    id: String,
+    pub(crate) left: Vec<Left>,
+}
+
 /// What says that something is still to be wiped.
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
@@ -64,8 +72,11 @@ impl Due {
     }
 
     /// Notes what is left; nothing takes the note away. Where that fails the earlier note stands, which
-    /// says no less.
-    pub(crate) fn settle(&self, left: &[Left]) {
+    /// says no less; so it does where another process has begun something since `seen` was read.
+    pub(crate) fn settle(&self, seen: &Note, left: &[Left]) {
+        if self.read().is_ok_and(|now| now != *seen) {
+            return;
+        }
         let noted = if left.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -86,7 +97,9 @@ impl Due {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => open::make(&new)?,
         }
-        let text: String = left.iter().map(|left| format!("{}\n", left.code())).collect();
+        let lines: String = left.iter().map(|left| format!("{}\n", left.code())).collect();
+        let id: [u8; 8] = crate::seed::random("a note").unwrap_or_default();
+        let text = format!("#{:x}\n{lines}", u64::from_le_bytes(id));
         // Without room for the words it is put there all the same.
         let _ = fs::write(&new, text);
         fs::File::open(&new)?.sync_all()?;
@@ -97,19 +110,22 @@ impl Due {
         }
     }
 
-    /// Returns what is left.
-    pub(crate) fn read(&self) -> io::Result<Vec<Left>> {
+    /// Returns the note; an empty one where there is none.
+    pub(crate) fn read(&self) -> io::Result<Note> {
         let text = match fs::symlink_metadata(&self.path) {
             Ok(found) if found.is_file() => fs::read(&self.path)?,
             // Whatever else lies there is not ours to read; that it is there says enough.
             Ok(_) => Vec::new(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Note::default()),
             Err(error) => return Err(error),
         };
         let text = String::from_utf8_lossy(&text);
         let known = |line: &str| Left::ALL.into_iter().find(|left| left.code() == line);
-        let left: Option<Vec<Left>> = text.lines().map(known).collect();
-        Ok(left.filter(|left| !left.is_empty()).unwrap_or_else(|| vec![Left::Begun]))
+        let (ids, lines): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with('#'));
+        let left: Option<Vec<Left>> = lines.into_iter().map(known).collect();
+        let left = left.filter(|left| !left.is_empty()).unwrap_or_else(|| vec![Left::Begun]);
+        Ok(Note { id: ids.concat(), left })
     }
 
     /// Returns it in words.
@@ -118,7 +134,7 @@ impl Due {
             what: self.what.clone(),
             reason: format!("what is left of a purge is not known: {error}"),
         })?;
-        Ok(left.into_iter().map(|left| left.trace(&self.what)).collect())
+        Ok(left.left.into_iter().map(|left| left.trace(&self.what)).collect())
     }
 }
 
@@ -252,17 +268,23 @@ mod tests {
     fn what_is_left_is_noted_beside_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let due = Due::of(&folder.path().join("it.db"));
-        assert_eq!(due.read().unwrap(), []);
+        let read = || due.read().unwrap();
+        assert_eq!(read(), Note::default());
         due.begin().unwrap();
         assert!(due.is_there() && folder.path().join("it.db-scrub").exists());
-        assert_eq!(due.read().unwrap(), [Left::Begun]);
-        due.settle(&Left::ALL);
-        assert_eq!(due.read().unwrap(), Left::ALL);
+        assert_eq!(read().left, [Left::Begun]);
+        due.settle(&read(), &Left::ALL);
+        assert_eq!(read().left, Left::ALL);
+        // Another process began something meanwhile.
+        let seen = read();
+        due.begin().unwrap();
+        due.settle(&seen, &[]);
+        assert_eq!(read().left, [Left::Begun]);
         for other in ["", "log\nsomething else", "\u{1b}[2J"] {
             fs::write(folder.path().join("it.db-scrub"), other).unwrap();
-            assert_eq!(due.read().unwrap(), [Left::Begun], "a note is a note");
+            assert_eq!(read().left, [Left::Begun], "a note is a note");
         }
-        due.settle(&[]);
+        due.settle(&read(), &[]);
         assert!(!due.is_there());
     }
 

@@ -339,7 +339,7 @@ impl Worker {
         let removed = self.alone(true, |db| remove::session(db, session));
         match removed {
             Ok(true) => drop(self.wipe(Reach::QUICK, None)),
-            _ if !was_due => self.due.settle(&[]),
+            _ if !was_due => self.due.settle(&self.due.read().unwrap_or_default(), &[]),
             _ => {}
         }
         removed
@@ -385,10 +385,10 @@ impl Worker {
 
     /// Leaves nothing in the files of what was taken away; returns what is left all the same.
     fn wipe(&self, reach: Reach, patience: Option<Duration>) -> Vec<Trace> {
-        let due = self.due.read().unwrap_or_default();
-        let mut left = traces::wipe(&self.db, &due, reach, patience);
+        let note = self.due.read().unwrap_or_default();
+        let mut left = traces::wipe(&self.db, &note.left, reach, patience);
         left.extend(salvage::remove_leftover(&self.path));
-        self.due.settle(&left);
+        self.due.settle(&note, &left);
         left.into_iter().map(|left| left.trace(&self.what)).collect()
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Error, HistoryEntry, Operation, Page, Revision, Segment, SegmentId, storage::HistoryQuery,
+    Error, HistoryEntry, Operation, Page, Revision, Segment, SegmentId, check::accepted_losses,
+    storage::HistoryQuery,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +22,13 @@ pub struct Absences {
     pages: BTreeMap<SegmentId, Tally>,
 }
 
-/// What was given out, and what of it is there.
+/// What was given out, what of it is there, and the edit that last changed any of it: every lawful change
+/// moves that, so with the same one nothing but a loss can make them fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Tally {
     given: u64,
     there: u64,
+    changed: Revision,
 }
 
 impl Absences {
@@ -37,9 +40,11 @@ impl Absences {
 
 /// A search through history for what is not there.
 pub(super) struct Search {
-    segments: BTreeSet<SegmentId>,
-    /// A place in the order of segments that none has.
-    gap: Option<(u64, Tally)>,
+    segments: Vec<Segment>,
+    /// Places in their order that some had before an edit.
+    left: BTreeSet<u64>,
+    /// What is counted of them, where there is a place that none has.
+    gap: Option<Tally>,
     holes: BTreeMap<SegmentId, Holes>,
 }
 
@@ -54,11 +59,14 @@ struct Holes {
 impl Search {
     pub(super) fn new(segments: &[Segment], known: &Absences) -> Self {
         let last = segments.iter().map(|segment| segment.ordinal).max().unwrap_or(0);
-        let tally = Tally { given: last, there: segments.len() as u64 };
-        let gap = Segment::first_gap(segments).filter(|_| known.segments != Some(tally));
+        let changed = segments.iter().map(|segment| segment.revision).max().unwrap_or_default();
+        let tally = Tally { given: last, there: segments.len() as u64, changed };
+        let gap = Segment::first_gap(segments, &BTreeSet::new());
+        let gap = gap.filter(|_| known.segments != Some(tally));
         Self {
-            segments: segments.iter().map(|segment| segment.id.clone()).collect(),
-            gap: gap.map(|place| (place, tally)),
+            segments: segments.to_vec(),
+            left: BTreeSet::new(),
+            gap: gap.map(|_| tally),
             holes: BTreeMap::new(),
         }
     }
@@ -70,7 +78,9 @@ impl Search {
         pages: &BTreeMap<u64, Page>,
         known: &Absences,
     ) {
-        let tally = Tally { given: segment.next_number, there: pages.len() as u64 };
+        let numbered = pages.range(..segment.next_number).count() as u64;
+        let changed = segment.touched.max(segment.revision);
+        let tally = Tally { given: segment.next_number, there: numbered, changed };
         if tally.there < tally.given && known.pages.get(&segment.id) != Some(&tally) {
             let pages = pages.keys().copied().collect();
             let holes = Holes { tally, pages, told: BTreeSet::new() };
@@ -85,26 +95,27 @@ impl Search {
 
     /// Notes what was found to be gone rightly.
     pub(super) fn note(self, known: &mut Absences) {
-        known.segments = self.gap.map(|(_, tally)| tally).or(known.segments);
+        known.segments = self.gap.or(known.segments);
         known.pages.extend(self.holes.into_iter().map(|(id, holes)| (id, holes.tally)));
     }
 
     /// Takes in an edit; those after it were taken in before.
     fn take(&mut self, entry: &HistoryEntry) -> Result<()> {
-        let mut changed = entry.inverse.segments.iter().map(|changed| &changed.id);
-        if self.gap.is_some()
-            && let Some(id) = changed.find(|id| !self.segments.contains(*id))
-        {
-            return Err(lost(format!("segment {id} is")));
+        for changed in entry.inverse.segments.iter().filter(|_| self.gap.is_some()) {
+            if self.segments.iter().all(|segment| segment.id != changed.id) {
+                return Err(lost(format!("segment {} is", changed.id)));
+            }
+            self.left.extend(changed.before.as_ref().map(|before| before.ordinal));
         }
         for touched in &entry.inverse.pages {
             let (index, number) = (&touched.index, touched.index.number());
             let Some(holes) = self.holes.get_mut(index.segment()) else { continue };
             // The newest edit of a page says whether it should be there.
-            if holes.pages.contains(&number) || !holes.told.insert(number) {
+            let is_hole = number < holes.tally.given && !holes.pages.contains(&number);
+            if !is_hole || !holes.told.insert(number) {
                 continue;
             }
-            if touched.after.is_some() {
+            if entry.leaves(touched) {
                 return Err(lost(format!("page {index} is")));
             }
         }
@@ -117,9 +128,10 @@ impl Search {
             return Ok(());
         }
         let open = self.holes.iter().find_map(|(id, holes)| Some((id, holes.first()?)));
-        match (open, self.gap) {
+        let gap = self.gap.and_then(|_| Segment::first_gap(&self.segments, &self.left));
+        match (open, gap) {
             (Some((id, number)), _) => Err(lost(format!("page {id}-{number} is"))),
-            (None, Some((place, _))) => Err(lost(format!("segment number {place} is"))),
+            (None, Some(place)) => Err(lost(format!("segment number {place} is"))),
             (None, None) => Ok(()),
         }
     }
@@ -142,19 +154,20 @@ impl Team {
         let (storage, session) = (self.system.storage(), self.system.session());
         let info = storage.session(session).await.map_err(Error::from)?;
         let newest = info.map_or(Revision(0), |info| info.revision);
-        let (mut before, mut count) = (None, 0);
+        let accepted = accepted_losses(&*storage, session).await.map_err(Error::from)?;
+        let (mut before, mut known) = (None, 0);
         while search.is_open() {
             let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
             let entries = storage.history(session, &query).await.map_err(Error::from)?;
             for entry in &entries {
                 before = Some(entry.revision);
                 if entry.operation != Operation::Lost {
-                    count += u64::from(entry.revision <= newest);
+                    known += u64::from(entry.revision > accepted && entry.revision <= newest);
                     search.take(entry)?;
                 }
             }
             if entries.len() < BATCH {
-                search.judge(count == newest.0)?;
+                search.judge(known >= newest.0.saturating_sub(accepted.0))?;
                 break;
             }
         }

@@ -23,17 +23,19 @@ use crate::{
 /// --repair derives anew what is derived, takes what cannot be read into a quarantine inside the store, and
 /// mends what that leaves behind as edits that `history` shows: segments and pages that are lost are made
 /// again, orphans go to their segment's root, and pages whose text is lost say so. A segment that is made
-/// again is read-only for agents. It deletes nothing. Then it checks again. Make a copy of the store first.
+/// again is read-only for agents, but for their own (`agent-…`, `group-…`). It deletes nothing. Then it
+/// checks again. Make a copy of the store first.
 ///
-/// A system prompt whose text is lost stays a problem, and agents refuse to run on it, until it is written
-/// again with `page update`, or --accept-losses accepts that they run without it.
+/// What may have been a system prompt stays a problem, and agents refuse to run, until it is written again or
+/// --accept-losses accepts that they run without it: a prompt whose text is lost, a segment of which nobody
+/// knows what kind it was, edits that are lost with all they made.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture store check")]
 pub(crate) struct Args {
     /// Mend what can be mended
     #[arg(long)]
     repair: bool,
-    /// Accept that the texts of system prompts are lost: agents run without them
+    /// Accept that system prompts are lost, or may be: agents run without them
     #[arg(long)]
     accept_losses: bool,
 }

@@ -1,22 +1,23 @@
 //! Losses that somebody must decide about, once they are accepted: agents run without what is lost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{
     super::{
         BATCH,
         lost::{self, is_lost},
-        trail::Trail,
+        rebuild::{guess_accepted, is_guess},
+        trail::{Trail, acceptance, accepted_losses},
     },
     edit::{commit, empty, put},
 };
 use crate::{
-    Body, Page, Segment, SegmentDelta, SegmentKind, SessionId, Timestamp,
+    Body, Operation, Page, Segment, SegmentDelta, SegmentKind, SessionId, Timestamp,
     storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
-/// Accepts that system prompts of the session are lost, or segments of which nothing is known any more,
-/// so that agents run without them; returns what was done, a sentence each.
+/// Accepts that system prompts of the session are lost, what kind a segment was, or edits of which nobody
+/// knows what they made, so that agents run without them; returns what was done, a sentence each.
 pub async fn accept_losses(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -40,37 +41,56 @@ pub async fn accept_losses(
             commit(storage, session, change).await?;
         }
     }
-    done.extend(close_gaps(storage, session, at).await?);
+    done.extend(accept_guesses(storage, session, at).await?);
+    done.extend(accept_lost_edits(storage, session, at).await?);
     Ok(done)
 }
 
-/// Lets segments move up in their order to where lost ones stood.
-async fn close_gaps(
+/// Accepts that edits are lost of which nobody knows what they made.
+async fn accept_lost_edits(
     storage: &dyn PageStorage,
     session: &SessionId,
     at: Timestamp,
 ) -> StorageResult<Option<String>> {
-    let segments = storage.segments(session).await?;
-    let trail = Trail::of(storage, session).await?;
-    if trail.untold_segment(&segments).is_none() {
+    let (segments, trail) = (storage.segments(session).await?, Trail::of(storage, session).await?);
+    let (Some(first), Some(info)) = (segments.first(), storage.session(session).await?) else {
+        return Ok(None);
+    };
+    let mut is_untold = trail.untold_segment(&segments).is_some();
+    for segment in &segments {
+        let pages = all_pages(storage, session, segment).await?;
+        let numbers: BTreeSet<u64> = pages.iter().map(|page| page.index.number()).collect();
+        is_untold |= trail.untold(segment, |number| numbers.contains(&number)).is_some();
+    }
+    if !is_untold {
         return Ok(None);
     }
-    let ordinals: BTreeSet<u64> = segments.iter().map(|segment| segment.ordinal).collect();
-    let lost = ordinals.last().map_or(0, |last| last + 1) - ordinals.len() as u64;
-    let places: BTreeMap<u64, u64> = ordinals.into_iter().zip(0..).collect();
-    let moved: Vec<Segment> =
-        segments.into_iter().filter(|it| places[&it.ordinal] != it.ordinal).collect();
-    let Some(first) = moved.first() else { return Ok(None) };
     let mut change = empty(first, at);
-    change.basis.segments = moved.iter().map(|it| (it.id.clone(), Some(it.version))).collect();
-    change.segments.extend(moved.into_iter().map(|before| {
-        let (ordinal, version) = (places[&before.ordinal], before.version.next());
-        let after = Segment { ordinal, version, updated_at: at, ..before.clone() };
-        SegmentDelta { before: Some(before), after, restores: None }
-    }));
+    change.operation = Operation::SetCustom;
+    let before = accepted_losses(storage, session).await?;
+    let delta = acceptance(before, info.revision);
+    change.basis.custom.push((delta.key.clone(), delta.before.clone()));
+    change.custom.push(delta);
     commit(storage, session, change).await?;
-    let what = if lost == 1 { "a segment" } else { "segments" };
-    Ok(Some(format!("the loss of {what} of which nothing is known was accepted")))
+    Ok(Some("it was accepted that edits are lost, and what they made".to_owned()))
+}
+
+/// Accepts that nobody knows any more what a segment was for.
+async fn accept_guesses(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    at: Timestamp,
+) -> StorageResult<Vec<String>> {
+    let mut done = Vec::new();
+    for before in storage.segments(session).await?.into_iter().filter(is_guess) {
+        let mut change = empty(&before, at);
+        let (description, version) = (guess_accepted(), before.version.next());
+        let after = Segment { description, version, updated_at: at, ..before.clone() };
+        done.push(format!("it was accepted that segment {} is of kind {}", after.id, after.kind));
+        change.segments.push(SegmentDelta { before: Some(before), after, restores: None });
+        commit(storage, session, change).await?;
+    }
+    Ok(done)
 }
 
 async fn all_pages(

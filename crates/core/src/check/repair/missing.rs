@@ -20,8 +20,8 @@ use crate::{
 pub(super) struct Missing {
     page: Page,
     is_lost: bool,
-    /// The edit that last changed it, where that is known.
-    pub(super) revision: Option<Revision>,
+    /// The edit that last changed it.
+    pub(super) revision: Revision,
 }
 
 impl Missing {
@@ -75,43 +75,19 @@ impl Plan<'_> {
                 (None, None) => Text::Directory,
             };
             let index = PageIndex::new(id.clone(), number);
-            self.make_again(&index, touch, text, next_place, at);
+            let mut page = rebuild::page(&index, touch, self.segment, &text, at);
+            page.turn = page.turn.or_else(|| self.turn_of(&index, touch, &text));
+            let parent = page.parent.as_ref().map_or(0, PageIndex::number);
+            match self.free_place(number, parent, &page, next_place) {
+                _ if number == 0 => {}
+                Some(place) => page.place = place,
+                None => drop(self.places.insert(number)),
+            }
+            self.pages.insert(number, seen(&page));
+            let is_lost = matches!(text, Text::Lost);
+            self.missing.insert(number, Missing { page, is_lost, revision: touch.revision });
         }
-        self.note_untold(trail, next_place, at);
         Ok(())
-    }
-
-    /// Notes system prompts of which not even history says anything: each may have bound agents.
-    fn note_untold(&mut self, trail: &Trail, next_place: Place, at: Timestamp) {
-        let untold = trail.untold(self.segment, |number| self.pages.contains_key(&number));
-        for number in untold {
-            let index = PageIndex::new(self.segment.id.clone(), number);
-            let touch = Touch::unknown();
-            self.make_again(&index, &touch, Text::Lost, next_place, at);
-        }
-    }
-
-    fn make_again(
-        &mut self,
-        index: &PageIndex,
-        touch: &Touch,
-        text: Text,
-        next_place: Place,
-        at: Timestamp,
-    ) {
-        let number = index.number();
-        let mut page = rebuild::page(index, touch, self.segment, &text, at);
-        page.turn = page.turn.or_else(|| self.turn_of(index, touch, &text));
-        let parent = page.parent.as_ref().map_or(0, PageIndex::number);
-        match self.free_place(number, parent, &page, next_place) {
-            _ if number == 0 => {}
-            Some(place) => page.place = place,
-            None => drop(self.places.insert(number)),
-        }
-        self.pages.insert(number, seen(&page));
-        let is_lost = matches!(text, Text::Lost);
-        let revision = Some(touch.revision).filter(|revision| *revision > Revision(0));
-        self.missing.insert(number, Missing { page, is_lost, revision });
     }
 
     /// Returns the turn a lost page belonged to: a page that an edit wrote into a turn begins one, as

@@ -79,9 +79,8 @@ impl<'a> Draft<'a> {
     }
 
     pub(in crate::decide) fn next_ordinal(&self) -> u64 {
-        let known = self.known.segments.all().map(|segment| segment.ordinal);
-        let new = self.segments.iter().map(|delta| delta.after.ordinal);
-        known.chain(new).max().map_or(0, |last| last + 1)
+        let known = self.known.segments.all().map(|segment| &**segment);
+        Segment::behind(known.chain(self.segments.iter().map(|delta| &delta.after)))
     }
 
     pub(in crate::decide) fn session_is_empty(&self) -> bool {

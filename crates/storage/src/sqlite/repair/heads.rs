@@ -192,16 +192,16 @@ impl Repair<'_> {
         })?;
         let root = root.into_iter().flatten().find(|root| root.index == id.root());
         let sql = "SELECT data FROM segments WHERE session = ?1 AND id <> ?2 AND data IS NOT NULL";
-        let taken = collect(self.db, sql, [session, key], |row| {
+        let others = collect(self.db, sql, [session, key], |row| {
             let data = row.get_ref(0)?.as_blob().unwrap_or_default();
-            Ok(serde_json::from_slice::<Segment>(data).ok().map(|segment| segment.ordinal))
+            Ok(serde_json::from_slice::<Segment>(data).ok())
         })?;
         let before = self.earlier(id, session)?;
         let remains = Remains {
             id,
             pages: &root.iter().collect::<Vec<_>>(),
             before: before.as_ref(),
-            taken: &taken.into_iter().flatten().collect(),
+            behind: Segment::behind(others.iter().flatten()),
             revision: Revision(u64::try_from(revision).unwrap_or(0)),
             at: Timestamp::from_millis(at),
         };

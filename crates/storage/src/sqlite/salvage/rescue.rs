@@ -23,8 +23,8 @@ pub(super) struct Rescue<'a> {
     pub(super) roots: HashMap<u64, String>,
     /// Whether pages carry checksums.
     has_sums: bool,
-    /// How many pages the file said it had, before anybody opened it.
-    said: u64,
+    /// How many pages the file said it had beyond those that were there.
+    missing: u64,
     /// How many bytes at the end of each page are not SQLite's.
     pub(super) reserved: usize,
     /// What indexes say of rows that may be lost themselves.
@@ -35,14 +35,14 @@ pub(super) struct Rescue<'a> {
 }
 
 impl<'a> Rescue<'a> {
-    pub(super) fn new(db: &'a Connection, old: &'a Connection, said: u64) -> Outcome<Self> {
+    pub(super) fn new(db: &'a Connection, old: &'a Connection, missing: u64) -> Outcome<Self> {
         let reserved = if contexture_vfs::has_room(old)? { contexture_vfs::SUM } else { 0 };
         Ok(Self {
             db,
             roots: roots(old),
             pages: Pages::of(old)?,
             has_sums: contexture_vfs::is_checked(old),
-            said,
+            missing,
             reserved,
             names: Vec::new(),
             damaged: BTreeSet::new(),
@@ -108,17 +108,12 @@ impl<'a> Rescue<'a> {
             1 => "1 row was saved".to_owned(),
             saved => format!("{saved} rows were saved"),
         };
-        let short = match self.missing()? {
+        let short = match self.missing {
             0 => String::new(),
+            1 => "the file was cut short, its last page is lost; ".to_owned(),
             missing => format!("the file was cut short, its last {missing} pages are lost; "),
         };
         Ok(format!("{short}{damaged}; {saved} and the file was written anew; {kept}"))
-    }
-
-    /// Returns how many pages the file said it had beyond those that are there.
-    fn missing(&mut self) -> Outcome<u64> {
-        let said = if self.damaged.contains(&1) { 0 } else { self.said };
-        Ok(said.saturating_sub(self.pages.count()?))
     }
 
     /// Puts rows for sessions and segments that are lost, as far as others speak of them. What they say
