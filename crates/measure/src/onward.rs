@@ -1,0 +1,199 @@
+//! Can an agent go on from its window? Recorded sessions are replayed, and before every message of the
+//! model each policy gives its window.
+//!
+//! ```text
+//!  cost      longest common prefix with the request before, from 1,024 tokens in steps of 128, at 0.1;
+//!            the rest at 1.25; the sliding window is 1
+//!  request   calls whose window holds the open request word for word (its first 400 characters)
+//!  asked     share of what the user has said so far that stands in the window
+//!  reused    of the runs of eight words that the model's next message takes from anything earlier, the
+//!            share that stands in the window
+//!  results   the same of runs that stood in results of tools alone
+//! ```
+//!
+//! A token is four bytes of JSON: only ratios matter. Sessions of 1.5 budgets and more are replayed.
+
+mod baseline;
+mod gauge;
+mod ours;
+mod record;
+mod table;
+mod words;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use contexture_core::window::fold::Shares;
+
+use self::{
+    baseline::{FoldOldest, Sliding},
+    gauge::{Gauge, Sums},
+    ours::Ours,
+    record::{Recording, Talk},
+};
+use crate::data::Session;
+
+/// Flags of `onward`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder that holds the sessions.
+    #[arg(long)]
+    data: PathBuf,
+    /// The budgets to measure under.
+    #[arg(long, value_delimiter = ',', default_values_t = [8_000, 16_000, 32_000])]
+    budgets: Vec<u64>,
+    /// Replays at most so many sessions of each kind for a budget, evenly chosen.
+    #[arg(long)]
+    most: Option<usize>,
+    /// Replays only sessions of these data sets.
+    #[arg(long)]
+    dataset: Vec<String>,
+    /// Measures only the policies whose names begin so, beside the sliding window.
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// A way of keeping a conversation within a budget.
+trait Policy {
+    /// Returns the window before a call to the model: a message of JSON each.
+    fn window(&mut self, talk: &mut Talk<'_>) -> anyhow::Result<Vec<std::rc::Rc<str>>>;
+
+    /// Returns how often it rewrote the window on purpose.
+    fn folds(&self) -> u64;
+}
+
+/// The policies, in the order they are shown. The first is what all are compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Sliding,
+    /// Folds the oldest to a share of the budget; requests and lines of turns may be kept.
+    Fold(f64, bool),
+    Ours,
+}
+
+impl Kind {
+    const ALL: [Self; 8] = [
+        Self::Sliding,
+        Self::Fold(0.3, false),
+        Self::Fold(0.3, true),
+        Self::Fold(0.5, false),
+        Self::Fold(0.5, true),
+        Self::Fold(0.7, false),
+        Self::Fold(0.7, true),
+        Self::Ours,
+    ];
+
+    fn name(self) -> String {
+        match self {
+            Self::Sliding => "sliding window".to_owned(),
+            Self::Fold(low, false) => format!("fold oldest to {low}"),
+            Self::Fold(low, true) => format!("fold oldest to {low}, requests and lines"),
+            Self::Ours => "ours".to_owned(),
+        }
+    }
+}
+
+/// The kinds of sessions that are shown apart: those with a single request, and the others.
+const SINGLE: &str = "mini-swe-agent";
+
+/// Measures and prints the table.
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut recordings = record::read(&args.data)?;
+    recordings.retain(|it| args.dataset.is_empty() || args.dataset.contains(&it.dataset));
+    let is_wanted = |kind: &Kind| {
+        let named = |only: &String| kind.name().starts_with(only.as_str());
+        *kind == Kind::Sliding || args.only.as_ref().is_none_or(named)
+    };
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_wanted).collect();
+    for single in [true, false] {
+        let of_kind = recordings.iter().filter(|it| (it.dataset == SINGLE) == single);
+        let of_kind: Vec<&Recording> = of_kind.collect();
+        let mut rows = Vec::new();
+        for &budget in &args.budgets {
+            let chosen = choose(&of_kind, budget, args.most);
+            let mut measured = Vec::new();
+            for &kind in &kinds {
+                let mut sums = Sums::default();
+                for recording in &chosen {
+                    sums.add(&measure(kind, recording, budget)?);
+                }
+                measured.push((kind.name(), sums));
+            }
+            rows.push((budget, chosen.len(), measured));
+        }
+        if rows.iter().any(|(_, sessions, _)| *sessions > 0) {
+            let title = if single { SINGLE } else { "sessions with many requests" };
+            table::write(out, title, &rows)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns sessions that are long enough for a budget.
+fn choose<'a>(all: &[&'a Recording], budget: u64, most: Option<usize>) -> Vec<&'a Recording> {
+    let long = |it: &&&Recording| it.tokens() * 2 >= budget * 3;
+    let chosen: Vec<&Recording> = all.iter().filter(long).copied().collect();
+    match most {
+        Some(most) if chosen.len() > most => {
+            (0..most).map(|at| chosen[at * chosen.len() / most]).collect()
+        }
+        _ => chosen,
+    }
+}
+
+fn measure(kind: Kind, recording: &Recording, budget: u64) -> anyhow::Result<Sums> {
+    let session = Session::parse(&recording.line)?;
+    let mut policy: Box<dyn Policy + '_> = match kind {
+        Kind::Sliding => Box::new(Sliding::new(budget)),
+        Kind::Fold(low, lines) => Box::new(FoldOldest::new(budget, low, lines)),
+        Kind::Ours => Box::new(Ours::new(&session, budget, Shares::default())?),
+    };
+    let mut talk = Talk::new(recording);
+    let mut gauge = Gauge::new(recording, budget);
+    while talk.next_call() {
+        for message in talk.said_since() {
+            gauge.hear(message);
+        }
+        let window = policy.window(&mut talk)?;
+        gauge.take(&window, talk.answer());
+    }
+    Ok(gauge.finish(policy.folds()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session of one request and many commands, whose results are user messages.
+    fn recording() -> Recording {
+        let mut messages = vec![r#"{"role":"system","content":"rules"}"#.to_owned()];
+        messages
+            .push(r#"{"role":"user","content":"mend the parser and touch nothing else"}"#.into());
+        for n in 0..60 {
+            let script = format!("word_{n} ").repeat(80);
+            messages.push(format!(r#"{{"role":"assistant","content":"run {script}"}}"#));
+            let result = format!("result_{n} ").repeat(80);
+            messages.push(format!(r#"{{"role":"user","content":"{result}","observation":true}}"#));
+        }
+        let script = "word_3 ".repeat(20);
+        messages.push(format!(r#"{{"role":"assistant","content":"{script}"}}"#));
+        let (stats, messages) = (r#"{"tokens_o200k":20000}"#, messages.join(","));
+        let line = format!(r#"{{"session_id":"s","stats":{stats},"messages":[{messages}]}}"#);
+        Recording::parse(line).unwrap()
+    }
+
+    #[test]
+    fn every_policy_is_measured_by_the_same_rule() {
+        let recording = recording();
+        let sums = |kind| measure(kind, &recording, 4_000).unwrap();
+        let sliding = sums(Kind::Sliding);
+        assert_eq!((sliding.calls, sliding.folds), (61, 0));
+        assert!(sliding.request < 61 && sliding.fullest <= 1.0, "{sliding:?}");
+        let kept = sums(Kind::Fold(0.5, true));
+        assert_eq!(kept.request, 61);
+        assert!(kept.cost < sliding.cost && kept.folds > 0, "{kept:?}");
+        // The last answer repeats what only the oldest exchanges said.
+        assert!(kept.needed > 0 && kept.reused < kept.needed, "{kept:?}");
+        let ours = sums(Kind::Ours);
+        assert_eq!((ours.calls, ours.needed), (61, kept.needed));
+    }
+}
