@@ -187,13 +187,11 @@ mod tests {
 
     #[test]
     fn a_prefix_is_cached_in_steps_from_a_thousand_tokens() {
-        let long: Rc<str> = "x".repeat(4_000).into();
-        let short: Rc<str> = "y".repeat(400).into();
-        assert_eq!(charge(&[], &[long.clone()]), 1_250.0);
+        let lines: [Rc<str>; 2] = ["x".repeat(4_000).into(), "y".repeat(400).into()];
+        assert_eq!(charge(&[], &lines[..1]), 1_250.0);
         // A thousand tokens are too few.
-        assert_eq!(charge(&[long.clone()], &[long.clone(), short.clone()]), 1_375.0);
-        let both = [long.clone(), short.clone()];
+        assert_eq!(charge(&lines[..1], &lines), 1_375.0);
         let cached = 1_024.0;
-        assert_eq!(charge(&both, &both), 0.1 * cached + 1.25 * (1_100.0 - cached));
+        assert_eq!(charge(&lines, &lines), 0.1 * cached + 1.25 * (1_100.0 - cached));
     }
 }
