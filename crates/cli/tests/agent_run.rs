@@ -268,3 +268,33 @@ fn an_agents_effort_is_sent() {
     stage.text(&["agents", "run", "thinker", "--model", "openai/gpt-5", "think"]);
     assert_eq!(stage.requests()[0].json()["reasoning_effort"], "high");
 }
+
+// The task and its constraint stand in every request, however much is read and was read before.
+#[test]
+fn a_long_run_never_loses_its_task() {
+    const FILES: usize = 40;
+    let task = "Read all big*.py. IMPORTANT: never touch big3.py, and answer in German.";
+    let read = |number: usize| {
+        let arguments = format!(r#"{{"path":"big{number}.py"}}"#);
+        Reply::call(&format!("c{number}"), "read_file", &arguments)
+    };
+    let replies = || (0..FILES).map(read).chain([Reply::text("Fertig.")]);
+    let stage = Stage::openai(replies().chain(replies()));
+    for number in 0..FILES {
+        let line = |line: usize| format!("def f{number}_{line}(): return '{line} of {number}'\n");
+        stage.sandbox.write(&format!("big{number}.py"), (0..200).map(line).collect::<String>());
+    }
+    let run = |task: &str| {
+        let limits = ["--budget", "16000", "--max-turns", "50"];
+        stage.text(&[&["agents", "run", "code-reviewer", task], &limits[..]].concat())
+    };
+    run("Read them once.");
+    assert_eq!(run(task), "Fertig.\n");
+    let requests = stage.requests();
+    assert_eq!(requests.len(), 2 * (FILES + 1));
+    for request in &requests[FILES + 1..] {
+        assert!(request.body.contains(task), "{}", request.body);
+    }
+    let history = stage.json(&["history", "--limit", "200"]).to_string();
+    assert!(history.matches("foldPages").count() > 4, "{history}");
+}

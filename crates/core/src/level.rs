@@ -101,6 +101,8 @@ pub enum Fold {
     Gist,
     /// To its stub: name, description and what is most telling in it.
     Summary,
+    /// To what was asked in it.
+    Asked,
     /// Large results in it to head and tail.
     Trimmed,
 }
@@ -111,7 +113,7 @@ impl Fold {
         match self {
             Fold::Gist => Level::Gist,
             Fold::Summary => Level::Summary,
-            Fold::Trimmed => Level::Full,
+            Fold::Asked | Fold::Trimmed => Level::Full,
         }
     }
 }

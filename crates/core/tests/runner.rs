@@ -68,5 +68,7 @@ mod window_loop;
 mod window_messages;
 #[path = "runner/window_press.rs"]
 mod window_press;
+#[path = "runner/window_request.rs"]
+mod window_request;
 #[path = "runner/window_sent.rs"]
 mod window_sent;

@@ -208,6 +208,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             .then(|| Open::new(page.clone(), own.runs.clone()));
         let shape = PageShape {
             level,
+            asked: own.fold == Some(crate::Fold::Asked) && !pinned,
             trimmed: own.fold == Some(crate::Fold::Trimmed),
             folded: own.fold.is_some(),
             pinned,

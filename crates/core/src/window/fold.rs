@@ -9,7 +9,7 @@
 //! as it is, a fold adds its line behind those of earlier folds, and lines are merged only when
 //! together they take too much. A fold goes well below the budget, so that the next is far off.
 //! Where that is not enough, harder measures follow one by one, each only while the window is still
-//! over. The pass needs no model, visits each block a bounded number of times, and every measure
+//! over. What was asked last stands word for word: its page is lowered to it. The pass needs no model, visits each block a bounded number of times, and every measure
 //! that does not lower the count is not taken. Messages may be bounded too (`messages`): then their
 //! number is the count.
 
@@ -69,6 +69,8 @@ pub struct Ground<'a> {
     pub shares: Shares,
     /// What trimmed pages were found to take; it is not known before one is rendered.
     pub trimmed: HashMap<PageIndex, u64>,
+    /// The pages that begin the last turns, with what their requests take.
+    pub asked: HashMap<PageIndex, u64>,
 }
 
 impl Ground<'_> {
@@ -95,6 +97,8 @@ pub struct Folding<'a> {
     first_changed: usize,
     /// The section it is confined to; none for all.
     scope: Option<usize>,
+    /// Whether what was asked last stands word for word.
+    keeps_request: bool,
     /// Whether messages are bounded, so that lines tell how many are folded.
     bounded: bool,
     /// Whether it is messages that are to become fewer, whatever that takes.
@@ -138,6 +142,7 @@ pub fn fold_due(
         folded: 0,
         first_changed: usize::MAX,
         scope: None,
+        keeps_request: true,
         bounded: bounds.messages.is_some(),
         for_messages: false,
         uses: OnceCell::new(),
@@ -193,7 +198,7 @@ impl Folding<'_> {
             lines,
         );
         self.merge_lines(lines, share(shares.merged).min(MOST_LINES));
-        let harder: [fn(&mut Self, u64); 7] = [
+        let harder: [fn(&mut Self, u64); 8] = [
             Self::trim_recent,
             Self::fold_recent,
             Self::fold_early,
@@ -201,6 +206,7 @@ impl Folding<'_> {
             Self::lines_to_gist,
             Self::lines_out,
             Self::trim_last,
+            Self::fold_request,
         ];
         for measure in harder {
             if self.total() <= budget {

@@ -84,13 +84,24 @@ impl Style<'_> {
         line
     }
 
+    /// Returns the line over what was asked in a page, where the rest of it is folded.
+    pub fn asked(&self, page: &Page, may_expand: bool) -> String {
+        let mut line = self.begin("[ASKED]", &page.index);
+        self.title(page, &mut line);
+        line.push_str(&format!(" ({})", folded_rest(page)));
+        if may_expand {
+            self.button(PageAction::Expand, &page.index, &mut line);
+        }
+        line
+    }
+
     /// Returns the lines of a turn's messages, where anything needs saying: `another` is the agent it
     /// belongs to, where that is not the reader.
     ///
     /// The first stands over the messages. The second, if there is one, closes the request that they
     /// begin with. Both stay true whatever becomes of the turn: neither says whether there is an
     /// answer yet.
-    pub fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
+    pub fn turn(&self, page: &Page, another: Option<&AgentName>, asked: bool) -> Option<String> {
         let begin = self.begin("[TURN]", &page.index);
         let begins = page.turn.as_ref() == Some(&page.index);
         let whose = another.map(|agent| {
@@ -100,7 +111,8 @@ impl Style<'_> {
                 format!("agent {agent} goes on")
             }
         });
-        let said: Vec<String> = whose.into_iter().chain(rewritten(page)).collect();
+        let folded = asked.then(|| folded_rest(page));
+        let said: Vec<String> = whose.into_iter().chain(rewritten(page)).chain(folded).collect();
         if said.is_empty() {
             return None;
         }
@@ -225,6 +237,14 @@ impl Style<'_> {
             line.push_str(&format!(" extracted: {words}"));
         }
         line
+    }
+}
+
+/// Says that of a page only what was asked stands.
+fn folded_rest(page: &Page) -> String {
+    match page.detail().map_or(0, |detail| detail.messages) {
+        0..=2 => "asked here; the rest of it is folded".to_owned(),
+        messages => format!("asked here; the other {} messages of it are folded", messages - 1),
     }
 }
 

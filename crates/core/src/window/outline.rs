@@ -50,6 +50,8 @@ pub enum Shape {
 pub struct PageShape {
     /// How much of it.
     pub level: Level,
+    /// Whether only what was asked in it stands.
+    pub asked: bool,
     /// Whether large results in it are cut to head and tail.
     pub trimmed: bool,
     /// Whether a fold lowered it, rather than somebody's choice.

@@ -235,17 +235,23 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let trusted = is_trusted(section.segment.kind, page);
     // The system side's own text is never cut: agents are bound by all of it.
     let limit = limit.filter(|_| !section.is_system());
-    let body = Body { content: detail.content, limit, trusted, speech: shape.speech };
+    let speech = if shape.asked { Speech::RequestsOnly } else { shape.speech };
+    let body = Body { content: detail.content, limit, trusted, speech };
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;
     if as_messages {
         let body = Body { trusted: false, ..body };
         let another = page.author.agent().filter(|author| speaks_for_another(writing, author));
-        return match style.turn(page, another) {
+        return match style.turn(page, another, shape.asked) {
             Some(head) => Face::Turn { head: head.into(), body },
             None => Face::Messages(body),
         };
     }
-    Face::Note { head: style.head(page, hides).into(), body }
+    let head = if shape.asked {
+        style.asked(page, offered(PageAction::Expand))
+    } else {
+        style.head(page, hides)
+    };
+    Face::Note { head: head.into(), body }
 }
 
 /// Tells whether a turn's author is another agent than the one who reads.
@@ -262,7 +268,10 @@ impl Item {
     /// Counts the messages of it that stand.
     pub fn messages(&self) -> u64 {
         let detail = self.block.page.detail().filter(|_| self.shows_text());
-        detail.map_or(0, |detail| u64::from(detail.messages))
+        match self.block.as_page().is_some_and(|shape| shape.asked) {
+            true => detail.map_or(0, |_| 1),
+            false => detail.map_or(0, |detail| u64::from(detail.messages)),
+        }
     }
 
     /// Returns what is to be counted: its line and its body.

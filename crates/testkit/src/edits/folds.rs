@@ -40,7 +40,8 @@ impl Edits {
         let page =
             self.such(model, |model, index| may_fold(model, index) && !model.pinned(view, index));
         let before = model.entry(view, &page);
-        let folds = [None, Some(Fold::Trimmed), Some(Fold::Summary), Some(Fold::Gist)];
+        let asked = Some(Fold::Asked);
+        let folds = [None, Some(Fold::Trimmed), asked, Some(Fold::Summary), Some(Fold::Gist)];
         let after = LevelEntry { fold: *self.random.pick(&folds), ..before.clone() };
         FoldStep { page, before, after }
     }

@@ -50,7 +50,7 @@ impl Model {
             _ if self.is_system_root(index) => WindowLevel::Full,
             (_, Some(Fold::Gist)) => WindowLevel::Gist,
             (Visibility::Hidden, _) | (_, Some(Fold::Summary)) => WindowLevel::Summary,
-            (Visibility::Expanded, None | Some(Fold::Trimmed)) => WindowLevel::Full,
+            (Visibility::Expanded, None | Some(Fold::Asked | Fold::Trimmed)) => WindowLevel::Full,
         }
     }
 

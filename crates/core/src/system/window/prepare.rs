@@ -1,11 +1,14 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{Purpose, frame::Live};
 use crate::{
     Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Role, Run, Segment,
-    SegmentId, Tokens, ViewId,
+    SegmentId, Speech, Tokens, ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
     storage::{ChildQuery, Order, StandingFilter, ViewHead},
     system::{
@@ -21,7 +24,7 @@ use crate::{
         plan::{Plan, Quotes, Writing, quoted_pages},
         provider::ProviderFormat,
         request::WindowOptions,
-        source::{Family, RENDERER},
+        source::{Body, Family, RENDERER},
     },
 };
 
@@ -120,9 +123,16 @@ impl Reader<'_> {
         let bounds = Bounds { tokens: room, messages: options.max_messages };
         if is_over(&outline, &plan, bounds) {
             self.quote_all(&outline, &mut quotes).await?;
+            let asked = self.asked(&plan, &scale).await?;
             let shares = options.shares;
-            let mut ground =
-                Ground { quotes: &quotes, writing, counter, shares, trimmed: HashMap::new() };
+            let mut ground = Ground {
+                quotes: &quotes,
+                writing,
+                counter,
+                shares,
+                trimmed: HashMap::new(),
+                asked,
+            };
             let beside = options.reserved.0 + tail_tokens;
             let due = |ground: &Ground<'_>| {
                 let due = fold_due(ground, &outline, &plan, bounds);
@@ -158,6 +168,26 @@ impl Reader<'_> {
             anchors,
             tail,
         })
+    }
+
+    /// Returns what the requests take that the last turns of sections begin with, where more stands in
+    /// their pages.
+    async fn asked(&self, plan: &Plan, scale: &Scale<'_>) -> Result<HashMap<PageIndex, u64>> {
+        let mut last: BTreeMap<usize, (PageIndex, Body)> = BTreeMap::new();
+        for item in plan.items.iter().filter(|item| !item.system) {
+            let page = &item.block.page;
+            if page.turn.as_ref() == Some(&page.index)
+                && let (_, Some(body)) = item.parts()
+            {
+                let body = Body { speech: Speech::RequestsOnly, ..body };
+                last.insert(item.section, (page.index.clone(), body));
+            }
+        }
+        let bodies: Vec<Countable> =
+            last.values().map(|(_, body)| Countable::Body(*body)).collect();
+        let counts = self.system.count(scale, &bodies).await?;
+        let counted = last.into_values().map(|(page, _)| page).zip(counts);
+        Ok(counted.filter(|(_, tokens)| *tokens > 0).collect())
     }
 
     /// Returns the reader's turn that is to be answered, where turns of other agents stand after it:

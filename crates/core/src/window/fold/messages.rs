@@ -28,7 +28,9 @@ impl Folding<'_> {
         self.fold_oldest(self.middle(0, 0), low, lines);
         if self.messages() > most {
             let last = self.last_page().unwrap_or(0);
+            self.keeps_request = false;
             self.fold_oldest(0..last, low, lines);
+            self.keeps_request = true;
         }
         self.for_messages = false;
         self.merge_lines(lines, lines * 3 / 4);

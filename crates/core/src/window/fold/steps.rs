@@ -98,6 +98,7 @@ impl Folding<'_> {
         let stored = shape.entry.clone();
         shape.level = shape.level.min(fold.cap());
         shape.trimmed = fold == Fold::Trimmed;
+        shape.asked = fold == Fold::Asked;
         shape.folded = true;
         self.dress(&mut item);
         if item.tokens >= now && !self.for_messages {
@@ -121,13 +122,23 @@ impl Folding<'_> {
         let (line, body) = item.parts();
         let line = line.map(|line| counter.count(line).0);
         // A trimmed body is counted when the window is rendered; until then this is no less.
+        let asked = item.block.as_page().is_some_and(|shape| shape.asked);
+        let asked = self.ground.asked.get(&item.block.page.index).filter(|_| asked);
         let body = body.map(|body| {
+            if let Some(asked) = asked {
+                return *asked;
+            }
             let most = body.limit.map_or(u64::MAX, |limit| limit.0);
             let parts = item.block.page.detail().map_or(1, |detail| u64::from(detail.messages));
             item.tokens.min(most.saturating_mul(parts * 2).saturating_add(64))
         });
         item.weigh(writing.family, writing.filler, line, body);
-        if let (Some(_), Some(known)) = (body, self.ground.trimmed.get(&item.block.page.index)) {
+        let page = &item.block.page.index;
+        let known = match item.block.as_page().is_some_and(|shape| shape.asked) {
+            true => None,
+            false => self.ground.trimmed.get(page),
+        };
+        if let (Some(_), Some(known)) = (body, known) {
             item.tokens = *known;
         }
     }
@@ -136,6 +147,7 @@ impl Folding<'_> {
     /// a page alone into its stub.
     pub(super) fn fold_range(&mut self, range: Range<usize>, most: u64) {
         let range = self.rejoin(range);
+        self.lower_request(&range);
         let groups = self.groups(range);
         // From the last, so that positions before it stay what they are.
         for group in groups.into_iter().rev() {
@@ -149,6 +161,21 @@ impl Folding<'_> {
                 self.make_run(group, words);
             }
         }
+    }
+
+    /// Lowers the page of the open request to what was asked, if it lies in a range.
+    fn lower_request(&mut self, range: &Range<usize>) {
+        let Some(at) = self.open_request().filter(|at| range.contains(at)) else { return };
+        if self.keeps_request && self.items[at].block.as_page().is_some_and(|shape| !shape.asked) {
+            self.lower(at, Fold::Asked);
+        }
+    }
+
+    /// Gives up what was asked last, where nothing else helps.
+    pub(super) fn fold_request(&mut self, budget: u64) {
+        self.keeps_request = false;
+        self.fold_early(budget);
+        self.keeps_request = true;
     }
 
     /// Sends pages that were taken out of a run back into it; returns what is left of the range.
@@ -188,9 +215,10 @@ impl Folding<'_> {
     /// Returns neighbours of one directory that may fold, as ranges.
     fn groups(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
+        let request = self.open_request().filter(|_| self.keeps_request);
         for at in range {
             let item = &self.items[at];
-            if !self.may_fold(item) || item.is_folded_page() {
+            if !self.may_fold(item) || item.is_folded_page() || request == Some(at) {
                 continue;
             }
             match groups.last_mut() {

@@ -30,6 +30,14 @@ impl Folding<'_> {
         })
     }
 
+    /// Returns the position of what was asked last, where its turn goes on behind it.
+    pub(super) fn open_request(&self) -> Option<usize> {
+        let last = self.last_page()?;
+        self.items[..last].iter().rposition(|item| {
+            self.may_fold(item) && self.ground.asked.contains_key(&item.block.page.index)
+        })
+    }
+
     /// Returns the items between the frozen early part and the recent pages.
     pub(super) fn middle(&self, frozen: u64, recent: u64) -> Range<usize> {
         let Some(last) = self.last_page() else { return 0..0 };
