@@ -21,7 +21,7 @@ use futures::executor::block_on;
 
 use crate::{
     data::{self, Session},
-    replay::{Replay, options},
+    replay::{Replay, ShareArgs, options},
 };
 use meter::{Meter, Sums};
 use ours::Ours;
@@ -46,35 +46,11 @@ pub(crate) struct Args {
     /// Measures only one half of the sessions, 0 or 1, by a hash of their ids.
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=1))]
     half: Option<u64>,
-    /// Sets the share of the engine's frozen part, in thousandths of the budget.
-    #[arg(long)]
-    frozen: Option<u64>,
-    /// Sets the share of its recent pages.
-    #[arg(long)]
-    recent: Option<u64>,
-    /// Sets the share its folds go down to.
-    #[arg(long)]
-    low_water: Option<u64>,
-    /// Sets the share of its lines before they are merged.
-    #[arg(long)]
-    lines: Option<u64>,
-    /// Sets the share of its lines when merged.
-    #[arg(long)]
-    merged: Option<u64>,
+    #[command(flatten)]
+    shares: ShareArgs,
 }
 
 impl Args {
-    fn shares(&self) -> Shares {
-        let default = Shares::default();
-        Shares {
-            frozen: self.frozen.unwrap_or(default.frozen),
-            recent: self.recent.unwrap_or(default.recent),
-            low_water: self.low_water.unwrap_or(default.low_water),
-            lines: self.lines.unwrap_or(default.lines),
-            merged: self.merged.unwrap_or(default.merged),
-        }
-    }
-
     fn wants(&self, kind: Kind) -> bool {
         let named = |only: &String| kind.name().starts_with(only.as_str());
         kind == Kind::Sliding || self.only.as_ref().is_none_or(named)
@@ -144,7 +120,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             replayed[at] += 1;
             let ground = Ground::new(&talk, budget, counter.as_ref());
             for policy in &mut measured {
-                let sums = measure(policy.kind, session, &ground, &counter, args.shares());
+                let sums = measure(policy.kind, session, &ground, &counter, args.shares.shares());
                 policy.sums[at].add(&sums.map_err(|error| {
                     error.context(format!("session {} within {budget}", session.id))
                 })?);

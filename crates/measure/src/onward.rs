@@ -30,7 +30,7 @@ use self::{
     ours::Ours,
     record::{Recording, Talk},
 };
-use crate::data::Session;
+use crate::{data::Session, replay::ShareArgs};
 
 /// Flags of `onward`.
 #[derive(Debug, clap::Args)]
@@ -50,6 +50,8 @@ pub(crate) struct Args {
     /// Measures only the policies whose names begin so, beside the sliding window.
     #[arg(long)]
     only: Option<String>,
+    #[command(flatten)]
+    shares: ShareArgs,
 }
 
 /// A way of keeping a conversation within a budget.
@@ -114,7 +116,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             for &kind in &kinds {
                 let mut sums = Sums::default();
                 for recording in &chosen {
-                    sums.add(&measure(kind, recording, budget)?);
+                    sums.add(&measure(kind, recording, budget, args.shares.shares())?);
                 }
                 measured.push((kind.name(), sums));
             }
@@ -140,12 +142,12 @@ fn choose<'a>(all: &[&'a Recording], budget: u64, most: Option<usize>) -> Vec<&'
     }
 }
 
-fn measure(kind: Kind, recording: &Recording, budget: u64) -> anyhow::Result<Sums> {
+fn measure(kind: Kind, recording: &Recording, budget: u64, shares: Shares) -> anyhow::Result<Sums> {
     let session = Session::parse(&recording.line)?;
     let mut policy: Box<dyn Policy + '_> = match kind {
         Kind::Sliding => Box::new(Sliding::new(budget)),
         Kind::Fold(low, lines) => Box::new(FoldOldest::new(budget, low, lines)),
-        Kind::Ours => Box::new(Ours::new(&session, budget, Shares::default())?),
+        Kind::Ours => Box::new(Ours::new(&session, budget, shares)?),
     };
     let mut talk = Talk::new(recording);
     let mut gauge = Gauge::new(recording, budget);
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn every_policy_is_measured_by_the_same_rule() {
         let recording = recording();
-        let sums = |kind| measure(kind, &recording, 4_000).unwrap();
+        let sums = |kind| measure(kind, &recording, 4_000, Shares::default()).unwrap();
         let sliding = sums(Kind::Sliding);
         assert_eq!((sliding.calls, sliding.folds), (61, 0));
         assert!(sliding.request < 61 && sliding.fullest <= 1.0, "{sliding:?}");

@@ -90,3 +90,37 @@ pub(crate) fn options(
     let options = WindowOptions::new(Format::Provider(format), counter.clone()).budget(budget);
     WindowOptions { shares, ..options }
 }
+
+/// Flags that shape the engine's folds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShareArgs {
+    /// Sets the share of the engine's frozen part, in thousandths of the budget.
+    #[arg(long)]
+    frozen: Option<u64>,
+    /// Sets the share of its recent pages.
+    #[arg(long)]
+    recent: Option<u64>,
+    /// Sets the share its folds go down to.
+    #[arg(long)]
+    low_water: Option<u64>,
+    /// Sets the share of its lines before they are merged.
+    #[arg(long)]
+    lines: Option<u64>,
+    /// Sets the share of its lines when merged.
+    #[arg(long)]
+    merged: Option<u64>,
+}
+
+impl ShareArgs {
+    /// Returns the shares, those that were not given as they are by default.
+    pub(crate) fn shares(&self) -> Shares {
+        let default = Shares::default();
+        Shares {
+            frozen: self.frozen.unwrap_or(default.frozen),
+            recent: self.recent.unwrap_or(default.recent),
+            low_water: self.low_water.unwrap_or(default.low_water),
+            lines: self.lines.unwrap_or(default.lines),
+            merged: self.merged.unwrap_or(default.merged),
+        }
+    }
+}

@@ -65,7 +65,7 @@ const LEAST_RESULT: u64 = 64;
 
 /// Tells whether a message is what a tool gave back. Harnesses without tool messages send results
 /// as user messages; those that mark them so with a field `observation` are understood.
-pub(super) fn is_result(message: &Message) -> bool {
+pub(crate) fn is_result(message: &Message) -> bool {
     message.role == Role::Tool
         || message.extra.get("observation").is_some_and(|raw| raw.as_str() == "true")
 }

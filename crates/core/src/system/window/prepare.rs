@@ -7,7 +7,7 @@ use std::{
 
 use super::{Purpose, frame::Live};
 use crate::{
-    Error, FoldPlan, Format, Page, PageIndex, Place, Result, Revision, Role, Run, Segment,
+    Error, FoldPlan, Format, Message, Page, PageIndex, Place, Result, Revision, Role, Run, Segment,
     SegmentId, Speech, Tokens, ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
     storage::{ChildQuery, Order, StandingFilter, ViewHead},
@@ -25,6 +25,7 @@ use crate::{
         provider::ProviderFormat,
         request::WindowOptions,
         source::{Body, Family, RENDERER},
+        trim::is_result,
     },
 };
 
@@ -37,6 +38,9 @@ const QUOTED: usize = 4_096;
 
 /// How many pages of a run a fold still chooses words from, the latest.
 const REMEMBERED: usize = 128;
+
+/// How many blocks a fold looks back for what was asked last.
+const LOOKED_AT: usize = 4_096;
 
 /// What a message takes that only keeps turns in order: Gemini wants them to alternate.
 const FILLER: u64 = 8;
@@ -170,15 +174,18 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns what the requests take that the last turns of sections begin with, where more stands in
-    /// their pages.
+    /// Returns the pages of what was asked last, one for each section, with what that takes. Results that
+    /// came as user messages were not asked.
     async fn asked(&self, plan: &Plan, scale: &Scale<'_>) -> Result<HashMap<PageIndex, u64>> {
         let mut last: BTreeMap<usize, (PageIndex, Body)> = BTreeMap::new();
-        for item in plan.items.iter().filter(|item| !item.system) {
-            let page = &item.block.page;
-            if page.turn.as_ref() == Some(&page.index)
-                && let (_, Some(body)) = item.parts()
-            {
+        for item in plan.items.iter().rev().filter(|item| !item.system).take(LOOKED_AT) {
+            let (page, (_, body)) = (&item.block.page, item.parts());
+            let begins = page.turn.as_ref() == Some(&page.index);
+            let Some(body) = body.filter(|_| begins && !last.contains_key(&item.section)) else {
+                continue;
+            };
+            let asks = |message: &Message| message.role == Role::User && !is_result(message);
+            if self.messages(&page.index).await?.iter().any(asks) {
                 let body = Body { speech: Speech::RequestsOnly, ..body };
                 last.insert(item.section, (page.index.clone(), body));
             }
@@ -186,8 +193,7 @@ impl Reader<'_> {
         let bodies: Vec<Countable> =
             last.values().map(|(_, body)| Countable::Body(*body)).collect();
         let counts = self.system.count(scale, &bodies).await?;
-        let counted = last.into_values().map(|(page, _)| page).zip(counts);
-        Ok(counted.filter(|(_, tokens)| *tokens > 0).collect())
+        Ok(last.into_values().map(|(page, _)| page).zip(counts).collect())
     }
 
     /// Returns the reader's turn that is to be answered, where turns of other agents stand after it:
