@@ -296,5 +296,5 @@ fn a_long_run_never_loses_its_task() {
         assert!(request.body.contains(task), "{}", request.body);
     }
     let history = stage.json(&["history", "--limit", "200"]).to_string();
-    assert!(history.matches("foldPages").count() > 4, "{history}");
+    assert!(history.matches("foldPages").count() > 1, "{history}");
 }

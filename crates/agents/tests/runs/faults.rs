@@ -114,8 +114,13 @@ async fn a_request_too_long_is_folded_and_sent_once_more() {
     assert!(log.0.iter().any(|line| line.contains("too long: folding to")), "{:?}", log.0);
 
     // Where that does not help, the provider's word is passed on.
+    let patient = ProviderServer::answering(|_| Reply::text("many words ".repeat(100)));
+    let other = agent("other", ContextMode::Isolated);
+    for _ in 0..6 {
+        execute(&runner, &super::job(&other, model(&patient, MODELS[0])), "tell me").await;
+    }
     let strict = ProviderServer::answering(|_| Reply::context_length());
-    let job = super::job(&chatty, model(&strict, MODELS[0]));
+    let job = super::job(&other, model(&strict, MODELS[0]));
     let (_stopper, stop) = stop_signal();
     let failed = runner.execute(&job, "more", &mut Quiet, stop).await.unwrap_err();
     assert!(matches!(failed, AgentsError::Model(ModelError::ContextLength { .. })), "{failed}");

@@ -1,17 +1,17 @@
 //! Folding: what is lowered when a window is over its budget.
 //!
 //! ```text
-//!  system │ frozen early part │ lines of earlier folds │ pages folded now │ recent pages
-//!  never  │ stays as it is    │ only added to          │ become one line  │ never the last
+//!  system │ early part, if any share is its │ lines of earlier folds │ pages folded now │ recent pages
+//!  never  │ stays as it is                  │ only added to          │ become one line  │ never the last
 //! ```
 //!
-//! Everything behind the first changed byte is read anew by the provider. So the early part stays
-//! as it is, a fold adds its line behind those of earlier folds, and lines are merged only when
-//! together they take too much. A fold goes well below the budget, so that the next is far off.
-//! Where that is not enough, harder measures follow one by one, each only while the window is still
-//! over. What was asked last stands word for word: its page is lowered to it. The pass needs no model, visits each block a bounded number of times, and every measure
-//! that does not lower the count is not taken. Messages may be bounded too (`messages`): then their
-//! number is the count.
+//! Everything behind the first changed byte is read anew by the provider. So a fold adds its line
+//! behind those of earlier folds, and lines are merged only when together they take too much. A fold
+//! goes well below the budget, so that the next is far off. What was asked last stands word for word:
+//! its page is lowered to it. Where that is not enough, harder measures follow one by one, each only
+//! while the window is still over. The pass needs no model, visits each block a bounded number of
+//! times, and every measure that does not lower the count is not taken. Messages may be bounded too
+//! (`messages`): then their number is the count.
 
 mod messages;
 mod quote;
@@ -47,7 +47,7 @@ pub struct Shares {
 
 impl Default for Shares {
     fn default() -> Self {
-        Self { frozen: 600, recent: 45, low_water: 600, lines: 150, merged: 112 }
+        Self { frozen: 0, recent: 300, low_water: 500, lines: 80, merged: 50 }
     }
 }
 

@@ -56,13 +56,6 @@ const WORD_TOKENS: (u64, u64) = (200, 3);
 /// How many telling words of a text are looked at: most of them stand in its head or its tail.
 const WORDS: usize = 512;
 
-/// The limit of results is this part of the limit of other texts: they are many, most of them are
-/// read once, and the page holds all of them.
-const RESULT_SHARE: u64 = 4;
-
-/// The least a result is cut to.
-const LEAST_RESULT: u64 = 64;
-
 /// Tells whether a message is what a tool gave back. Harnesses without tool messages send results
 /// as user messages; those that mark them so with a field `observation` are understood.
 pub(crate) fn is_result(message: &Message) -> bool {
@@ -70,8 +63,7 @@ pub(crate) fn is_result(message: &Message) -> bool {
         || message.extra.get("observation").is_some_and(|raw| raw.as_str() == "true")
 }
 
-/// Cuts each part larger than `limit`, and results larger than a quarter of it; `None` when there
-/// is none.
+/// Cuts each part larger than `limit`; `None` when there is none.
 ///
 /// `omitted` gives the engine's line. Texts become head, line and tail, and with the line have at
 /// most `limit` tokens, unless the line alone has more. Arguments of calls stay valid JSON. Thinking
@@ -83,11 +75,7 @@ pub fn trim_messages(
     limit: Tokens,
     omitted: &dyn Fn(&Omitted) -> String,
 ) -> Option<Vec<Message>> {
-    let result = Tokens((limit.0 / RESULT_SHARE).max(LEAST_RESULT).min(limit.0));
-    let trim = |message: &Message| {
-        let limit = if is_result(message) { result } else { limit };
-        Trimmer { counter, limit, omitted }.message(message)
-    };
+    let trim = |message: &Message| Trimmer { counter, limit, omitted }.message(message);
     let trimmed: Vec<Option<Message>> = messages.iter().map(trim).collect();
     if trimmed.iter().all(Option::is_none) {
         return None;

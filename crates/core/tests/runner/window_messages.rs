@@ -39,11 +39,16 @@ fn messages(window: &Window) -> Vec<String> {
 
 /// Counts the messages of pages that stand in a window.
 fn standing(agent: &AgentContext, window: &Window) -> u64 {
-    let shown = window.pieces.iter().filter(|piece| {
-        !piece.system
-            && matches!(piece.source, SentSource::Messages { .. } | SentSource::Note { .. })
+    let shown = window.pieces.iter().filter(|piece| !piece.system).map(|piece| {
+        let speech = match piece.source {
+            SentSource::Messages { speech, .. } | SentSource::Note { speech, .. } => speech,
+            SentSource::Turn { speech, .. } => speech,
+            SentSource::Engine(_) | SentSource::Purged => return 0,
+        };
+        let messages = block_on(agent.get_messages(&piece.page)).unwrap();
+        speech.heard(messages).len() as u64
     });
-    shown.map(|piece| block_on(agent.get_messages(&piece.page)).unwrap().len() as u64).sum()
+    shown.sum()
 }
 
 // M-37, C47: over three hundred turns no window sent holds more messages than may stand; folds are

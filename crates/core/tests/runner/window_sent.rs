@@ -185,6 +185,7 @@ fn edits_leave_what_was_sent() {
         let alpha = talking().await;
         let note = alpha.create_detail_page("Note", "about", "first text", "usr-0").await.unwrap();
         alpha.expand_details(&note).await.unwrap();
+        alpha.pin_page(&note).await.unwrap();
         for number in 0..40 {
             say(&alpha, number).await;
         }
