@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PageIndex, SegmentId, ViewId, Visibility};
 
-pub use run::{Cited, Run, RunForm};
+pub use run::{Cited, Run, RunForm, StandingRequest, Told};
 
 /// How much of a page stands in the window (D-20): Gist < Summary < Full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,8 +101,9 @@ pub enum Fold {
     Gist,
     /// To its stub: name, description and what is most telling in it.
     Summary,
-    /// To what was asked in it.
-    Asked,
+    /// To what was asked in it, and a log of what was called and how that ended.
+    #[serde(alias = "asked")]
+    Log,
     /// Large results in it to head and tail.
     Trimmed,
 }
@@ -112,8 +113,8 @@ impl Fold {
     pub fn cap(self) -> Level {
         match self {
             Fold::Gist => Level::Gist,
-            Fold::Summary => Level::Summary,
-            Fold::Asked | Fold::Trimmed => Level::Full,
+            Fold::Summary | Fold::Log => Level::Summary,
+            Fold::Trimmed => Level::Full,
         }
     }
 }
@@ -127,6 +128,10 @@ pub struct LevelEntry {
     /// Pinned or unpinned by this view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+    /// Expanded by this view on purpose: the number of folds since it was referred to. Until these are
+    /// too many, folds leave it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u8>,
     /// Lowered by a fold of this view. Other views do not inherit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<Fold>,
@@ -182,6 +187,8 @@ pub struct LevelChunk {
     #[serde(default, skip_serializing_if = "Ranges::is_empty")]
     pinned: Ranges<bool>,
     #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    held: Ranges<u8>,
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
     fold: Ranges<Fold>,
     /// Runs by the number of their directory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -197,6 +204,7 @@ impl LevelChunk {
         LevelEntry {
             shown: self.shown.get(number),
             pinned: self.pinned.get(number),
+            held: self.held.get(number),
             fold: self.fold.get(number),
             runs: self.runs.get(&number).cloned().unwrap_or_default(),
         }
@@ -206,6 +214,7 @@ impl LevelChunk {
     pub fn set(&mut self, number: u64, entry: LevelEntry) {
         self.shown.set(number, entry.shown);
         self.pinned.set(number, entry.pinned);
+        self.held.set(number, entry.held);
         self.fold.set(number, entry.fold);
         if entry.runs.is_empty() {
             self.runs.remove(&number);
@@ -221,7 +230,8 @@ impl LevelChunk {
 
     /// Returns about how many bytes it takes in memory.
     pub fn size(&self) -> usize {
-        let ranges = self.shown.0.len() + self.pinned.0.len() + self.fold.0.len();
+        let ranges =
+            self.shown.0.len() + self.pinned.0.len() + self.held.0.len() + self.fold.0.len();
         let runs = self.runs.values().flat_map(|runs| runs.iter()).map(Run::size);
         std::mem::size_of::<Self>() + ranges * RANGE + self.runs.len() * ENTRY + runs.sum::<usize>()
     }
@@ -230,6 +240,7 @@ impl LevelChunk {
     pub fn is_empty(&self) -> bool {
         self.shown.is_empty()
             && self.pinned.is_empty()
+            && self.held.is_empty()
             && self.fold.is_empty()
             && self.runs.is_empty()
     }

@@ -87,7 +87,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
 pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
-pub use level::{ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, WindowLevel};
+pub use level::{
+    ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, StandingRequest, Told,
+    WindowLevel,
+};
 pub use message::{Message, Role};
 pub use page::{Body, Checksum, Detail, Lifecycle, MOST_DEEP, Page, Standing, Trust, Visibility};
 pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};

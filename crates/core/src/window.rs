@@ -13,6 +13,7 @@
 pub(crate) mod account;
 pub mod calibration;
 pub mod count;
+pub mod digest;
 pub mod escape;
 pub mod filter;
 pub mod fold;

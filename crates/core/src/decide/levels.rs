@@ -19,6 +19,7 @@ pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     leave_run(draft, &lineage)?;
     set(draft, &lineage, |entry| {
         entry.shown = Some(Visibility::Expanded);
+        entry.held = Some(0);
         entry.fold = None;
     })
 }
@@ -52,7 +53,10 @@ pub(super) fn hide(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     if lineage.segment.stands_in_full() {
         return Err(Error::PromptStands { page: index.clone() }.into());
     }
-    set(draft, &lineage, |entry| entry.shown = Some(Visibility::Hidden))
+    set(draft, &lineage, |entry| {
+        entry.shown = Some(Visibility::Hidden);
+        entry.held = None;
+    })
 }
 
 /// Sets or takes back a pin in the caller's view.

@@ -26,12 +26,18 @@ pub struct Run {
     /// How many messages they held, where the fold was made for their sake; else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages: u64,
+    /// How many calls were made in them, as far as they were read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: u64,
     /// Through which filter they were counted.
     #[serde(default, skip_serializing_if = "FilterKey::is_open")]
     pub filter: FilterKey,
     /// What stands in their place.
     pub form: RunForm,
-    /// Whose most telling words the line gives.
+    /// The requests in it that stand before the line, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<StandingRequest>,
+    /// What the line tells of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cited: Vec<Cited>,
     /// Pages within it that stand by themselves again, directly behind the line.
@@ -55,13 +61,46 @@ pub enum RunForm {
     Out,
 }
 
-/// Words of a page that a run's line gives.
+/// A request that stands though its page is folded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandingRequest {
+    /// The page that begins with it.
+    pub page: PageIndex,
+    /// Whether only its beginning and its end stand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brief: bool,
+}
+
+/// What a run's line tells of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cited {
     /// The page.
     pub page: PageIndex,
+    /// How much of what happened in it.
+    #[serde(default, skip_serializing_if = "Told::is_nothing")]
+    pub told: Told,
     /// Which of its most telling words, by rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<u16>,
+}
+
+/// How much a line tells of what happened in a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Told {
+    /// Nothing but names.
+    #[default]
+    Nothing,
+    /// What was asked.
+    Asked,
+    /// What was asked, written and concluded, and what failed.
+    All,
+}
+
+impl Told {
+    fn is_nothing(&self) -> bool {
+        *self == Told::Nothing
+    }
 }
 
 impl Run {
@@ -73,12 +112,20 @@ impl Run {
             .cited
             .iter()
             .map(|cited| size_of::<Cited>() + index(&cited.page) + 16 + 2 * cited.words.len());
+        let requests = self.requests.iter().map(|it| size_of::<PageIndex>() + index(&it.page));
         let apart = self.apart.iter().map(|page| size_of::<PageIndex>() + index(page));
         size_of::<Self>()
             + index(&self.from)
             + index(&self.to)
             + cited.sum::<usize>()
+            + requests.sum::<usize>()
             + apart.sum::<usize>()
+    }
+
+    /// Returns the pages that its line and its requests are made from.
+    pub fn named(&self) -> impl Iterator<Item = &PageIndex> {
+        let requests = self.requests.iter().map(|request| &request.page);
+        requests.chain(self.cited.iter().map(|cited| &cited.page))
     }
 
     /// Tells whether a place lies in it.

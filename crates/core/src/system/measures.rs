@@ -18,6 +18,7 @@ use crate::{
     storage::{CountKey, StorageError},
     window::{
         count::TokenCounter,
+        digest::Digest,
         line::Style,
         piece::PieceKey,
         provider::RenderedPiece,
@@ -33,6 +34,7 @@ const OWED: usize = 32;
 /// What is kept in memory of each kind.
 const COUNTS: usize = 16 << 20;
 const WORD_BYTES: usize = 16 << 20;
+const DIGEST_BYTES: usize = 16 << 20;
 const HEARD_BYTES: usize = 4 << 20;
 const RENDERED_BYTES: usize = 64 << 20;
 
@@ -44,6 +46,7 @@ type HeardKey = (ContentHash, Speech);
 pub(super) struct Measures {
     counts: Mutex<Bounded<CountKey, Tokens>>,
     words: Mutex<Bounded<HeardKey, Arc<[Word]>>>,
+    digests: Mutex<Bounded<HeardKey, Arc<Digest>>>,
     heard: Mutex<Bounded<HeardKey, Heard>>,
     rendered: Mutex<Bounded<PieceKey, Arc<RenderedPiece>>>,
     texts: Mutex<Bounded<PieceKey, Arc<str>>>,
@@ -58,6 +61,7 @@ impl Default for Measures {
         Self {
             counts: Mutex::new(Bounded::new(COUNTS)),
             words: Mutex::new(Bounded::new(WORD_BYTES)),
+            digests: Mutex::new(Bounded::new(DIGEST_BYTES)),
             heard: Mutex::new(Bounded::new(HEARD_BYTES)),
             rendered: Mutex::new(Bounded::new(RENDERED_BYTES)),
             texts: Mutex::new(Bounded::new(RENDERED_BYTES)),
@@ -78,6 +82,7 @@ impl Measures {
         // First, so that what is put in afterwards is refused, and what was put in before goes.
         self.drops.fetch_add(1, Ordering::SeqCst);
         lock(&self.words).clear();
+        lock(&self.digests).clear();
         lock(&self.heard).clear();
         lock(&self.rendered).clear();
         lock(&self.texts).clear();
@@ -274,29 +279,49 @@ impl ContextSystem {
 
     /// Returns the most telling words of what is seen of contents, in the order asked for.
     pub(crate) async fn words(&self, asked: &[HeardKey]) -> Result<Vec<Arc<[Word]>>> {
+        let size =
+            |words: &Arc<[Word]>| words.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
+        let make = |messages: &[Message]| -> Arc<[Word]> { telling::words(messages).into() };
+        self.derived(&self.inner.measures.words, asked, &make, &size).await
+    }
+
+    /// Returns what happened in what is seen of contents, in the order asked for.
+    pub(crate) async fn digests(&self, asked: &[HeardKey]) -> Result<Vec<Arc<Digest>>> {
+        let make = |messages: &[Message]| Arc::new(Digest::of(messages));
+        let size = |digest: &Arc<Digest>| digest.size() + 128;
+        self.derived(&self.inner.measures.digests, asked, &make, &size).await
+    }
+
+    /// Returns what is made from what is seen of contents, each once.
+    async fn derived<T: Clone>(
+        &self,
+        cache: &Mutex<Bounded<HeardKey, T>>,
+        asked: &[HeardKey],
+        make: &(dyn Fn(&[Message]) -> T + Sync),
+        size: &(dyn Fn(&T) -> usize + Sync),
+    ) -> Result<Vec<T>> {
         let measures = &self.inner.measures;
         let since = measures.drops();
-        let known: Vec<Option<Arc<[Word]>>> = {
-            let mut cache = lock(&measures.words);
+        let known: Vec<Option<T>> = {
+            let mut cache = lock(cache);
             asked.iter().map(|key| cache.get(key).cloned()).collect()
         };
-        let mut words = Vec::with_capacity(asked.len());
+        let mut all = Vec::with_capacity(asked.len());
         for (asked, known) in asked.chunks(CONTENTS).zip(known.chunks(CONTENTS)) {
             let unknown = asked.iter().zip(known).filter(|(_, known)| known.is_none());
             self.fetch_contents(unknown.map(|((hash, _), _)| *hash)).await?;
             for (key @ (hash, speech), known) in asked.iter().zip(known) {
                 if let Some(known) = known {
-                    words.push(known.clone());
+                    all.push(known.clone());
                     continue;
                 }
-                let messages = speech.heard(self.messages(*hash).await?);
-                let made: Arc<[Word]> = telling::words(&messages).into();
-                let size = made.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
-                measures.keep_text_of(&measures.words, (*key, made.clone(), size), since);
-                words.push(made);
+                let made = make(&speech.heard(self.messages(*hash).await?));
+                let size = size(&made);
+                measures.keep_text_of(cache, (*key, made.clone(), size), since);
+                all.push(made);
             }
         }
-        Ok(words)
+        Ok(all)
     }
 }
 

@@ -176,6 +176,7 @@ impl<'a> Reader<'a> {
                 from: index.clone(),
                 pages: 0,
                 messages: 0,
+                calls: 0,
                 filter,
                 ..run.clone()
             });

@@ -132,7 +132,9 @@ impl<'a, 'r> Walk<'a, 'r> {
             }
             let directory = &top.directory;
             let run = self.reader.run_as_seen(self.segment, &directory.index, run).await?;
-            if let Some(run) = run {
+            if let Some(mut run) = run {
+                // A page that stands by itself shows its request itself.
+                run.requests.retain(|it| top.apart.iter().all(|page| page.index != it.page));
                 let (page, shape) = (directory.clone(), Shape::Run(run));
                 self.blocks.push(Block { page, depth, shape });
             }
@@ -208,9 +210,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             .then(|| Open::new(page.clone(), own.runs.clone()));
         let shape = PageShape {
             level,
-            asked: own.fold == Some(crate::Fold::Asked) && !pinned,
-            trimmed: own.fold == Some(crate::Fold::Trimmed),
-            folded: own.fold.is_some(),
+            fold: own.fold.filter(|_| !pinned),
             pinned,
             speech: sight.speech,
             entry: own,

@@ -8,6 +8,7 @@ mod context;
 mod frame;
 mod prepare;
 mod press;
+mod quotes;
 mod render;
 mod send;
 mod sent;

@@ -1,65 +1,48 @@
 //! Folding: what is lowered when a window is over its budget.
 //!
 //! ```text
-//!  system │ early part, if any share is its │ lines of earlier folds │ pages folded now │ recent pages
-//!  never  │ stays as it is                  │ only added to          │ become one line  │ never the last
+//!  system │ lines of turns, requests between them │ logs of pages │ recent pages
+//!  never  │ one line each, the oldest merged      │ calls in full │ never the last
 //! ```
 //!
-//! Everything behind the first changed byte is read anew by the provider. So a fold adds its line
-//! behind those of earlier folds, and lines are merged only when together they take too much. A fold
-//! goes well below the budget, so that the next is far off. What was asked last stands word for word:
-//! its page is lowered to it. Where that is not enough, harder measures follow one by one, each only
+//! Everything behind the first changed byte is read again by the provider. So a fold first only adds:
+//! pages between the last log and the recent ones become logs. When logs take too much, everything is
+//! settled again: the newest pages keep their logs, older turns become one line each, requests stand
+//! while they fit their share. Where that is not enough, harder measures follow one by one, each only
 //! while the window is still over. The pass needs no model, visits each block a bounded number of
 //! times, and every measure that does not lower the count is not taken. Messages may be bounded too
 //! (`messages`): then their number is the count.
 
+mod lines;
+mod logs;
 mod messages;
 mod quote;
+mod requests;
+mod shares;
 mod steps;
 mod zone;
 
 use std::{
     cell::OnceCell,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 use super::{
     count::TokenCounter,
     outline::Outline,
     plan::{Item, Plan, Quotes, Writing},
+    source::Body,
 };
 use crate::{Error, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Result};
 
-/// Shares of the budget that shape a fold, in thousandths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shares {
-    /// The system part and the early part that stay as they are.
-    pub frozen: u64,
-    /// Recent pages that stay beside the last one.
-    pub recent: u64,
-    /// Where a fold stops.
-    pub low_water: u64,
-    /// What lines may take together before they are merged.
-    pub lines: u64,
-    /// What they take when merged.
-    pub merged: u64,
-}
-
-impl Default for Shares {
-    fn default() -> Self {
-        Self { frozen: 0, recent: 300, low_water: 500, lines: 80, merged: 50 }
-    }
-}
-
-/// The tokens a page may spend on words in a run's line.
-const WORDS_PER_PAGE: u64 = 112;
+pub use shares::Shares;
 
 /// The most tokens lines take together, however large the budget.
 const MOST_LINES: u64 = 6_000;
 
 /// What a fold is planned on.
 pub struct Ground<'a> {
-    /// What the lines quote; it must hold the words of all pages.
+    /// What the lines quote; it must hold the digests and words of all pages that may fold.
     pub quotes: &'a Quotes,
     /// How the window is written.
     pub writing: Writing<'a>,
@@ -69,8 +52,21 @@ pub struct Ground<'a> {
     pub shares: Shares,
     /// What trimmed pages were found to take; it is not known before one is rendered.
     pub trimmed: HashMap<PageIndex, u64>,
-    /// The pages that begin the last turns, with what their requests take.
-    pub asked: HashMap<PageIndex, u64>,
+    /// Pages as logs.
+    pub logs: HashMap<PageIndex, Logged>,
+    /// What requests take, by what of them stands.
+    pub requests: HashMap<Body, u64>,
+    /// Pages that what was said since the last fold refers to.
+    pub referred: HashSet<PageIndex>,
+}
+
+/// A page as a log.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// What it becomes and takes.
+    pub item: Item,
+    /// What its request takes where only the beginning and the end stand.
+    pub brief: u64,
 }
 
 impl Ground<'_> {
@@ -78,8 +74,11 @@ impl Ground<'_> {
     pub fn learn(&mut self, plan: &Plan) -> bool {
         let mut learnt = false;
         for item in &plan.items {
-            let Some(shape) = item.block.as_page().filter(|shape| shape.trimmed) else { continue };
-            if shape.entry.fold != Some(Fold::Trimmed) {
+            let trimmed = Some(Fold::Trimmed);
+            let Some(shape) = item.block.as_page().filter(|it| it.fold == trimmed) else {
+                continue;
+            };
+            if shape.entry.fold != trimmed {
                 learnt |= self.trimmed.insert(item.block.page.index.clone(), item.tokens).is_none();
             }
         }
@@ -97,8 +96,12 @@ pub struct Folding<'a> {
     first_changed: usize,
     /// The section it is confined to; none for all.
     scope: Option<usize>,
-    /// Whether what was asked last stands word for word.
-    keeps_request: bool,
+    /// What was asked last, where its page is not the last.
+    open: Option<PageIndex>,
+    /// The requests that were chosen to stand, and whether only in brief; none before any was.
+    requests: Option<HashMap<PageIndex, bool>>,
+    /// Whether what agents expanded stays as it is.
+    keeps_held: bool,
     /// Whether messages are bounded, so that lines tell how many are folded.
     bounded: bool,
     /// Whether it is messages that are to become fewer, whatever that takes.
@@ -142,24 +145,27 @@ pub fn fold_due(
         folded: 0,
         first_changed: usize::MAX,
         scope: None,
-        keeps_request: true,
+        open: None,
+        requests: None,
+        keeps_held: true,
         bounded: bounds.messages.is_some(),
         for_messages: false,
         uses: OnceCell::new(),
     };
+    folding.enter(None);
     if let Some(most) = bounds.messages {
         folding.meet_messages(most, bounds.tokens);
     }
     for (at, section) in outline.sections.iter().enumerate() {
         let capacity = section.segment.capacity.0;
         if capacity > 0 && !section.is_system() {
-            folding.scope = Some(at);
+            folding.enter(Some(at));
             // As far as it goes: nobody's writing may keep others from their windows.
             folding.meet(capacity);
         }
     }
     if let Some(budget) = bounds.tokens {
-        folding.scope = None;
+        folding.enter(None);
         if !folding.meet(budget) {
             return Err(folding.too_large(budget));
         }
@@ -168,6 +174,12 @@ pub fn fold_due(
 }
 
 impl Folding<'_> {
+    /// Confines it to a section, or to none.
+    fn enter(&mut self, scope: Option<usize>) {
+        (self.scope, self.requests) = (scope, None);
+        self.open = self.find_open_request();
+    }
+
     /// Lowers levels until the budget is met; tells whether it is.
     ///
     /// What one pass leaves may let the next do more: a fold that falls short goes on until none
@@ -188,22 +200,18 @@ impl Folding<'_> {
         if self.total() <= budget {
             return true;
         }
-        let shares = self.ground.shares;
-        let share = |thousandths: u64| budget * thousandths / 1_000;
-        let lines = share(shares.lines).min(MOST_LINES);
-        self.fold_middle(
-            share(shares.frozen),
-            share(shares.recent),
-            share(shares.low_water),
-            lines,
-        );
-        self.merge_lines(lines, share(shares.merged).min(MOST_LINES));
-        let harder: [fn(&mut Self, u64); 8] = [
+        self.add_logs(budget);
+        if !self.is_settled(budget) {
+            self.settle_all(budget);
+        }
+        let harder: [fn(&mut Self, u64); 10] = [
             Self::trim_recent,
             Self::fold_recent,
+            Self::release_held,
             Self::fold_early,
             Self::close_directories,
             Self::lines_to_gist,
+            Self::drop_requests,
             Self::lines_out,
             Self::trim_last,
             Self::fold_request,
@@ -259,7 +267,10 @@ impl Folding<'_> {
         step.after = after;
     }
 
-    fn finish(self, before: u64) -> Option<Folded> {
+    fn finish(mut self, before: u64) -> Option<Folded> {
+        if self.entries.values().any(|step| step.before != step.after) {
+            self.count_held();
+        }
         let steps: Vec<FoldStep> =
             self.entries.into_values().filter(|step| step.before != step.after).collect();
         if steps.is_empty() {

@@ -4,15 +4,17 @@
 //! and labelled, never worded as an instruction. A line says nothing that moves when pages are
 //! appended: counts of what may still grow do not stand in it.
 
+mod told;
+
 use super::{
     escape::{escape, flatten, quote},
     filter::SensitiveFilter,
     piece::Mark,
     trim::Omitted,
 };
-use crate::{
-    Actor, AgentName, Page, PageIndex, Run, RunForm, SegmentKind, Trust, context::PageAction,
-};
+use crate::{Actor, AgentName, Page, PageIndex, SegmentKind, Trust, context::PageAction};
+
+pub use told::Telling;
 
 /// How lines are written.
 #[derive(Clone, Copy)]
@@ -85,12 +87,10 @@ impl Style<'_> {
     }
 
     /// Returns the line over what was asked in a page, where the rest of it is folded.
-    pub fn asked(&self, page: &Page, may_expand: bool) -> String {
+    pub fn asked(&self, page: &Page) -> String {
         let mut line = self.begin("[ASKED]", &page.index);
-        self.title(page, &mut line);
-        line.push_str(&format!(" ({})", folded_rest(page)));
-        if may_expand {
-            self.button(PageAction::Expand, &page.index, &mut line);
+        if let Some(rewritten) = rewritten(page) {
+            line.push_str(&format!(" ({rewritten})"));
         }
         line
     }
@@ -101,7 +101,7 @@ impl Style<'_> {
     /// The first stands over the messages. The second, if there is one, closes the request that they
     /// begin with. Both stay true whatever becomes of the turn: neither says whether there is an
     /// answer yet.
-    pub fn turn(&self, page: &Page, another: Option<&AgentName>, asked: bool) -> Option<String> {
+    pub fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
         let begin = self.begin("[TURN]", &page.index);
         let begins = page.turn.as_ref() == Some(&page.index);
         let whose = another.map(|agent| {
@@ -111,8 +111,7 @@ impl Style<'_> {
                 format!("agent {agent} goes on")
             }
         });
-        let folded = asked.then(|| folded_rest(page));
-        let said: Vec<String> = whose.into_iter().chain(rewritten(page)).chain(folded).collect();
+        let said: Vec<String> = whose.into_iter().chain(rewritten(page)).collect();
         if said.is_empty() {
             return None;
         }
@@ -195,27 +194,6 @@ impl Style<'_> {
         format!("{} {}", self.begin("[GIST]", &page.index), self.quoted(page.name.as_str()))
     }
 
-    /// Returns the line that stands for a run of pages.
-    pub fn run<'w>(&self, run: &Run, words: impl IntoIterator<Item = &'w str>) -> String {
-        let mut line = self.begin("[RUN]", &run.from);
-        if run.pages > 1 {
-            line.push_str(&format!(" to {}", run.to));
-        }
-        line.push_str(&match (run.pages, run.messages) {
-            (0..=1, 0) => " (folded)".to_owned(),
-            (0..=1, 1) => " (1 message folded; expand it to see it)".to_owned(),
-            (0..=1, messages) => format!(" ({messages} messages folded; expand it to see them)"),
-            (pages, 0) => format!(" ({pages} pages folded)"),
-            (pages, messages) => {
-                format!(" ({pages} pages, {messages} messages folded; expand any to see it)")
-            }
-        });
-        if run.form == RunForm::Line {
-            self.extracted(words, &mut line);
-        }
-        line
-    }
-
     /// Adds words, as they are but for what is escaped; those with blanks stand in quotes.
     fn extracted<'w>(&self, words: impl IntoIterator<Item = &'w str>, line: &mut String) {
         for (at, word) in words.into_iter().enumerate() {
@@ -237,14 +215,6 @@ impl Style<'_> {
             line.push_str(&format!(" extracted: {words}"));
         }
         line
-    }
-}
-
-/// Says that of a page only what was asked stands.
-fn folded_rest(page: &Page) -> String {
-    match page.detail().map_or(0, |detail| detail.messages) {
-        0..=2 => "asked here; the rest of it is folded".to_owned(),
-        messages => format!("asked here; the other {} messages of it are folded", messages - 1),
     }
 }
 

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::{FilterKey, Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind, Speech};
+use crate::{
+    FilterKey, Fold, Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind, Speech,
+};
 
 /// What stands where in a view: its segments in order, each with its blocks.
 #[derive(Debug, Clone, Default)]
@@ -50,18 +52,26 @@ pub enum Shape {
 pub struct PageShape {
     /// How much of it.
     pub level: Level,
-    /// Whether only what was asked in it stands.
-    pub asked: bool,
-    /// Whether large results in it are cut to head and tail.
-    pub trimmed: bool,
-    /// Whether a fold lowered it, rather than somebody's choice.
-    pub folded: bool,
+    /// How far a fold lowered it, where that is in force.
+    pub fold: Option<Fold>,
     /// Whether it is kept from folding.
     pub pinned: bool,
     /// Which of its messages are seen.
     pub speech: Speech,
     /// What the view itself says of it.
     pub entry: LevelEntry,
+}
+
+impl PageShape {
+    /// Tells whether a fold, rather than somebody's choice, left less than its text.
+    pub fn is_folded(&self) -> bool {
+        self.fold.is_some() && self.level < Level::Full
+    }
+
+    /// Tells whether it is kept from folding by its agent.
+    pub fn is_held(&self) -> bool {
+        self.entry.held.is_some()
+    }
 }
 
 impl Outline {
@@ -99,6 +109,6 @@ impl Block {
 
     /// Tells whether a fold put it where it is: only a fold, an expansion or a pin moves it again.
     pub fn is_folded(&self) -> bool {
-        self.as_page().is_none_or(|shape| shape.folded && shape.level < Level::Full)
+        self.as_page().is_none_or(PageShape::is_folded)
     }
 }

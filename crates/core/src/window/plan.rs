@@ -3,18 +3,22 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    line::{Style, is_trusted},
+    digest::Digest,
+    line::{Style, Telling, is_trusted},
     outline::{Block, Outline, PageShape, Section, Shape},
     source::{Body, Family, line_weight, piece_overhead},
     telling::Word,
 };
 use crate::{
-    AgentName, ContentHash, Level, Operation, Page, PageIndex, Quoted, Run, RunForm, SegmentId,
-    SentSource, Speech, Tokens, context::PageAction, permission::check_page,
+    AgentName, ContentHash, Fold, Level, Operation, Page, PageIndex, Quoted, Run, RunForm,
+    SegmentId, SentSource, Speech, Tokens, context::PageAction, permission::check_page,
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
 pub const TRIMMED: Tokens = Tokens(1_024);
+
+/// The most tokens of a request of which only the beginning and the end stand.
+pub const BRIEF: Tokens = Tokens(120);
 
 /// How many words a stub gives.
 pub const STUB_WORDS: usize = 12;
@@ -39,6 +43,8 @@ pub struct Item {
     pub face: Face,
     /// What it takes, its share of what stands around it included.
     pub tokens: u64,
+    /// What of that requests take which stand though their pages are folded.
+    pub requests: u64,
 }
 
 /// What a block becomes in the window.
@@ -48,11 +54,13 @@ pub enum Face {
     Nothing,
     /// A line of the engine.
     Line(Arc<str>),
-    /// The line of a run.
-    Run {
-        /// The line.
-        line: Arc<str>,
-        /// The pages whose words it gives.
+    /// Requests as they were, and a line of the engine for what followed.
+    Folded {
+        /// The requests that stand.
+        requests: Vec<Request>,
+        /// The line: a page's log, or what a run tells.
+        line: Option<Arc<str>>,
+        /// The pages the line tells of.
         quotes: Arc<[Quoted]>,
     },
     /// Messages as they were.
@@ -74,9 +82,25 @@ pub enum Face {
     },
 }
 
-/// What the lines of a plan quote: the most telling words of contents, and the pages runs cite.
+/// A request that stands though its page is folded.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The page it begins.
+    pub page: PageIndex,
+    /// The engine's lines around it, where there are any.
+    pub head: Option<Arc<str>>,
+    /// Whether the head is a page's, and the request a text below it.
+    pub is_note: bool,
+    /// What was asked.
+    pub body: Body,
+}
+
+/// What the lines of a plan quote: what happened in contents, their most telling words, and the pages
+/// runs cite.
 #[derive(Debug, Default)]
 pub struct Quotes {
+    /// Digests by content and which of its messages are seen.
+    pub digests: HashMap<(ContentHash, Speech), Arc<Digest>>,
     /// Words by content and which of its messages are seen.
     pub words: HashMap<(ContentHash, Speech), Arc<[Word]>>,
     /// Pages of which not all messages are seen.
@@ -88,33 +112,47 @@ pub struct Quotes {
 }
 
 impl Quotes {
-    /// Returns the words of a page.
-    pub fn of(&self, page: &Page) -> &[Word] {
-        let Some(detail) = page.detail() else { return &[] };
-        let speech = self.speech.get(&page.index).copied().unwrap_or_default();
-        self.words.get(&(detail.content, speech)).map_or(&[], |words| words)
+    fn key(&self, page: &Page) -> Option<(ContentHash, Speech)> {
+        Some((page.detail()?.content, self.speech_of(&page.index)))
     }
 
-    /// Returns the pages whose words a run's line gives.
-    pub fn quoted_by(&self, run: &Run) -> Vec<Quoted> {
+    fn speech_of(&self, page: &PageIndex) -> Speech {
+        self.speech.get(page).copied().unwrap_or_default()
+    }
+
+    /// Returns the words of a page.
+    pub fn of(&self, page: &Page) -> &[Word] {
+        let words = self.key(page).and_then(|key| self.words.get(&key));
+        words.map_or(&[], |words| words)
+    }
+
+    /// Returns what happened in a page, where that is known.
+    pub fn digest(&self, page: &Page) -> Option<&Digest> {
+        self.digests.get(&self.key(page)?).map(|digest| &**digest)
+    }
+
+    /// Returns the pages a run's line tells of.
+    fn quoted_by(&self, run: &Run) -> Vec<Quoted> {
         let listed = run.cited.iter().filter(|cited| self.pages.contains_key(&cited.page));
-        let quoted = |page: &PageIndex| {
-            let speech = self.speech.get(page).copied().unwrap_or_default();
-            Quoted { page: page.clone(), speech }
-        };
+        let quoted = |page: &PageIndex| Quoted { page: page.clone(), speech: self.speech_of(page) };
         listed.map(|cited| quoted(&cited.page)).collect()
     }
 
-    /// Returns the words a run's line gives.
-    pub fn of_run(&self, run: &Run) -> Vec<&str> {
-        let mut given = Vec::new();
+    /// Returns the line of a run.
+    pub fn line_of(&self, style: &Style<'_>, run: &Run) -> String {
+        let mut tellings: Vec<Telling<'_>> = Vec::new();
+        let mut names: Vec<(&PageIndex, Vec<&str>)> = Vec::new();
         for cited in &run.cited {
             let Some(page) = self.pages.get(&cited.page) else { continue };
+            if let Some(digest) = self.digest(page) {
+                let stands = run.requests.iter().any(|request| request.page == page.index);
+                tellings.push(Telling { page: &page.index, digest, told: cited.told, stands });
+            }
             let words = self.of(page);
-            let cited = cited.words.iter().filter_map(|&rank| words.get(usize::from(rank)));
-            given.extend(cited.map(|word| &*word.text));
+            let given = cited.words.iter().filter_map(|&rank| words.get(usize::from(rank)));
+            names.push((&page.index, given.map(|word| &*word.text).collect()));
         }
-        given
+        style.run(run, &tellings, names)
     }
 }
 
@@ -129,6 +167,8 @@ pub struct Writing<'a> {
     pub level: Level,
     /// The most tokens a part takes before it is cut to head and tail.
     pub limit: Option<Tokens>,
+    /// The share of a segment's capacity that a part may take, in thousandths.
+    pub part: u64,
     /// What may stand between two pieces, where a provider wants turns to alternate.
     pub filler: u64,
     /// The agent it is written for, who is shown only what it may do; none for the system side.
@@ -167,6 +207,7 @@ impl Plan {
                 block: block.clone(),
                 face: face(section, block, quotes, writing),
                 tokens: 0,
+                requests: 0,
             }));
         }
         Self { items }
@@ -189,11 +230,7 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
     let line = |line: String| Face::Line(line.into());
     let page = &block.page;
     let shape = match &block.shape {
-        Shape::Run(run) if run.form == RunForm::Out => return Face::Nothing,
-        Shape::Run(run) => {
-            let line = style.run(run, quotes.of_run(run)).into();
-            return Face::Run { line, quotes: quotes.quoted_by(run).into() };
-        }
+        Shape::Run(run) => return folded_run(section, run, quotes, writing),
         Shape::Page(shape) => shape,
     };
     let level = level_of(writing, section.is_system(), shape);
@@ -218,6 +255,21 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
             (_, Level::Summary | Level::Gist) => line(style.stub(page, [], action)),
         };
     }
+    let logged = shape.fold == Some(Fold::Log) && level == Level::Summary;
+    if logged
+        && writing.level == Level::Full
+        && let (Some(digest), Some(_)) = (quotes.digest(page), &page.turn)
+    {
+        let asked = digest.asked.is_some();
+        let requests = asked.then(|| request(section, page, false, writing)).flatten();
+        let line = (!digest.steps.is_empty()).then(|| style.log(page, digest, action).into());
+        let told = Quoted { page: page.index.clone(), speech: shape.speech };
+        return Face::Folded {
+            requests: requests.into_iter().collect(),
+            line,
+            quotes: [told].into(),
+        };
+    }
     let detail = match (level, page.detail()) {
         (Level::Full, Some(detail)) => detail,
         (Level::Full, None) => return line(style.directory(page, hides)),
@@ -227,31 +279,72 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
         }
         (Level::Gist, _) => return line(style.gist(page)),
     };
-    let trimmed = shape.trimmed.then_some(TRIMMED);
-    // A capacity is a budget of its own: no part may take more than a quarter of either.
-    let capacity = section.segment.capacity.0;
-    let capacity = (capacity > 0).then_some(Tokens(capacity / 4));
-    let limit = trimmed.into_iter().chain(writing.limit).chain(capacity).min();
+    let trimmed = (shape.fold == Some(Fold::Trimmed)).then_some(TRIMMED);
+    let limit = trimmed.into_iter().chain(limit(section, writing)).min();
     let trusted = is_trusted(section.segment.kind, page);
-    // The system side's own text is never cut: agents are bound by all of it.
-    let limit = limit.filter(|_| !section.is_system());
-    let speech = if shape.asked { Speech::RequestsOnly } else { shape.speech };
-    let body = Body { content: detail.content, limit, trusted, speech };
+    let body = Body { content: detail.content, limit, trusted, speech: shape.speech };
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;
     if as_messages {
         let body = Body { trusted: false, ..body };
-        let another = page.author.agent().filter(|author| speaks_for_another(writing, author));
-        return match style.turn(page, another, shape.asked) {
+        return match style.turn(page, another(page, writing)) {
             Some(head) => Face::Turn { head: head.into(), body },
             None => Face::Messages(body),
         };
     }
-    let head = if shape.asked {
-        style.asked(page, offered(PageAction::Expand))
-    } else {
-        style.head(page, hides)
+    Face::Note { head: style.head(page, hides).into(), body }
+}
+
+/// Returns the most tokens a part of a page takes before it is cut.
+fn limit(section: &Section, writing: &Writing<'_>) -> Option<Tokens> {
+    // A capacity is a budget of its own: no part may take more than its share of either.
+    let capacity = section.segment.capacity.0;
+    let capacity = (capacity > 0).then_some(Tokens(capacity * writing.part / 1_000));
+    let limit = capacity.into_iter().chain(writing.limit).min();
+    // The system side's own text is never cut: agents are bound by all of it.
+    limit.filter(|_| !section.is_system())
+}
+
+/// Returns what a run becomes: the requests in it that stand, and its line.
+fn folded_run(section: &Section, run: &Run, quotes: &Quotes, writing: &Writing<'_>) -> Face {
+    let stands = |page: &&Arc<Page>| run.stands_for(&page.index, page.place);
+    let requests = run.requests.iter().filter_map(|standing| {
+        let page = quotes.pages.get(&standing.page).filter(stands)?;
+        request(section, page, standing.brief, writing)
+    });
+    let requests: Vec<Request> = match writing.level {
+        Level::Full => requests.collect(),
+        Level::Summary | Level::Gist => Vec::new(),
     };
-    Face::Note { head: head.into(), body }
+    if run.form == RunForm::Out && requests.is_empty() {
+        return Face::Nothing;
+    }
+    let line = (run.form != RunForm::Out).then(|| quotes.line_of(&writing.style, run).into());
+    Face::Folded { requests, line, quotes: quotes.quoted_by(run).into() }
+}
+
+/// Returns what was asked at the beginning of a page, by its beginning and its end.
+pub fn brief_request(section: &Section, page: &Page, writing: &Writing<'_>) -> Option<Request> {
+    request(section, page, true, writing)
+}
+
+/// Returns what was asked at the beginning of a page.
+fn request(section: &Section, page: &Page, brief: bool, writing: &Writing<'_>) -> Option<Request> {
+    let style = &writing.style;
+    let brief = brief.then_some(BRIEF);
+    let limit = limit(section, writing).into_iter().chain(brief).min();
+    let content = page.detail()?.content;
+    let body = Body { content, limit, trusted: false, speech: Speech::RequestsOnly };
+    let is_note = writing.family == Family::Markdown;
+    let head = match is_note {
+        true => Some(style.asked(page).into()),
+        false => style.turn(page, another(page, writing)).map(Into::into),
+    };
+    Some(Request { page: page.index.clone(), head, is_note, body })
+}
+
+/// Returns the agent a turn belongs to, where that is not the one who reads.
+fn another<'p>(page: &'p Page, writing: &Writing<'_>) -> Option<&'p AgentName> {
+    page.author.agent().filter(|author| speaks_for_another(writing, author))
 }
 
 /// Tells whether a turn's author is another agent than the one who reads.
@@ -267,41 +360,64 @@ impl Item {
 
     /// Counts the messages of it that stand.
     pub fn messages(&self) -> u64 {
+        if let Face::Folded { requests, .. } = &self.face {
+            return requests.len() as u64;
+        }
         let detail = self.block.page.detail().filter(|_| self.shows_text());
-        match self.block.as_page().is_some_and(|shape| shape.asked) {
-            true => detail.map_or(0, |_| 1),
-            false => detail.map_or(0, |detail| u64::from(detail.messages)),
-        }
+        detail.map_or(0, |detail| u64::from(detail.messages))
     }
 
-    /// Returns what is to be counted: its line and its body.
-    pub fn parts(&self) -> (Option<&Arc<str>>, Option<Body>) {
+    /// Visits what is to be counted, in order.
+    pub fn each_part<'s>(&'s self, visit: &mut dyn FnMut(PartOf<'s>)) {
         match &self.face {
-            Face::Nothing => (None, None),
-            Face::Line(line) | Face::Run { line, .. } => (Some(line), None),
-            Face::Messages(body) => (None, Some(*body)),
-            Face::Turn { head, body } | Face::Note { head, body } => (Some(head), Some(*body)),
+            Face::Nothing => {}
+            Face::Line(line) => visit(PartOf::Line(line)),
+            Face::Messages(body) => visit(PartOf::Body(*body)),
+            Face::Turn { head, body } | Face::Note { head, body } => {
+                visit(PartOf::Line(head));
+                visit(PartOf::Body(*body));
+            }
+            Face::Folded { requests, line, .. } => {
+                for request in requests {
+                    request.head.iter().for_each(|head| visit(PartOf::Line(head)));
+                    visit(PartOf::Body(request.body));
+                }
+                line.iter().for_each(|line| visit(PartOf::Line(line)));
+            }
         }
     }
 
-    /// Sets what it takes from the counts of its line and its body.
+    /// Returns the body it shows, where that is all of its page.
+    pub fn body(&self) -> Option<Body> {
+        match &self.face {
+            Face::Messages(body) | Face::Turn { body, .. } | Face::Note { body, .. } => Some(*body),
+            Face::Nothing | Face::Line(_) | Face::Folded { .. } => None,
+        }
+    }
+
+    /// Sets what it takes from what its parts count.
     ///
-    /// `filler` is what may stand between it and the piece before it.
-    pub fn weigh(&mut self, family: Family, filler: u64, line: Option<u64>, body: Option<u64>) {
-        let line = line.map(|tokens| line_weight(family, tokens));
-        let around = match self.face {
-            Face::Nothing => 0,
-            Face::Messages(_) => 0,
-            Face::Line(_) | Face::Run { .. } | Face::Turn { .. } | Face::Note { .. } => {
-                piece_overhead(family)
+    /// `filler` is what may stand between a piece and the one before it.
+    pub fn weigh(&mut self, family: Family, filler: u64, count: &mut dyn FnMut(PartOf<'_>) -> u64) {
+        let filler = if self.system { 0 } else { filler };
+        let (mut tokens, mut requests) = (0, 0);
+        // A line makes a piece of its own, or stands over the body that follows it.
+        let mut headed = false;
+        self.each_part(&mut |part| {
+            let counted = count(part);
+            match part {
+                PartOf::Line(_) => {
+                    tokens += line_weight(family, counted) + piece_overhead(family) + filler;
+                    headed = true;
+                }
+                PartOf::Body(_) => {
+                    tokens += counted + if headed { 0 } else { filler };
+                    (requests, headed) = (tokens, false);
+                }
             }
-        };
-        let filler = match self.face {
-            Face::Nothing => 0,
-            _ if self.system => 0,
-            _ => filler,
-        };
-        self.tokens = line.unwrap_or(0) + body.unwrap_or(0) + around + filler;
+        });
+        let is_folded = matches!(self.face, Face::Folded { .. });
+        (self.tokens, self.requests) = (tokens, if is_folded { requests } else { 0 });
     }
 
     /// Returns the pages its line speaks of, where it is a line alone. A run belongs to its
@@ -314,36 +430,58 @@ impl Item {
                 let speech = self.block.as_page().map_or(Speech::All, |shape| shape.speech);
                 Some(vec![Quoted { page, speech }])
             }
-            Face::Run { quotes, .. } => {
+            Face::Folded { quotes, .. } if self.block.as_page().is_some() => Some(quotes.to_vec()),
+            Face::Folded { quotes, .. } => {
                 let directory = Quoted { page, speech: Speech::All };
                 Some(std::iter::once(directory).chain(quotes.iter().cloned()).collect())
             }
         }
     }
 
-    /// Returns what is recorded of it when it is sent.
-    pub fn source(&self) -> Option<SentSource> {
-        Some(match &self.face {
-            Face::Nothing => return None,
-            Face::Line(line) | Face::Run { line, .. } => SentSource::Engine(line.to_string()),
-            Face::Messages(body) => SentSource::Messages {
-                content: body.content,
-                limit: body.limit,
-                speech: body.speech,
-            },
-            Face::Turn { head, body } => SentSource::Turn {
-                head: head.to_string(),
-                content: body.content,
-                limit: body.limit,
-                speech: body.speech,
-            },
-            Face::Note { head, body } => SentSource::Note {
-                head: head.to_string(),
-                content: body.content,
-                limit: body.limit,
-                trusted: body.trusted,
-                speech: body.speech,
-            },
-        })
+    /// Returns the pieces it is sent as, each with the page it shows.
+    pub fn sources(&self) -> Vec<(PageIndex, SentSource)> {
+        let source = match &self.face {
+            Face::Nothing => return Vec::new(),
+            Face::Line(line) => SentSource::Engine(line.to_string()),
+            Face::Messages(body) => messages(body),
+            Face::Turn { head, body } => turn(head, body),
+            Face::Note { head, body } => note(head, body),
+            Face::Folded { requests, line, .. } => {
+                let asked = requests.iter().map(|request| {
+                    let source = match &request.head {
+                        Some(head) if request.is_note => note(head, &request.body),
+                        Some(head) => turn(head, &request.body),
+                        None => messages(&request.body),
+                    };
+                    (request.page.clone(), source)
+                });
+                let told = line
+                    .iter()
+                    .map(|line| (self.block.index().clone(), SentSource::Engine(line.to_string())));
+                return asked.chain(told).collect();
+            }
+        };
+        vec![(self.block.index().clone(), source)]
     }
+}
+
+/// A part of a block that is counted by itself.
+#[derive(Debug, Clone, Copy)]
+pub enum PartOf<'a> {
+    /// A line of the engine.
+    Line(&'a Arc<str>),
+    /// Messages.
+    Body(Body),
+}
+
+fn messages(&Body { content, limit, speech, .. }: &Body) -> SentSource {
+    SentSource::Messages { content, limit, speech }
+}
+
+fn turn(head: &str, &Body { content, limit, speech, .. }: &Body) -> SentSource {
+    SentSource::Turn { head: head.to_owned(), content, limit, speech }
+}
+
+fn note(head: &str, &Body { content, limit, trusted, speech }: &Body) -> SentSource {
+    SentSource::Note { head: head.to_owned(), content, limit, trusted, speech }
 }

@@ -29,8 +29,8 @@ pub struct WindowOptions {
     /// How many messages may stand in full, those of System-kind segments apart. Met by folding as
     /// far as pages fold: the last one and pinned ones stay.
     pub max_messages: Option<u64>,
-    /// The most tokens a part of a page takes before it is cut to head and tail; results of tools a
-    /// quarter of that. By default a quarter of the budget. It should stay the same from window to
+    /// The most tokens a part of a page takes before it is cut to head and tail. By default its share of
+    /// the budget ([`Shares::part`]). It should stay the same from window to
     /// window, for large parts change with it.
     pub part_limit: Option<Tokens>,
     /// What the host adds and pays for: tool definitions and the like.

@@ -96,10 +96,13 @@ impl Reader<'_> {
     fn register(&self, item: &Item, outline: &Outline, anchors: &mut Anchors) {
         let shape = match &item.block.shape {
             Shape::Page(shape) => shape,
-            Shape::Run(run) if run.form == RunForm::Out => return,
             Shape::Run(run) => {
-                // Its line marks the first page of it.
-                let _ = anchors.register(reference_key(&run.from), Anchor::reference());
+                // Its line marks the first page of it, and its requests mark theirs.
+                let requests = run.requests.iter().map(|request| &request.page);
+                let line = (run.form != RunForm::Out).then_some(&run.from);
+                for page in requests.chain(line) {
+                    let _ = anchors.register(reference_key(page), Anchor::reference());
+                }
                 return;
             }
         };

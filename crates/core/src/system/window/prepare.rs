@@ -1,46 +1,30 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::HashMap;
 
 use super::{Purpose, frame::Live};
 use crate::{
-    Error, FoldPlan, Format, Message, Page, PageIndex, Place, Result, Revision, Role, Run, Segment,
-    SegmentId, Speech, Tokens, ViewId,
+    Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens, ViewId,
     context::{Anchors, ContextVersion, MountedPanels},
-    storage::{ChildQuery, Order, StandingFilter, ViewHead},
+    storage::ViewHead,
     system::{
         Reader,
         measures::{Countable, Scale},
-        sight::Sight,
     },
     window::{
         fold::{Bounds, Ground, fold_due},
         line::Style,
-        outline::{Outline, Shape},
+        outline::Outline,
         piece::Mark,
-        plan::{Plan, Quotes, Writing, quoted_pages},
+        plan::{PartOf, Plan, Writing},
         provider::ProviderFormat,
         request::WindowOptions,
-        source::{Body, Family, RENDERER},
-        trim::is_result,
+        source::{Family, RENDERER},
     },
 };
 
 /// The key of the custom state under which a session's budget stands.
 pub(crate) const BUDGET_KEY: &str = "budget";
-
-/// How many blocks a fold chooses words from, the latest: the first fold of a session that was
-/// imported whole must not read all of it.
-const QUOTED: usize = 4_096;
-
-/// How many pages of a run a fold still chooses words from, the latest.
-const REMEMBERED: usize = 128;
-
-/// How many blocks a fold looks back for what was asked last.
-const LOOKED_AT: usize = 4_096;
 
 /// What a message takes that only keeps turns in order: Gemini wants them to alternate.
 const FILLER: u64 = 8;
@@ -89,8 +73,9 @@ impl Reader<'_> {
             mark: (family == Family::Provider).then_some(&mark),
             filter: options.filter.as_ref(),
         };
-        // No single part may take the window for itself: beyond a quarter it is cut.
-        let limit = options.part_limit.or(budget.map(|budget| Tokens(budget.0 / 4)));
+        // No single part may take the window for itself: beyond its share it is cut.
+        let part = options.shares.part;
+        let limit = options.part_limit.or(budget.map(|it| Tokens(it.0 * part / 1_000)));
         let reader = self.guard.map(|view| &view.agent);
         let filler = match options.format {
             Format::Provider(ProviderFormat::Gemini) => FILLER,
@@ -99,7 +84,7 @@ impl Reader<'_> {
         let segments: Vec<SegmentId> =
             outline.sections.iter().map(|section| section.segment.id.clone()).collect();
         let (level, segments) = (options.level, &segments[..]);
-        let writing = Writing { family, style, level, limit, reader, filler, segments };
+        let writing = Writing { family, style, level, limit, part, reader, filler, segments };
         let counter = options.counter.as_ref();
         let scale = Scale { family, counter, style };
 
@@ -127,7 +112,8 @@ impl Reader<'_> {
         let bounds = Bounds { tokens: room, messages: options.max_messages };
         if is_over(&outline, &plan, bounds) {
             self.quote_all(&outline, &mut quotes).await?;
-            let asked = self.asked(&plan, &scale).await?;
+            let (logs, requests) = self.logs(&outline, &plan, &quotes, &writing, &scale).await?;
+            let referred = self.referred(&plan).await?;
             let shares = options.shares;
             let mut ground = Ground {
                 quotes: &quotes,
@@ -135,7 +121,9 @@ impl Reader<'_> {
                 counter,
                 shares,
                 trimmed: HashMap::new(),
-                asked,
+                logs,
+                requests,
+                referred,
             };
             let beside = options.reserved.0 + tail_tokens;
             let due = |ground: &Ground<'_>| {
@@ -174,28 +162,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the pages of what was asked last, one for each section, with what that takes. Results that
-    /// came as user messages were not asked.
-    async fn asked(&self, plan: &Plan, scale: &Scale<'_>) -> Result<HashMap<PageIndex, u64>> {
-        let mut last: BTreeMap<usize, (PageIndex, Body)> = BTreeMap::new();
-        for item in plan.items.iter().rev().filter(|item| !item.system).take(LOOKED_AT) {
-            let (page, (_, body)) = (&item.block.page, item.parts());
-            let begins = page.turn.as_ref() == Some(&page.index);
-            let Some(body) = body.filter(|_| begins && !last.contains_key(&item.section)) else {
-                continue;
-            };
-            let asks = |message: &Message| message.role == Role::User && !is_result(message);
-            if self.messages(&page.index).await?.iter().any(asks) {
-                let body = Body { speech: Speech::RequestsOnly, ..body };
-                last.insert(item.section, (page.index.clone(), body));
-            }
-        }
-        let bodies: Vec<Countable> =
-            last.values().map(|(_, body)| Countable::Body(*body)).collect();
-        let counts = self.system.count(scale, &bodies).await?;
-        Ok(last.into_values().map(|(page, _)| page).zip(counts).collect())
-    }
-
     /// Returns the reader's turn that is to be answered, where turns of other agents stand after it:
     /// what a model answers by itself is what comes last.
     async fn open_request(&self, plan: &Plan) -> Result<Option<PageIndex>> {
@@ -224,112 +190,25 @@ impl Reader<'_> {
         Ok(value.and_then(|(_, value)| value.trim().parse().ok()).map(Tokens))
     }
 
-    /// Loads what the lines of an outline quote.
-    async fn quotes(&self, outline: &Outline, writing: &Writing<'_>) -> Result<Quotes> {
-        let mut quotes = Quotes::default();
-        let quoted = quoted_pages(outline, writing);
-        let sight = |(page, speech): (&Arc<Page>, _)| Sight { page: page.clone(), speech };
-        self.add_words(&mut quotes, quoted.into_iter().map(sight).collect()).await?;
-        let mut cited = Vec::new();
-        for (section, block) in outline.blocks() {
-            let Shape::Run(run) = &block.shape else { continue };
-            for cite in &run.cited {
-                let Some(page) = self.system.page(&cite.page).await? else { continue };
-                // What has left the tree, or is not seen, is not spoken of.
-                if !page.standing.is_listed() {
-                    continue;
-                }
-                let Some(sight) = self.sight(&section.segment, page).await? else { continue };
-                quotes.pages.insert(cite.page.clone(), sight.page.clone());
-                cited.push(sight);
-            }
-        }
-        self.add_words(&mut quotes, cited).await?;
-        Ok(quotes)
-    }
-
-    /// Loads the words of all pages in an outline: a fold may choose among them.
-    async fn quote_all(&self, outline: &Outline, quotes: &mut Quotes) -> Result<()> {
-        let mut sights = Vec::new();
-        let pages = outline.blocks().count();
-        for (section, block) in outline.blocks().skip(pages.saturating_sub(QUOTED)) {
-            let Some(shape) = block.as_page().filter(|_| !section.is_system()) else { continue };
-            if block.page.detail().is_some() {
-                sights.push(Sight { page: block.page.clone(), speech: shape.speech });
-                quotes.pages.insert(block.page.index.clone(), block.page.clone());
-            }
-        }
-        for (section, block) in outline.blocks() {
-            let Shape::Run(run) = &block.shape else { continue };
-            if section.is_system() {
-                continue;
-            }
-            let within = self.latest_of(&section.segment, &block.page.index, run).await?;
-            let pages: Vec<Arc<Page>> = within.iter().map(|sight| sight.page.clone()).collect();
-            for page in &pages {
-                quotes.pages.insert(page.index.clone(), page.clone());
-            }
-            sights.extend(within);
-            quotes.in_runs.insert(run.from.clone(), pages);
-        }
-        self.add_words(quotes, sights).await
-    }
-
-    /// Returns the latest pages that a run stands for.
-    async fn latest_of(
-        &self,
-        segment: &Segment,
-        directory: &PageIndex,
-        run: &Run,
-    ) -> Result<Vec<Sight>> {
-        let query = ChildQuery {
-            parent: directory.clone(),
-            standing: StandingFilter::Listed,
-            order: Order::Backward,
-            after: Some(Place(run.last.0.saturating_add(1))),
-            limit: REMEMBERED,
-        };
-        let system = self.system;
-        let pages = system.storage().children(system.session(), &query).await?;
-        let mut within = Vec::with_capacity(pages.len());
-        for page in pages.into_iter().rev() {
-            if run.stands_for(&page.index, page.place) {
-                within.extend(self.sight_below(segment, Arc::new(page)).await?);
-            }
-        }
-        Ok(within)
-    }
-
-    async fn add_words(&self, quotes: &mut Quotes, sights: Vec<Sight>) -> Result<()> {
-        let mut keys = Vec::with_capacity(sights.len());
-        for Sight { page, speech } in sights {
-            let Some(detail) = page.detail() else { continue };
-            if !speech.is_all() {
-                quotes.speech.insert(page.index.clone(), speech);
-            }
-            keys.push((detail.content, speech));
-        }
-        keys.retain(|key| !quotes.words.contains_key(key));
-        let words = self.system.words(&keys).await?;
-        quotes.words.extend(keys.into_iter().zip(words));
-        Ok(())
-    }
-
     /// Counts what the blocks of a plan take.
-    async fn weigh(&self, plan: &mut Plan, scale: &Scale<'_>, filler: u64) -> Result<()> {
+    pub(super) async fn weigh(
+        &self,
+        plan: &mut Plan,
+        scale: &Scale<'_>,
+        filler: u64,
+    ) -> Result<()> {
         let mut things = Vec::with_capacity(plan.items.len() * 2);
         for item in &plan.items {
-            let (line, body) = item.parts();
-            things.extend(line.map(|line| Countable::Line(line.clone())));
-            things.extend(body.map(Countable::Body));
+            item.each_part(&mut |part| {
+                things.push(match part {
+                    PartOf::Line(line) => Countable::Line(line.clone()),
+                    PartOf::Body(body) => Countable::Body(body),
+                });
+            });
         }
         let mut counts = self.system.count(scale, &things).await?.into_iter();
         for item in &mut plan.items {
-            let (line, body) = item.parts();
-            let (line, body) = (line.is_some(), body.is_some());
-            let line = if line { counts.next() } else { None };
-            let body = if body { counts.next() } else { None };
-            item.weigh(scale.family, filler, line, body);
+            item.weigh(scale.family, filler, &mut |_| counts.next().unwrap_or(0));
         }
         Ok(())
     }

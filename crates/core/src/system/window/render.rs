@@ -93,33 +93,43 @@ fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
     })
 }
 
-/// Turns the items of a plan into pieces: lines that a fold left side by side become one.
+/// How long a piece of lines is before further ones make a piece of their own: what grows at its end
+/// leaves the pieces before it as they are.
+const JOINED: usize = 4_096;
+
+/// Turns the items of a plan into pieces: lines that a fold left side by side are joined.
 fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
     let mut pieces: Vec<SentPiece> = Vec::new();
     let mut open = false;
     for item in items {
-        let Some(source) = item.source() else { continue };
         let folded = family == Family::Provider && !item.system && item.block.is_folded();
-        if let (true, true, SentSource::Engine(line), Some(last)) =
-            (open, folded, &source, pieces.last_mut())
-            // Each piece is of one segment: a view that loses it must not see it again.
-            && last.page.segment() == item.block.index().segment()
-            && let SentSource::Engine(lines) = &mut last.source
-        {
-            lines.push('\n');
-            lines.push_str(line);
-            last.tokens = Tokens(last.tokens.0 + item.tokens);
-            last.quotes.get_or_insert_default().extend(item.quotes().unwrap_or_default());
-            continue;
+        let mut requests = item.requests;
+        for (page, source) in item.sources() {
+            let is_line = matches!(source, SentSource::Engine(_));
+            // What requests take is noted at the first of them.
+            let tokens = match is_line {
+                true => item.tokens - item.requests,
+                false if item.requests > 0 => std::mem::take(&mut requests),
+                false => item.tokens,
+            };
+            if let (true, true, SentSource::Engine(line), Some(last)) =
+                (open, folded, &source, pieces.last_mut())
+                // Each piece is of one segment: a view that loses it must not see it again.
+                && last.page.segment() == page.segment()
+                && let SentSource::Engine(lines) = &mut last.source
+                && lines.len() < JOINED
+            {
+                lines.push('\n');
+                lines.push_str(line);
+                last.tokens = Tokens(last.tokens.0 + tokens);
+                last.quotes.get_or_insert_default().extend(item.quotes().unwrap_or_default());
+                continue;
+            }
+            open = folded && is_line;
+            let quotes = is_line.then(|| item.quotes()).flatten();
+            let tokens = Tokens(tokens);
+            pieces.push(SentPiece { page, system: item.system, tokens, source, quotes });
         }
-        open = folded;
-        pieces.push(SentPiece {
-            page: item.block.index().clone(),
-            system: item.system,
-            tokens: Tokens(item.tokens),
-            source,
-            quotes: item.quotes(),
-        });
     }
     pieces
 }

@@ -25,15 +25,12 @@ impl Folding<'_> {
         };
         let lines = share(self.ground.shares.lines);
         self.for_messages = true;
-        self.fold_oldest(self.middle(0, 0), low, lines);
+        self.fold_oldest(self.between(0), low, lines);
         if self.messages() > most {
-            let last = self.last_page().unwrap_or(0);
-            self.keeps_request = false;
-            self.fold_oldest(0..last, low, lines);
-            self.keeps_request = true;
+            self.fold_oldest(0..self.last_page().unwrap_or(0), low, lines);
         }
         self.for_messages = false;
-        self.merge_lines(lines, lines * 3 / 4);
+        self.merge_lines(lines);
     }
 
     fn fold_oldest(&mut self, zone: Range<usize>, low: u64, lines: u64) {
@@ -47,7 +44,8 @@ impl Folding<'_> {
         }
         let tokens: u64 = self.items[zone.start..end].iter().map(|item| item.tokens).sum();
         // Short messages must not give way to a line that takes as much.
-        self.fold_range(zone.start..end, lines.min(tokens / 4));
+        let pages = self.pages_in(zone.start..end);
+        self.fold_pages(&pages, end, lines.min(tokens / 4));
     }
 
     fn messages(&self) -> u64 {

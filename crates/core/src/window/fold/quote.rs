@@ -10,7 +10,7 @@ use std::{
 
 use super::Folding;
 use crate::{
-    Cited, Level, PageIndex,
+    Cited, Level, PageIndex, Told,
     window::{
         outline::Shape,
         plan::{Face, Item},
@@ -69,9 +69,11 @@ impl Folding<'_> {
     fn given(&self, range: &Range<usize>) -> String {
         let mut given = String::new();
         for (at, item) in self.items.iter().enumerate() {
-            if let (false, Face::Line(line) | Face::Run { line, .. }) =
-                (range.contains(&at), &item.face)
-            {
+            let line = match &item.face {
+                Face::Line(line) | Face::Folded { line: Some(line), .. } => line,
+                _ => continue,
+            };
+            if !range.contains(&at) {
                 given.push_str(line);
                 given.push('\n');
             }
@@ -98,7 +100,7 @@ impl Folding<'_> {
     /// What stands in parts only that may have been cut is not taken to stand.
     fn shown_words<'s>(&'s self, item: &'s Item) -> impl Iterator<Item = &'s Word> {
         let full = item.block.as_page().is_some_and(|shape| shape.level == Level::Full);
-        let limit = item.parts().1.and_then(|body| body.limit);
+        let limit = item.body().and_then(|body| body.limit);
         // A token has about three bytes.
         let sure = limit.map_or(u64::MAX, |limit| limit.0.saturating_mul(3));
         let words = if full { self.ground.quotes.of(&item.block.page) } else { &[] };
@@ -168,7 +170,11 @@ fn cite(candidates: &[Candidate<'_>], mut taken: Vec<usize>) -> Vec<Cited> {
         let Ok(rank) = u16::try_from(candidate.rank) else { continue };
         match cited.last_mut() {
             Some(last) if last.page == *candidate.page => last.words.push(rank),
-            _ => cited.push(Cited { page: candidate.page.clone(), words: vec![rank] }),
+            _ => cited.push(Cited {
+                page: candidate.page.clone(),
+                told: Told::Nothing,
+                words: vec![rank],
+            }),
         }
     }
     cited.iter_mut().for_each(|cited| cited.words.sort_unstable());

@@ -1,83 +1,104 @@
-//! Where a fold may act: behind the frozen early part, before the recent pages.
+//! Where a fold may act: before the recent pages, on what is neither the system's, nor pinned, nor
+//! held.
 
 use std::ops::Range;
 
 use super::Folding;
 use crate::{
-    Level,
-    window::{outline::Shape, plan::Item},
+    Fold, Level, PageIndex,
+    window::{
+        digest::Digest,
+        outline::Shape,
+        plan::{Face, Item},
+    },
 };
 
 impl Folding<'_> {
+    /// Tells whether an item lies in the scope.
+    pub(super) fn is_in_scope(&self, item: &Item) -> bool {
+        self.scope.is_none_or(|scope| item.section == scope)
+    }
+
     /// Tells whether an item lies in the scope and may fold at all.
     pub(super) fn may_fold(&self, item: &Item) -> bool {
         let page = &item.block.page;
         !item.system
-            && self.scope.is_none_or(|scope| item.section == scope)
+            && self.is_in_scope(item)
             && !page.index.is_root()
             && page.detail().is_some()
-            && item.block.as_page().is_some_and(|shape| !shape.pinned)
+            && item.block.as_page().is_some_and(|shape| {
+                !shape.pinned && !(self.keeps_held && self.is_held(&page.index, shape.entry.held))
+            })
+    }
+
+    /// Tells whether a page that its agent expanded is still to stay as it is.
+    fn is_held(&self, page: &PageIndex, held: Option<u8>) -> bool {
+        let most = self.ground.shares.held;
+        held.is_some_and(|folds| u64::from(folds) < most || self.ground.referred.contains(page))
+    }
+
+    /// Tells whether an item is work that logs are made of: a page of a turn in full, or as a log.
+    pub(super) fn is_work(&self, item: &Item) -> bool {
+        let is_full = |level: Level| level == Level::Full;
+        self.may_fold(item)
+            && item.block.as_page().is_some_and(|shape| {
+                is_full(shape.level) || (shape.fold == Some(Fold::Log) && shape.is_folded())
+            })
     }
 
     /// Returns the position of the last page that stands in full.
     pub(super) fn last_page(&self) -> Option<usize> {
         self.items.iter().rposition(|item| {
-            let full = |level: Level| level == Level::Full;
-            self.scope.is_none_or(|scope| item.section == scope)
+            self.is_in_scope(item)
                 && !item.system
                 && item.block.page.detail().is_some()
-                && item.block.as_page().is_some_and(|shape| full(shape.level))
+                && item.block.as_page().is_some_and(|shape| shape.level == Level::Full)
         })
     }
 
-    /// Returns the position of what was asked last, where its turn goes on behind it.
-    pub(super) fn open_request(&self) -> Option<usize> {
-        let last = self.last_page()?;
-        self.items[..last].iter().rposition(|item| {
-            self.may_fold(item) && self.ground.asked.contains_key(&item.block.page.index)
-        })
+    /// Returns what happened in an item's page.
+    pub(super) fn digest(&self, item: &Item) -> Option<&Digest> {
+        item.block.as_page()?;
+        item.block.page.turn.as_ref()?;
+        self.ground.quotes.digest(&item.block.page)
     }
 
-    /// Returns the items between the frozen early part and the recent pages.
-    pub(super) fn middle(&self, frozen: u64, recent: u64) -> Range<usize> {
-        let Some(last) = self.last_page() else { return 0..0 };
-        let from = self.frozen_end(frozen, last);
-        let (mut to, mut kept) = (last, 0);
-        while to > from {
-            kept += self.items[to - 1].tokens;
-            if kept > recent {
+    /// Returns where the recent pages begin: the last, and those before it that fit their share.
+    pub(super) fn recent_start(&self, recent: u64) -> usize {
+        let Some(last) = self.last_page() else { return 0 };
+        let (mut from, mut kept) = (last, 0);
+        while from > 0 && self.items[from - 1].section == self.items[last].section {
+            let item = &self.items[from - 1];
+            kept += item.tokens;
+            if kept > recent || item.is_line() {
                 break;
             }
-            to -= 1;
+            from -= 1;
         }
-        from..to
+        from
     }
 
-    /// Returns where the frozen early part ends: at the first line of an earlier fold, else where
-    /// its share is used up.
-    fn frozen_end(&self, frozen: u64, last: usize) -> usize {
-        let talk = self.items.iter().position(|item| !item.system).unwrap_or(last);
-        let is_line =
-            |item: &Item| matches!(item.block.shape, Shape::Run(_)) || item.is_folded_page();
-        if let Some(line) = self.items[..last].iter().rposition(|item| {
-            self.scope.is_none_or(|scope| item.section == scope) && !item.system && is_line(item)
-        }) {
-            return line + 1;
-        }
-        let mut taken: u64 = self.items[..talk].iter().map(|item| item.tokens).sum();
-        for at in talk..last {
-            taken += self.items[at].tokens;
-            if taken > frozen {
-                return at;
-            }
-        }
-        last
+    /// Returns the items between the last that a fold has lowered and the recent ones.
+    pub(super) fn between(&self, recent: u64) -> Range<usize> {
+        let to = self.recent_start(recent);
+        let lowered = |item: &Item| self.is_in_scope(item) && !item.system && item.is_line();
+        let from = self.items[..to].iter().rposition(lowered).map_or(0, |at| at + 1);
+        from..to
     }
 }
 
 impl Item {
-    /// Tells whether it is a page that a fold has lowered to a line.
-    pub(super) fn is_folded_page(&self) -> bool {
-        self.block.as_page().is_some_and(|shape| shape.folded && shape.level < Level::Full)
+    /// Tells whether a fold has left less than its text: a run, a log or a stub.
+    pub(super) fn is_line(&self) -> bool {
+        match &self.block.shape {
+            Shape::Run(_) => true,
+            Shape::Page(shape) => shape.is_folded(),
+        }
+    }
+
+    /// Tells whether it is a page that a fold has lowered to its stub.
+    pub(super) fn is_stub(&self) -> bool {
+        self.block.as_page().is_some_and(|shape| shape.is_folded())
+            && matches!(self.face, Face::Line(_))
     }
 }

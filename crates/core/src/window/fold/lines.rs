@@ -1,0 +1,405 @@
+//! Lines of turns: folded pages of one request become one line, and the oldest lines are merged.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
+
+use super::Folding;
+use crate::{
+    Cited, Fold, LevelEntry, PageIndex, Run, RunForm, StandingRequest, Told,
+    window::{
+        digest::Digest,
+        outline::{Block, Shape},
+        plan::{Face, Item},
+    },
+};
+
+/// The tokens a page may spend on names in a line.
+const NAMES_PER_PAGE: u64 = 112;
+
+/// The least tokens of a turn's line.
+const LEAST_LINE: u64 = 60;
+
+/// How many pages a line tells of, the latest of each kind.
+const TOLD: usize = 8;
+
+/// How many requests a merged line tells of, the latest.
+const REQUESTS: usize = 64;
+
+impl Folding<'_> {
+    /// Turns pages before a position into lines, for at most so many tokens: those of one turn into a
+    /// run, a note alone into its stub.
+    pub(super) fn fold_pages(&mut self, pages: &HashSet<PageIndex>, end: usize, most: u64) {
+        let end = self.rejoin(pages, end);
+        let groups = self.groups(pages, end);
+        let share = most / (groups.len() as u64).max(1);
+        // From the last, so that positions before it stay what they are.
+        for group in groups.into_iter().rev() {
+            let item = &self.items[group.start];
+            // A note alone keeps its name; what was said in turns is better told.
+            let is_note = item.block.as_page().is_some() && item.block.page.turn.is_none();
+            if group.len() == 1 && is_note && !self.for_messages {
+                self.lower(group.start, Fold::Summary);
+            } else {
+                self.make_run(group, share.max(LEAST_LINE));
+            }
+        }
+    }
+
+    /// Sends pages that were taken out of a run back into it; returns where the end is then.
+    fn rejoin(&mut self, pages: &HashSet<PageIndex>, mut end: usize) -> usize {
+        for at in (0..end).rev() {
+            let item = &self.items[at];
+            let (page, place) = (item.block.page.index.clone(), item.block.page.place);
+            let Some(parent) = item.block.page.parent.clone() else { continue };
+            if !pages.contains(&page) || !self.may_fold(item) {
+                continue;
+            }
+            let Some((_, stored)) = self.directory_of(&parent) else { continue };
+            let mut entry = self.entry(&parent, &stored);
+            if !entry.runs.iter().any(|run| run.covers(place)) {
+                continue;
+            }
+            let mut runs = entry.runs.to_vec();
+            runs.iter_mut().for_each(|run| run.apart.retain(|apart| *apart != page));
+            entry.runs = runs.into();
+            self.set_entry(&parent, &stored, entry);
+            // The line may be merged or changed yet, and must not bring the page back.
+            for item in &mut self.items {
+                if let Shape::Run(run) = &mut item.block.shape
+                    && item.block.page.index == parent
+                {
+                    run.apart.retain(|apart| *apart != page);
+                }
+            }
+            self.let_go(at);
+            self.items.remove(at);
+            self.folded += 1;
+            self.first_changed = self.first_changed.min(at);
+            end -= 1;
+        }
+        end
+    }
+
+    /// Returns what becomes one line each: neighbours of one directory that belong to one request.
+    fn groups(&self, pages: &HashSet<PageIndex>, end: usize) -> Vec<Range<usize>> {
+        let mut groups: Vec<(Range<usize>, bool)> = Vec::new();
+        for at in 0..end {
+            let item = &self.items[at];
+            let is_run = matches!(item.block.shape, Shape::Run(_)) && self.is_in_scope(item);
+            let folds = pages.contains(&item.block.page.index)
+                && item.block.as_page().is_some()
+                && self.may_fold(item);
+            if !is_run && !folds {
+                continue;
+            }
+            let begins = self.digest(item).is_some_and(|digest| digest.asked.is_some());
+            match groups.last_mut() {
+                Some((group, new))
+                    if group.end == at && !is_run && !begins && self.neighbours(at - 1, at) =>
+                {
+                    group.end += 1;
+                    *new = true;
+                }
+                _ => groups.push((at..at + 1, folds)),
+            }
+        }
+        // Lines that nothing joins stay as they are.
+        groups.into_iter().filter(|(_, new)| *new).map(|(group, _)| group).collect()
+    }
+
+    /// Tells whether two adjacent items are neighbours in one directory.
+    fn neighbours(&self, left: usize, right: usize) -> bool {
+        let (left, right) = (&self.items[left], &self.items[right]);
+        let ordered = match (span(left), span(right)) {
+            (Some((_, end)), Some((begin, _))) => end < begin,
+            _ => false,
+        };
+        left.section == right.section && directory(left) == directory(right) && ordered
+    }
+
+    /// Replaces a range of neighbours, pages or runs, by one run, if that takes less.
+    fn make_run(&mut self, range: Range<usize>, most: u64) {
+        let Some(run) = self.joined(range.clone(), most) else { return };
+        let Some(directory) = directory(&self.items[range.start]).cloned() else { return };
+        let Some((at, stored)) = self.directory_of(&directory) else { return };
+        let page = self.items[at].block.page.clone();
+        let mut item = Item {
+            section: self.items[range.start].section,
+            system: false,
+            block: Block {
+                page,
+                depth: self.items[range.start].block.depth,
+                shape: Shape::Run(run.clone()),
+            },
+            face: Face::Nothing,
+            tokens: 0,
+            requests: 0,
+        };
+        self.dress(&mut item);
+        let now: u64 = self.items[range.clone()].iter().map(|item| item.tokens).sum();
+        if item.tokens >= now && !self.for_messages {
+            return;
+        }
+        let mut entry = self.entry(&directory, &stored);
+        let mut runs: Vec<Run> =
+            entry.runs.iter().filter(|old| !run.covers(old.first)).cloned().collect();
+        runs.push(run);
+        runs.sort_by_key(|run| run.first);
+        entry.runs = runs.into();
+        self.set_entry(&directory, &stored, entry);
+        range.clone().for_each(|at| self.let_go(at));
+        let pages = self.items[range.clone()].iter();
+        self.folded += pages.filter(|item| item.block.as_page().is_some()).count() as u64;
+        self.first_changed = self.first_changed.min(range.start);
+        self.items.splice(range, [item]);
+    }
+
+    /// Notes that a page which its agent expanded is folded after all.
+    pub(super) fn let_go(&mut self, at: usize) {
+        let item = &self.items[at];
+        let Some(shape) = item.block.as_page().filter(|shape| shape.is_held()) else { return };
+        let (page, stored) = (item.block.page.index.clone(), shape.entry.clone());
+        let entry = LevelEntry { held: None, ..self.entry(&page, &stored) };
+        self.set_entry(&page, &stored, entry);
+    }
+
+    /// Returns where a directory stands, and what the view says of it.
+    pub(super) fn directory_of(&self, index: &PageIndex) -> Option<(usize, LevelEntry)> {
+        let at = self
+            .items
+            .iter()
+            .position(|item| item.block.as_page().is_some() && item.block.page.index == *index)?;
+        Some((at, self.items[at].block.as_page()?.entry.clone()))
+    }
+
+    /// Returns the run over a range of neighbours.
+    fn joined(&self, range: Range<usize>, most: u64) -> Option<Run> {
+        let (first, last) = (&self.items[range.start], &self.items[range.end - 1]);
+        let (mut pages, mut calls) = (0, 0);
+        // Where a part of it was folded for another reason, how many there are is not known.
+        let mut messages = self.bounded.then_some(0);
+        let mut apart = Vec::new();
+        let mut requests: Vec<StandingRequest> = Vec::new();
+        for item in &self.items[range.clone()] {
+            match &item.block.shape {
+                Shape::Page(_) => {
+                    pages += 1;
+                    let held = item.block.page.detail().map_or(0, |detail| detail.messages);
+                    messages = messages.map(|messages| messages + u64::from(held));
+                    if let Some(digest) = self.digest(item) {
+                        calls += digest.calls().count() as u64;
+                        let asked = digest.asked.as_ref();
+                        requests.extend(asked.and_then(|_| self.standing(&item.block.page.index)));
+                    }
+                }
+                Shape::Run(run) => {
+                    pages += run.pages;
+                    calls += run.calls;
+                    messages = messages.filter(|_| run.messages > 0).map(|it| it + run.messages);
+                    apart.extend(run.apart.iter().cloned());
+                    requests.extend(run.requests.iter().filter_map(|it| match &self.requests {
+                        None => Some(it.clone()),
+                        Some(_) => self.standing(&it.page),
+                    }));
+                }
+            }
+        }
+        let end = match &last.block.shape {
+            Shape::Page(_) => last.block.page.index.clone(),
+            Shape::Run(run) => run.to.clone(),
+        };
+        let run = Run {
+            first: span(first)?.0,
+            last: span(last)?.1,
+            from: first.block.index().clone(),
+            to: end,
+            pages,
+            messages: messages.unwrap_or(0),
+            calls,
+            filter: self.outline.filter,
+            form: RunForm::Line,
+            requests,
+            cited: Vec::new(),
+            apart,
+        };
+        Some(self.cited(run, range, most))
+    }
+
+    /// Says what the line of a run tells of, and fills it with names.
+    fn cited(&self, mut run: Run, range: Range<usize>, most: u64) -> Run {
+        run.cited = self.tellings(range.clone());
+        let tokens = |run: &Run| {
+            let line = self.ground.quotes.line_of(&self.ground.writing.style, run);
+            self.ground.counter.count(&line).0
+        };
+        let mut taken = tokens(&run);
+        // What happened longest ago goes first; what came of it stays.
+        while taken > most && run.cited.len() > 1 {
+            let half = run.cited.len().div_ceil(2).min(run.cited.len() - 1);
+            run.cited.drain(..half.min(4));
+            taken = tokens(&run);
+        }
+        let pages = range.len() as u64;
+        let names = (NAMES_PER_PAGE * pages).min(most.saturating_sub(taken));
+        for named in self.choose_words(range, names) {
+            match run.cited.iter_mut().find(|cited| cited.page == named.page) {
+                Some(cited) => cited.words = named.words,
+                None => run.cited.push(named),
+            }
+        }
+        let places: HashMap<&PageIndex, u64> = run
+            .cited
+            .iter()
+            .filter_map(|cited| {
+                let page = self.ground.quotes.pages.get(&cited.page)?;
+                Some((&page.index, page.place.0))
+            })
+            .collect();
+        let mut order: Vec<(u64, usize)> = run
+            .cited
+            .iter()
+            .enumerate()
+            .map(|(at, cited)| (places.get(&cited.page).copied().unwrap_or(0), at))
+            .collect();
+        order.sort_unstable();
+        run.cited = order.into_iter().map(|(_, at)| run.cited[at].clone()).collect();
+        run
+    }
+
+    /// Chooses what is told of the pages of a range: of the last turn in it what was done, what failed
+    /// and what came of it, of earlier ones what was asked.
+    fn tellings(&self, range: Range<usize>) -> Vec<Cited> {
+        let quotes = self.ground.quotes;
+        let mut known: Vec<(&PageIndex, &Digest, Told)> = Vec::new();
+        for item in &self.items[range] {
+            match &item.block.shape {
+                Shape::Page(_) => {
+                    let digest = self.digest(item);
+                    known.extend(digest.map(|it| (&item.block.page.index, it, Told::All)));
+                }
+                Shape::Run(run) => known.extend(run.cited.iter().filter_map(|cited| {
+                    let page = quotes.pages.get(&cited.page)?;
+                    Some((&page.index, quotes.digest(page)?, cited.told))
+                })),
+            }
+        }
+        let last_turn =
+            known.iter().rposition(|(_, digest, _)| digest.asked.is_some()).unwrap_or(0);
+        let (mut wrote, mut failed, mut said, mut asked) = (0, 0, 0, 0);
+        let mut cited = Vec::new();
+        for (at, (page, digest, before)) in known.into_iter().enumerate().rev() {
+            let mut told = Told::Nothing;
+            if digest.asked.is_some() && before >= Told::Asked && asked < REQUESTS {
+                asked += 1;
+                told = Told::Asked;
+            }
+            if at >= last_turn && before == Told::All {
+                let mut counts = |is: bool, count: &mut usize, most: usize| {
+                    if is && *count < most {
+                        *count += 1;
+                        told = Told::All;
+                    }
+                };
+                counts(digest.calls().any(|call| !call.written.is_empty()), &mut wrote, TOLD);
+                counts(digest.has_failures(), &mut failed, 2);
+                counts(digest.said().is_some(), &mut said, 1);
+            }
+            if told > Told::Nothing {
+                cited.push(Cited { page: page.clone(), told, words: Vec::new() });
+            }
+        }
+        cited.reverse();
+        cited
+    }
+
+    /// Shortens lines when together they take more than they may, the oldest first, and merges the
+    /// oldest that stand side by side.
+    pub(super) fn merge_lines(&mut self, most: u64) {
+        for at in 0..self.items.len() {
+            if self.lines() <= most {
+                return;
+            }
+            self.strip_names(at);
+        }
+        // From the oldest on, as many as it takes to come well below.
+        let low = most / 2;
+        let mut at = 0;
+        while at < self.items.len() && self.lines() > low {
+            let mut end = at;
+            let mut saved = 0;
+            let wanted = self.lines().saturating_sub(low);
+            while end < self.items.len()
+                && self.is_mergeable(end)
+                && (end == at || self.neighbours(end - 1, end))
+                && (saved < wanted || end < at + 2)
+            {
+                saved += self.items[end].tokens.saturating_sub(self.items[end].requests);
+                end += 1;
+            }
+            if end > at + 1 {
+                self.make_run(at..end, (most / 3).max(LEAST_LINE));
+            }
+            at += 1;
+        }
+    }
+
+    fn is_mergeable(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        self.is_in_scope(item)
+            && (matches!(item.block.shape, Shape::Run(_))
+                || (item.is_stub() && self.may_fold(item)))
+    }
+
+    /// Returns what lines take together.
+    fn lines(&self) -> u64 {
+        let lines = (0..self.items.len()).filter(|at| self.is_mergeable(*at));
+        lines.map(|at| self.items[at].tokens.saturating_sub(self.items[at].requests)).sum()
+    }
+
+    /// Takes the names out of a line.
+    fn strip_names(&mut self, at: usize) {
+        let item = &self.items[at];
+        let Shape::Run(run) = &item.block.shape else { return };
+        if !self.is_in_scope(item) || run.cited.iter().all(|cited| cited.words.is_empty()) {
+            return;
+        }
+        let mut run = run.clone();
+        run.cited.iter_mut().for_each(|cited| cited.words.clear());
+        run.cited.retain(|cited| cited.told > Told::Nothing);
+        self.replace_run(at, run);
+    }
+
+    /// Puts a run in the place of one over the same pages.
+    pub(super) fn replace_run(&mut self, at: usize, run: Run) {
+        let directory = self.items[at].block.page.index.clone();
+        let Some((_, stored)) = self.directory_of(&directory) else { return };
+        let mut entry = self.entry(&directory, &stored);
+        let swap = |old: &Run| if old.first == run.first { run.clone() } else { old.clone() };
+        entry.runs = entry.runs.iter().map(swap).collect::<Arc<[Run]>>();
+        self.set_entry(&directory, &stored, entry);
+        let mut item = self.items[at].clone();
+        item.block.shape = Shape::Run(run);
+        self.dress(&mut item);
+        self.items[at] = item;
+        self.first_changed = self.first_changed.min(at);
+    }
+}
+
+/// Returns the directory an item stands in.
+fn directory(item: &Item) -> Option<&PageIndex> {
+    match &item.block.shape {
+        Shape::Page(_) => item.block.page.parent.as_ref(),
+        Shape::Run(_) => Some(&item.block.page.index),
+    }
+}
+
+/// Returns the places an item covers.
+fn span(item: &Item) -> Option<(crate::Place, crate::Place)> {
+    match &item.block.shape {
+        Shape::Page(_) => Some((item.block.page.place, item.block.page.place)),
+        Shape::Run(run) => Some((run.first, run.last)),
+    }
+}

@@ -1,0 +1,146 @@
+//! Logs: pages of older work that keep their calls and lose their results.
+//!
+//! Agents take far more from their own calls than from results or prose, so calls stay longest. A
+//! result stays where recent work is likely to need it: the latest reading of a file that the last
+//! calls name.
+
+use std::collections::HashSet;
+
+use super::{Folding, MOST_LINES};
+use crate::{Fold, PageIndex, window::digest::Digest};
+
+/// How many of the last calls say which files work is on.
+const LAST_CALLS: usize = 3;
+
+/// The most that a reading may take to be kept, in thousandths of the budget.
+const READING: u64 = 250;
+
+/// How many pages before the recent ones keep their logs beyond the low water, and up to where, in
+/// thousandths of the room.
+const NEWEST: (usize, u64) = (3, 600);
+
+impl Folding<'_> {
+    pub(super) fn share(&self, budget: u64, thousandths: u64) -> u64 {
+        budget * thousandths / 1_000
+    }
+
+    /// Returns the room for work, and what work takes of it: pages in full and logs, without the
+    /// requests in them.
+    fn room(&self, budget: u64) -> (u64, u64) {
+        let work = self.items.iter().filter(|item| self.is_work(item));
+        let work: u64 = work.map(|item| item.tokens.saturating_sub(item.requests)).sum();
+        (budget.saturating_sub(self.total().saturating_sub(work)), work)
+    }
+
+    /// Tells whether logs leave enough room for what comes next.
+    pub(super) fn is_settled(&self, budget: u64) -> bool {
+        let (room, work) = self.room(budget);
+        work <= self.share(room, self.ground.shares.high_water)
+    }
+
+    /// Turns what was done since the last fold into logs, but for the recent pages and readings that
+    /// are still needed. Nothing before it changes.
+    pub(super) fn add_logs(&mut self, budget: u64) {
+        let (room, _) = self.room(budget);
+        let between = self.between(self.share(room, self.ground.shares.recent));
+        let needed = self.needed(between.end, budget);
+        for at in between.filter(|at| !needed.contains(at)).rev() {
+            self.log(at);
+        }
+    }
+
+    /// Lowers a page to its log; a note to its stub.
+    fn log(&mut self, at: usize) {
+        let item = &self.items[at];
+        if !self.is_work(item) {
+            return;
+        }
+        if item.block.page.turn.is_none() {
+            self.lower(at, Fold::Summary);
+        } else if self.ground.logs.contains_key(&item.block.page.index) {
+            self.lower(at, Fold::Log);
+        }
+    }
+
+    /// Settles everything before the recent pages again: the newest keep their logs, the others
+    /// become lines of their turns, and requests stand while they fit their share.
+    pub(super) fn settle_all(&mut self, budget: u64) {
+        let shares = self.ground.shares;
+        let (room, _) = self.room(budget);
+        let end = self.recent_start(self.share(room, shares.recent));
+        self.choose_requests(end, self.share(budget, shares.requests));
+        let needed = self.needed(end, budget);
+        let (room, _) = self.room(budget);
+        let (low, newest) =
+            (self.share(room, shares.low_water), self.share(room, NEWEST.1.max(shares.low_water)));
+        let after = self.items[end..].iter().filter(|item| self.is_work(item));
+        let mut used: u64 = after.map(|item| item.tokens).sum();
+        let mut seen = 0;
+        let mut rest: HashSet<PageIndex> = HashSet::new();
+        for at in (0..end).rev() {
+            let item = &self.items[at];
+            if !self.is_work(item) {
+                continue;
+            }
+            let most = if seen < NEWEST.0 { newest } else { low };
+            seen += 1;
+            let work = item.tokens.saturating_sub(item.requests);
+            let is_full = !item.is_line();
+            if needed.contains(&at) && is_full && used + work <= most {
+                used += work;
+                continue;
+            }
+            let logged = self.ground.logs.get(&item.block.page.index);
+            let log = logged.map_or(work, |log| log.item.tokens.saturating_sub(log.item.requests));
+            if used + log <= most {
+                used += log;
+                self.log(at);
+            } else {
+                rest.insert(item.block.page.index.clone());
+            }
+        }
+        let lines = self.share(budget, shares.lines).min(MOST_LINES);
+        self.fold_pages(&rest, end, lines);
+        self.merge_lines(lines);
+    }
+
+    /// Returns the pages before a position that hold the latest reading of a file which recent work
+    /// names.
+    fn needed(&self, end: usize, budget: u64) -> HashSet<usize> {
+        let mut files: HashSet<&str> = HashSet::new();
+        let calls = self.items.iter().rev().filter_map(|item| self.digest(item));
+        let calls = calls.flat_map(|digest| digest.calls().rev()).take(LAST_CALLS);
+        for call in calls {
+            files.extend(call.files.iter().map(|file| &**file));
+        }
+        let mut needed = HashSet::new();
+        if files.is_empty() {
+            return needed;
+        }
+        let mut read: HashSet<&str> = HashSet::new();
+        for at in (0..self.items.len()).rev() {
+            let Some(digest) = self.digest(&self.items[at]) else { continue };
+            let before = at.checked_sub(1).and_then(|at| self.digest(&self.items[at]));
+            let mut holds = false;
+            for file in readings(digest, before) {
+                holds |= files.contains(file) && !read.contains(file);
+            }
+            read.extend(readings(digest, before));
+            let fits = self.items[at].tokens <= self.share(budget, READING);
+            if holds && at < end && fits {
+                needed.insert(at);
+            }
+        }
+        needed
+    }
+}
+
+/// Returns the files whose reading a page holds the results of.
+fn readings<'a>(digest: &'a Digest, before: Option<&'a Digest>) -> impl Iterator<Item = &'a str> {
+    // Where results come as the user's, the call stands on the page before.
+    let called_before = before.filter(|_| digest.continues());
+    let last = called_before.and_then(|before| before.calls().next_back());
+    let here = digest.calls().filter(|call| call.outcome.is_some());
+    let reads = here.chain(last).filter(|call| call.written.is_empty());
+    reads.flat_map(|call| &call.files).map(|file| &**file)
+}

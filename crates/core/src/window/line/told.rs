@@ -1,0 +1,211 @@
+//! Lines that tell what happened in folded pages: logs of single pages, and the lines of turns.
+//!
+//! ```text
+//!  log    usr-7 log                                  the engine's line, with the session's mark
+//!          run command=cargo test                    each call with what it was given, in order
+//!          → failed: error: mismatched types         and how it ended
+//!          said: The types do not match …
+//!  line   usr-3 to usr-6 (4 pages, 9 calls folded); asked usr-3: "…"; wrote a.rs; said usr-6: "…"
+//! ```
+//!
+//! In a log, what comes from outside stands behind a blank, line by line; in a line, in quotes.
+
+use super::Style;
+use crate::{
+    Page, PageIndex, Run, RunForm, Told,
+    context::PageAction,
+    window::{
+        digest::{Digest, Outcome, Step, head},
+        escape::{escape, flatten},
+    },
+};
+
+/// The most characters of what was asked: where it is told in full, and in short.
+const ASKED: (usize, usize) = (160, 60);
+
+/// The most characters of a conclusion: in a log, and in a line.
+const SAID: (usize, usize) = (240, 160);
+
+/// How many files and failures a line names, the latest.
+const FILES: usize = 8;
+const FAILURES: usize = 2;
+
+/// What a line tells of one page.
+#[derive(Clone, Copy)]
+pub struct Telling<'a> {
+    /// The page.
+    pub page: &'a PageIndex,
+    /// What happened in it.
+    pub digest: &'a Digest,
+    /// How much of that is told.
+    pub told: Told,
+    /// Whether its request stands by itself and need not be told.
+    pub stands: bool,
+}
+
+impl Style<'_> {
+    /// Returns the log of a page: each call with how it ended, and what was concluded.
+    pub fn log(&self, page: &Page, digest: &Digest, action: Option<PageAction>) -> String {
+        let mut log = self.begin("[LOG]", &page.index);
+        log.push_str(" log");
+        if let Some(rewritten) = super::rewritten(page) {
+            log.push_str(&format!(" ({rewritten})"));
+        }
+        if let Some(action) = action {
+            self.button(action, &page.index, &mut log);
+        }
+        for step in &digest.steps {
+            match step {
+                Step::Call(call) => {
+                    self.block(&call.text, &mut log);
+                    if let Some(outcome) = &call.outcome {
+                        self.outcome(outcome, &mut log);
+                    }
+                }
+                Step::Ended(outcome) => self.outcome(outcome, &mut log),
+                Step::Said(said) => {
+                    self.block(&format!("said: {}", head(said, SAID.0)), &mut log);
+                }
+                Step::Noise(noise) => self.block(&format!("harness: {noise}"), &mut log),
+            }
+        }
+        log
+    }
+
+    /// Adds outside text as lines of its own.
+    fn block(&self, text: &str, log: &mut String) {
+        let text = self.harmless(text);
+        // In a provider's format only the mark tells the engine's lines apart.
+        let text = if self.mark.is_some() { text } else { escape(&text).into_owned() };
+        for line in text.lines() {
+            log.push_str("\n ");
+            log.push_str(line);
+        }
+    }
+
+    fn outcome(&self, outcome: &Outcome, log: &mut String) {
+        let failed = if outcome.failed { "failed: " } else { "" };
+        match (&*outcome.line, outcome.failed) {
+            ("", false) => log.push_str("\n → (nothing)"),
+            ("", true) => log.push_str("\n → failed"),
+            (line, _) => {
+                let line = flatten(&self.harmless(line));
+                let line = if self.mark.is_some() { line } else { escape(&line).into_owned() };
+                log.push_str(&format!("\n → {failed}{line}"));
+            }
+        }
+    }
+
+    /// Returns the line of a run: which pages, and what happened in them.
+    pub fn run<'w>(
+        &self,
+        run: &Run,
+        tellings: &[Telling<'_>],
+        names: impl IntoIterator<Item = (&'w PageIndex, Vec<&'w str>)>,
+    ) -> String {
+        let mut line = self.begin("[RUN]", &run.from);
+        if run.pages > 1 {
+            line.push_str(&format!(" to {}", run.to));
+        }
+        line.push_str(&format!(" ({} folded", counted(run)));
+        line.push_str(match (run.pages, run.messages) {
+            (_, 0) => ")",
+            (0..=1, 1) => "; expand it to see it)",
+            (0..=1, _) => "; expand it to see them)",
+            _ => "; expand any to see it)",
+        });
+        if run.form == RunForm::Line {
+            self.tell(tellings, &mut line);
+            self.names(names, &mut line);
+        }
+        line
+    }
+
+    /// Adds what was asked, written and concluded, and what failed.
+    fn tell(&self, tellings: &[Telling<'_>], line: &mut String) {
+        let asking = tellings.iter().filter(|it| !it.stands && it.told >= Told::Asked);
+        let asking: Vec<_> =
+            asking.filter_map(|it| Some((it, it.digest.asked.as_ref()?))).collect();
+        // Of many requests each is told in short.
+        let most = if asking.len() > 1 { ASKED.1 } else { ASKED.0 };
+        for (at, (telling, asked)) in asking.iter().enumerate() {
+            line.push_str(if at == 0 { "; asked" } else { "," });
+            line.push_str(&format!(" {}: {}", telling.page, self.quoted(&head(asked, most))));
+        }
+        let told = || tellings.iter().filter(|it| it.told == Told::All);
+        let mut files: Vec<&str> = Vec::new();
+        for file in told().flat_map(|it| it.digest.calls()).flat_map(|call| &call.written) {
+            files.retain(|known| *known != &**file);
+            files.push(file);
+        }
+        let more = files.len().saturating_sub(FILES);
+        for (at, file) in files[more..].iter().enumerate() {
+            line.push_str(if at == 0 { "; wrote " } else { " " });
+            line.push_str(&self.word(file));
+        }
+        if more > 0 {
+            line.push_str(&format!(" and {more} more"));
+        }
+        let failures =
+            told().flat_map(|it| failures(it.digest).map(move |failed| (it.page, failed)));
+        let failures: Vec<_> = failures.collect();
+        for (page, (call, outcome)) in failures.iter().skip(failures.len().saturating_sub(FAILURES))
+        {
+            let what =
+                call.as_ref().map_or(String::new(), |call| format!("{} → ", self.quoted(call)));
+            line.push_str(&format!("; failed {page}: {what}{}", self.quoted(&outcome.line)));
+        }
+        if let Some((page, said)) = told().rev().find_map(|it| Some((it.page, it.digest.said()?))) {
+            line.push_str(&format!("; said {page}: {}", self.quoted(&head(said, SAID.1))));
+        }
+    }
+
+    /// Adds names, each behind the page it stands in.
+    fn names<'w>(
+        &self,
+        names: impl IntoIterator<Item = (&'w PageIndex, Vec<&'w str>)>,
+        line: &mut String,
+    ) {
+        let mut begun = false;
+        for (page, names) in names {
+            if names.is_empty() {
+                continue;
+            }
+            line.push_str(if begun { ", " } else { "; names " });
+            begun = true;
+            line.push_str(&format!("{page}:"));
+            for name in names {
+                line.push(' ');
+                line.push_str(&self.word(name));
+            }
+        }
+    }
+}
+
+/// Returns the failures of a page: what was called, where that stands on the page, and how it ended.
+fn failures(digest: &Digest) -> impl Iterator<Item = (Option<String>, &Outcome)> {
+    digest.steps.iter().filter_map(|step| match step {
+        Step::Call(call) if call.failed() => Some((Some(call.short()), call.outcome.as_ref()?)),
+        Step::Ended(outcome) if outcome.failed => Some((None, outcome)),
+        _ => None,
+    })
+}
+
+/// Says how much a run stands for.
+fn counted(run: &Run) -> String {
+    let many = |count: u64, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let mut said: Vec<String> = Vec::new();
+    if run.pages > 1 {
+        said.push(many(run.pages, "page"));
+    }
+    if run.messages > 0 {
+        said.push(many(run.messages, "message"));
+    }
+    if run.calls > 0 {
+        said.push(many(run.calls, "call"));
+    }
+    if said.is_empty() { "1 page".to_owned() } else { said.join(", ") }
+}
