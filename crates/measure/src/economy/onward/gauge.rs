@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
-    record::{Recorded, Recording, tokens},
+    talk::tokens,
     words::{add_runs, plain, texts, within},
 };
+use crate::economy::record::{Recorded, Recording};
 
 /// Sums over the calls of a policy.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +33,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn plus(mut self, other: &Self) -> Self {
         self.cost += other.cost;
         self.calls += other.calls;
         self.request += other.request;
@@ -43,6 +44,7 @@ impl Sums {
         self.reused_results += other.reused_results;
         self.folds += other.folds;
         self.fullest = self.fullest.max(other.fullest);
+        self
     }
 }
 
