@@ -9,13 +9,18 @@
 //!  reused    of the runs of eight words that the model's next message takes from anything earlier, the
 //!            share that stands in the window
 //!  results   the same of runs that stood in results of tools alone
+//!  ready     of the lines of the latest reading of each file that the model's next message writes, the
+//!            share that stands in the window
 //! ```
 //!
 //! A token is four bytes of JSON: only ratios matter. Sessions of 1.5 budgets and more are replayed.
 
 mod baseline;
+mod files;
 mod gauge;
 mod ours;
+mod ready;
+mod shell;
 mod table;
 mod talk;
 mod words;
@@ -165,5 +170,33 @@ mod tests {
         assert!(kept.needed > 0 && kept.reused < kept.needed, "{kept:?}");
         let ours = sums(Kind::Ours);
         assert_eq!((ours.calls, ours.needed), (61, kept.needed));
+    }
+
+    #[test]
+    fn lines_of_a_file_are_ready_while_they_stand() {
+        let mut messages = vec![r#"{"role":"user","content":"mend the parser"}"#.to_owned()];
+        let mut call = |name: &str, result: &str| {
+            let id = messages.len();
+            let arguments = r#""{\"path\": \"a.json\"}""#;
+            let call = format!(r#"{{"id":"{id}","name":"{name}","arguments":{arguments}}}"#);
+            messages.push(format!(r#"{{"role":"assistant","tool_calls":[{call}]}}"#));
+            let result = serde_json::json!(result);
+            let id = format!(r#""tool_call_id":"{id}""#);
+            messages.push(format!(r#"{{"role":"tool",{id},"content":{result}}}"#));
+        };
+        call("read", "{\n  \"first\": \"of them\",\n  \"second\": \"of them\"\n}");
+        call("edit", "done");
+        call("list", &"something else\n".repeat(200));
+        call("edit", "done");
+        let (stats, messages) = (r#"{"tokens_o200k":20000}"#, messages.join(","));
+        let line = format!(r#"{{"session_id":"s","stats":{stats},"messages":[{messages}]}}"#);
+        let recording = Recording::parse(line).unwrap();
+        let ready = |budget: u64| {
+            let sums = measure(Kind::Sliding, &recording, budget, Shares::default()).unwrap();
+            (sums.ready, sums.edited)
+        };
+        // Two lines before each of two edits; a small window has lost them before the second.
+        assert_eq!(ready(100_000), (4, 4));
+        assert_eq!(ready(800), (2, 4));
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Recorded {
 /// A call of a tool.
 #[derive(Debug, Deserialize)]
 pub(super) struct Call {
-    id: String,
+    pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
 }
@@ -58,6 +58,11 @@ impl Recorded {
     /// Returns the calls it makes.
     pub(super) fn calls(&self) -> &[Call] {
         self.tool_calls.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the call that it is the result of.
+    pub(super) fn answers(&self) -> Option<&str> {
+        self.tool_call_id.as_deref()
     }
 
     /// Tells whether it says nothing and calls nothing.
