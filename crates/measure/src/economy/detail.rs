@@ -98,13 +98,17 @@ pub(super) fn write(
     let kinds = Kind::ALL.into_iter().filter(is_wanted);
     let mut measured: Vec<Measured> =
         kinds.map(|kind| Measured { kind, sums: Vec::new() }).collect();
-    let mut replayed = Vec::new();
+    let (mut budgets, mut replayed) = (Vec::new(), Vec::new());
     for &budget in &args.budgets {
         let long = |single: bool| {
             let of_kind = sessions.iter().filter(move |it| it.single == single);
             args.sample(of_kind.filter(|it| it.talk.tokens() > budget).collect())
         };
         let chosen = [long(true), long(false)].concat();
+        if chosen.is_empty() {
+            continue;
+        }
+        budgets.push(budget);
         replayed.push(chosen.len().to_string());
         for policy in &mut measured {
             let sums = parallel::map(&chosen, |read| {
@@ -114,8 +118,11 @@ pub(super) fn write(
             policy.sums.push(sums.iter().fold(Sums::default(), Sums::plus));
         }
     }
+    if budgets.is_empty() {
+        return Ok(());
+    }
     writeln!(out, "\nall sessions larger than the budget: {}\n", replayed.join(", "))?;
-    table::write(out, &args.budgets, &measured)?;
+    table::write(out, &budgets, &measured)?;
     Ok(())
 }
 
