@@ -61,11 +61,16 @@ impl Session {
 
     /// Returns a number that depends on its id alone.
     pub(crate) fn number(&self) -> u64 {
-        // FNV-1a, for it must stay the same for ever.
-        self.id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        number(&self.id)
     }
+}
+
+/// Returns a number that depends on a session's id alone.
+pub(crate) fn number(id: &str) -> u64 {
+    // FNV-1a, for it must stay the same for ever.
+    id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// Reads the sessions of a folder, at most `limit`.

@@ -1,32 +1,25 @@
-//! The economy of windows: what they cost, what they show in full, and whether what is used later
-//! can still be seen, beside the policies others use.
+//! The economy of windows: what they cost and what an agent can still do from them, beside the policies
+//! others use.
 //!
-//! Each session that is larger than the budget is replayed; before every message of the model a
-//! request is due, and every policy makes its own. A request is charged three ways ([`charge`]);
-//! its detail is the original text that stands in it; later use is the share of strings the model
-//! then uses that can still be seen, among those that stood in something no longer shown in full.
+//! ```text
+//!  record ──► parallel ──┬─► onward   whether an agent could go on: what was asked, what its next message
+//!                        │            takes over, what it is about to edit; a token is four bytes
+//!                        └─► detail   three ways to charge, text in full, whether what is used later can
+//!                                     be seen; tokens are counted
+//! ```
+//!
+//! Both replay the same recorded sessions, and before every message of the model each policy gives its
+//! window. They count tokens differently, so each has its own table.
 
-mod charge;
-mod meter;
-mod ours;
-mod policy;
-mod strings;
-mod table;
-mod talk;
+mod detail;
+mod onward;
+mod parallel;
+mod record;
 
-use std::{io::Write, path::PathBuf, process::ExitCode, sync::Arc, time::Instant};
+use std::{io::Write, path::PathBuf, process::ExitCode, time::Instant};
 
-use contexture_core::window::{count::TokenCounter, fold::Shares, provider::ProviderFormat};
-use futures::executor::block_on;
-
-use crate::{
-    data::{self, Session},
-    replay::{Replay, ShareArgs, options},
-};
-use meter::{Meter, Sums};
-use ours::Ours;
-use policy::{Clear, Fold, Ground, Policy, Sliding, Summary};
-use talk::Talk;
+use self::record::Recording;
+use crate::{data::number, replay::ShareArgs};
 
 /// Flags of `economy`.
 #[derive(Debug, clap::Args)]
@@ -37,9 +30,12 @@ pub(crate) struct Args {
     /// The budgets to measure under.
     #[arg(long, value_delimiter = ',', default_values_t = [8_000, 16_000, 32_000])]
     budgets: Vec<u64>,
-    /// Reads only so many sessions.
+    /// Replays at most so many sessions of each kind for a budget, evenly chosen.
     #[arg(long)]
-    limit: Option<usize>,
+    most: Option<usize>,
+    /// Replays only sessions of these data sets.
+    #[arg(long)]
+    dataset: Vec<String>,
     /// Measures only the policies whose names begin so, beside the sliding window.
     #[arg(long)]
     only: Option<String>,
@@ -51,113 +47,73 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn wants(&self, kind: Kind) -> bool {
-        let named = |only: &String| kind.name().starts_with(only.as_str());
-        kind == Kind::Sliding || self.only.as_ref().is_none_or(named)
+    fn takes(&self, recording: &Recording) -> bool {
+        let is_of_half = self.half.is_none_or(|half| number(&recording.session_id) % 2 == half);
+        is_of_half && (self.dataset.is_empty() || self.dataset.contains(&recording.dataset))
     }
-}
 
-/// The policies, in the order they are shown. The first is what all are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Sliding,
-    Clear,
-    Summary,
-    Fold(u64),
-    Freeze(u64, u64),
-    Ours,
-}
+    fn wants(&self, policy: &str) -> bool {
+        let named = |only: &String| policy.starts_with(only.as_str());
+        self.only.as_ref().is_none_or(named)
+    }
 
-impl Kind {
-    const ALL: [Self; 8] = [
-        Self::Sliding,
-        Self::Clear,
-        Self::Summary,
-        Self::Fold(300),
-        Self::Fold(500),
-        Self::Fold(700),
-        Self::Freeze(400, 600),
-        Self::Ours,
-    ];
-
-    /// Returns its name.
-    pub(crate) fn name(self) -> String {
-        match self {
-            Self::Sliding => "sliding window".to_owned(),
-            Self::Clear => "clear old results".to_owned(),
-            Self::Summary => "summary and last two".to_owned(),
-            Self::Fold(low) => format!("fold oldest to {} %", low / 10),
-            Self::Freeze(freeze, low) => {
-                format!("freeze {} %, fold to {} %", freeze / 10, low / 10)
+    /// Chooses evenly among the sessions of a kind that are long enough.
+    fn sample<'a, T>(&self, long: Vec<&'a T>) -> Vec<&'a T> {
+        match self.most {
+            Some(most) if long.len() > most => {
+                (0..most).map(|at| long[at * long.len() / most]).collect()
             }
-            Self::Ours => "ours".to_owned(),
+            _ => long,
         }
     }
 }
 
-/// What was measured: the sums of each policy, budget by budget.
-pub(crate) struct Measured {
-    pub(crate) kind: Kind,
-    pub(crate) sums: Vec<Sums>,
-}
-
-/// Measures and prints the table.
+/// Measures and prints the tables.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let counter = contexture_tokens::counter_for("o200k_base");
-    let mut sessions = data::read(&args.data, args.limit)?;
-    sessions.retain(|session| args.half.is_none_or(|half| session.number() % 2 == half));
-    let kinds = Kind::ALL.into_iter().filter(|kind| args.wants(*kind));
-    let new = |kind| Measured { kind, sums: vec![Sums::default(); args.budgets.len()] };
-    let mut measured: Vec<Measured> = kinds.map(new).collect();
-    let mut replayed = vec![0; args.budgets.len()];
-    for session in &sessions {
-        let talk = Talk::new(session, counter.as_ref());
-        for (at, &budget) in args.budgets.iter().enumerate() {
-            if talk.tokens() <= budget {
-                continue;
-            }
-            replayed[at] += 1;
-            let ground = Ground::new(&talk, budget, counter.as_ref());
-            for policy in &mut measured {
-                let sums = measure(policy.kind, session, &ground, &counter, args.shares.shares());
-                policy.sums[at].add(&sums.map_err(|error| {
-                    error.context(format!("session {} within {budget}", session.id))
-                })?);
-            }
-        }
-    }
-    table::write(out, &args.budgets, &measured)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    let counts: Vec<String> = replayed.iter().map(usize::to_string).collect();
-    writeln!(out, "\nSessions: {}. Wall time: {seconds:.0} s.", counts.join(", "))?;
+    let mut recordings = record::read(&args.data)?;
+    recordings.retain(|recording| args.takes(recording));
+    onward::write(args, &recordings, out)?;
+    detail::write(args, &recordings, out)?;
+    writeln!(out, "\nWall time: {:.0} s.", begun.elapsed().as_secs_f64())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(
-    kind: Kind,
-    session: &Session,
-    ground: &Ground<'_>,
-    counter: &Arc<dyn TokenCounter>,
-    shares: Shares,
-) -> anyhow::Result<Sums> {
-    let mut policy: Box<dyn Policy + '_> = match kind {
-        Kind::Sliding => Box::new(Sliding::new(ground)),
-        Kind::Clear => Box::new(Clear::new(ground)),
-        Kind::Summary => Box::new(Summary::new(ground)),
-        Kind::Fold(low) => Box::new(Fold::new(ground, 0, low)),
-        Kind::Freeze(freeze, low) => Box::new(Fold::new(ground, freeze, low)),
-        Kind::Ours => {
-            let replay = block_on(Replay::begin(session))?;
-            let options = |format| options(format, counter, ground.budget, shares);
-            let automatic = options(ProviderFormat::OpenAi);
-            let explicit = options(ProviderFormat::Anthropic);
-            Box::new(Ours::new(ground.talk, replay, automatic, explicit))
-        }
-    };
-    let mut meter = Meter::new(ground.talk, ground.budget);
-    for call in &ground.talk.calls {
-        meter.take(call, &policy.request(call)?);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(session_id: &str, dataset: &str) -> Recording {
+        let stats = r#"{"tokens_o200k":1}"#;
+        let ids = format!(r#""session_id":"{session_id}","dataset":"{dataset}""#);
+        Recording::parse(format!(r#"{{{ids},"stats":{stats},"messages":[]}}"#)).unwrap()
     }
-    Ok(meter.finish())
+
+    fn args(flags: &[&str]) -> Args {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
+        }
+        let line = ["economy", "--data", "."].iter().chain(flags);
+        <Line as clap::Parser>::parse_from(line).args
+    }
+
+    #[test]
+    fn flags_choose_sessions_and_policies() {
+        let all: Vec<Recording> = (0..20).map(|n| recording(&format!("s{n}"), "one")).collect();
+        let count = |flags: &[&str]| {
+            let args = args(flags);
+            all.iter().filter(|it| args.takes(it)).count()
+        };
+        assert_eq!(count(&["--half", "0"]) + count(&["--half", "1"]), 20);
+        assert!(count(&["--half", "0"]) > 0 && count(&["--half", "1"]) > 0);
+        assert_eq!((count(&["--dataset", "one"]), count(&["--dataset", "two"])), (20, 0));
+        assert!(args(&["--only", "fold"]).wants("fold oldest to 0.5"));
+        assert!(!args(&["--only", "fold"]).wants("ours"));
+        let long: Vec<u64> = (0..10).collect();
+        let sample = |flags: &[&str]| args(flags).sample(long.iter().collect());
+        assert_eq!(sample(&["--most", "3"]), [&0, &3, &6]);
+        assert_eq!(sample(&["--most", "10"]).len(), 10);
+    }
 }

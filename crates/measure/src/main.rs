@@ -1,15 +1,15 @@
 //! Programs that replay recorded agent sessions through the engine.
 //!
 //! ```text
-//!  data ──► replay ──┬─► economy   what windows cost, show and keep visible, beside other policies
-//!                    ├─► onward    whether an agent could go on from them, and at what cost
+//!  data ──► replay ──┬─► economy   what windows cost, show and keep visible, and whether an agent could
+//!                    │             go on from them, beside other policies
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
 //!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
 //!
-//! The first three read a folder of sessions, one a line. All print to standard output. They are for
+//! The first two read a folder of sessions, one a line. All print to standard output. They are for
 //! people who work on the engine and no part of what is published.
 
 mod agent_files;
@@ -18,7 +18,6 @@ mod damage;
 mod data;
 mod economy;
 mod latency;
-mod onward;
 mod replay;
 
 use std::{
@@ -32,10 +31,9 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "contexture-measure")]
 enum Command {
-    /// Compares what windows cost and show with other policies, as a Markdown table.
+    /// Compares what windows cost and show, and whether an agent could go on from them, with other
+    /// policies, as Markdown tables.
     Economy(economy::Args),
-    /// Compares whether an agent could go on from its windows with other policies, as Markdown tables.
-    Onward(onward::Args),
     /// Verifies every window of every session in every provider format.
     Check(check::Args),
     /// Measures windows and folds in sessions of ten thousand and a million pages.
@@ -56,7 +54,6 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let code = match Command::parse() {
         Command::Economy(args) => economy::run(&args, &mut out)?,
-        Command::Onward(args) => onward::run(&args, &mut out)?,
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
         Command::Damage(args) => damage::run(&args, &mut out)?,

@@ -5,10 +5,14 @@ use std::{
     rc::Rc,
 };
 
+use serde_json::Value;
+
 use super::{
-    record::{Recorded, Recording, tokens},
-    words::{add_runs, plain, texts, within},
+    ready::Readings,
+    talk::tokens,
+    words::{add_lines, add_runs, plain, texts, within},
 };
+use crate::economy::record::{Recorded, Recording};
 
 /// Sums over the calls of a policy.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +30,17 @@ pub(super) struct Sums {
     /// Runs that stood in results alone.
     pub(super) needed_results: u64,
     pub(super) reused_results: u64,
+    /// Lines of the latest readings of files that the answers write.
+    pub(super) edited: u64,
+    /// Those of them that stand in the window.
+    pub(super) ready: u64,
     pub(super) folds: u64,
     /// The fullest window, as a share of the budget.
     pub(super) fullest: f64,
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn plus(mut self, other: &Self) -> Self {
         self.cost += other.cost;
         self.calls += other.calls;
         self.request += other.request;
@@ -41,8 +49,11 @@ impl Sums {
         self.reused += other.reused;
         self.needed_results += other.needed_results;
         self.reused_results += other.reused_results;
+        self.edited += other.edited;
+        self.ready += other.ready;
         self.folds += other.folds;
         self.fullest = self.fullest.max(other.fullest);
+        self
     }
 }
 
@@ -55,6 +66,7 @@ pub(super) struct Gauge {
     said_by_others: HashSet<u64>,
     /// What the user asked, as plain words.
     asked: Vec<String>,
+    readings: Readings,
     before: Vec<Rc<str>>,
     known: HashMap<Rc<str>, Rc<Read>>,
     sums: Sums,
@@ -64,6 +76,7 @@ pub(super) struct Gauge {
 struct Read {
     plain: String,
     runs: HashSet<u64>,
+    lines: HashSet<u64>,
 }
 
 impl Gauge {
@@ -74,6 +87,7 @@ impl Gauge {
             said: HashSet::new(),
             said_by_others: HashSet::new(),
             asked: Vec::new(),
+            readings: Readings::new(recording.only_first_asks()),
             before: Vec::new(),
             known: HashMap::new(),
             sums: Sums::default(),
@@ -82,6 +96,7 @@ impl Gauge {
 
     /// Takes in a message.
     pub(super) fn hear(&mut self, message: &Recorded) {
+        self.readings.hear(message);
         let mut runs = HashSet::new();
         add_all(message, &mut runs);
         let text = plain(message.content());
@@ -128,6 +143,11 @@ impl Gauge {
                 self.sums.reused_results += stands;
             }
         }
+        for lines in self.readings.about_to_change(answer) {
+            let stands = |line: &&u64| read.iter().any(|read| read.lines.contains(*line));
+            self.sums.edited += lines.len() as u64;
+            self.sums.ready += lines.iter().filter(stands).count() as u64;
+        }
     }
 
     pub(super) fn finish(mut self, folds: u64) -> Sums {
@@ -140,13 +160,16 @@ impl Gauge {
             return read.clone();
         }
         let mut words = Vec::new();
-        let mut runs = HashSet::new();
-        let message = serde_json::from_str(line).unwrap_or_default();
+        let (mut runs, mut lines) = (HashSet::new(), HashSet::new());
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
         texts(&message, &mut |text| {
             words.push(plain(text));
             add_runs(text, &mut runs);
+            add_lines(text, &mut lines);
         });
-        let read = Rc::new(Read { plain: words.join(" "), runs });
+        // A file that is JSON was read as it is written.
+        add_lines(message["content"].as_str().unwrap_or_default(), &mut lines);
+        let read = Rc::new(Read { plain: words.join(" "), runs, lines });
         self.known.insert(line.clone(), read.clone());
         read
     }

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::{
     Policy,
-    record::{Talk, line, tokens},
+    talk::{Talk, line, tokens},
 };
+use crate::economy::record::Recorded;
 
 /// How much of a request stands, in characters.
 const REQUEST: usize = 3_000;
@@ -92,7 +93,7 @@ impl FoldOldest {
 }
 
 /// Returns the end of what a message says, and the beginning of its calls.
-fn said(message: &super::record::Recorded) -> String {
+fn said(message: &Recorded) -> String {
     let calls: Vec<String> = message
         .calls()
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Ground, Policy, line};
-use crate::economy::{meter::Request, talk::Call};
+use crate::economy::detail::{meter::Request, talk::Call};
 
 /// What stands for a result that was cleared takes so many tokens.
 const CLEARED: u64 = 10;

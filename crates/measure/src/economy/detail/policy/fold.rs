@@ -1,7 +1,7 @@
 //! Folding the oldest pages to bare lines, behind an early part that stays or from the beginning.
 
 use super::{Ground, Policy, line};
-use crate::economy::{meter::Request, talk::Call};
+use crate::economy::detail::{meter::Request, talk::Call};
 
 /// What the line of a folded page takes.
 const STUB: u64 = 12;

@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     ops::Range,
-    rc::Rc,
+    sync::Arc,
 };
 
 use contexture_core::{
@@ -27,7 +27,7 @@ pub(crate) struct Talk {
     /// Its messages as a provider gets them, the system prompt first.
     pub(crate) items: Vec<Item>,
     /// The texts of the messages, each once.
-    pub(crate) texts: Vec<Rc<str>>,
+    pub(crate) texts: Vec<Arc<str>>,
     /// How many of the items are the system prompt: one or none.
     pub(crate) system: usize,
     /// The items of each exchange.
@@ -55,7 +55,7 @@ pub(crate) struct Call {
     /// How many items stand before it.
     pub(crate) items: usize,
     /// The strings the model then used, with the texts that hold them.
-    pub(crate) uses: Vec<(Rc<str>, Rc<[TextId]>)>,
+    pub(crate) uses: Vec<(Arc<str>, Arc<[TextId]>)>,
 }
 
 impl Talk {
@@ -73,7 +73,7 @@ impl Talk {
             exchange.messages.iter().for_each(|message| reading.read(message, &mut items));
             exchanges.push(begin..items.len());
         }
-        let texts: Vec<Rc<str>> = reading.texts.into_iter().map(Into::into).collect();
+        let texts: Vec<Arc<str>> = reading.texts.into_iter().map(Into::into).collect();
         let calls = calls(session, &exchanges, items.len(), &texts);
         let pages = pages(&session.exchanges, &exchanges);
         Self { items, texts, system, exchanges, pages, calls }
@@ -166,9 +166,9 @@ fn calls(
     session: &Session,
     exchanges: &[Range<usize>],
     all: usize,
-    texts: &[Rc<str>],
+    texts: &[Arc<str>],
 ) -> Vec<Call> {
-    let mut held: BTreeMap<String, (Rc<str>, Rc<[TextId]>)> = BTreeMap::new();
+    let mut held: BTreeMap<String, (Arc<str>, Arc<[TextId]>)> = BTreeMap::new();
     let mut calls = Vec::new();
     for at in session.calls() {
         let message = match session.exchanges.get(at) {
@@ -178,7 +178,7 @@ fn calls(
         let mut uses = Vec::new();
         for string in message.map(used).unwrap_or_default() {
             let entry = held.entry(string).or_insert_with_key(|string| {
-                let holds = |(_, text): &(usize, &Rc<str>)| text.contains(string.as_str());
+                let holds = |(_, text): &(usize, &Arc<str>)| text.contains(string.as_str());
                 let ids = texts.iter().enumerate().filter(holds).map(|(id, _)| id).collect();
                 (string.as_str().into(), ids)
             });

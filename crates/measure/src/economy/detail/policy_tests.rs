@@ -1,5 +1,5 @@
 use super::*;
-use crate::{data::Session, economy::talk::Talk};
+use crate::{data::Session, economy::detail::talk::Talk};
 
 /// A session of 40 exchanges of one user and one model message, each of a known size.
 fn talk() -> Talk {

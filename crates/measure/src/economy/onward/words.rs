@@ -1,4 +1,4 @@
-//! Words of messages: every text of them, however deep, in runs of eight.
+//! Words of messages: every text of them, however deep, in runs of eight and in lines.
 
 use std::{
     collections::HashSet,
@@ -9,6 +9,9 @@ use serde_json::Value;
 
 /// How many words make a run.
 const RUN: usize = 8;
+
+/// The least characters of a line that counts.
+const LINE: usize = 8;
 
 /// Fields that hold no text.
 const NO_TEXT: [&str; 7] =
@@ -50,11 +53,26 @@ fn is_word(char: char) -> bool {
 pub(super) fn add_runs(text: &str, runs: &mut HashSet<u64>) {
     let plain = plain(text);
     let words: Vec<&str> = plain.split(' ').collect();
-    runs.extend(words.windows(RUN).map(|run| {
-        let mut hasher = DefaultHasher::new();
-        run.hash(&mut hasher);
-        hasher.finish()
-    }));
+    runs.extend(words.windows(RUN).map(hash));
+}
+
+/// Adds the lines of a text, without the numbers that tools put before them and blanks around them.
+pub(super) fn add_lines(text: &str, lines: &mut HashSet<u64>) {
+    let told = text.lines().map(|line| without_number(line).trim());
+    lines.extend(told.filter(|line| line.chars().nth(LINE - 1).is_some()).map(hash));
+}
+
+fn without_number(line: &str) -> &str {
+    let text = line.trim_start();
+    let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    let numbered = if rest.len() < text.len() { rest.strip_prefix(['\t', ':', '-']) } else { None };
+    numbered.unwrap_or(text)
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -76,5 +94,18 @@ mod tests {
         assert!(runs.is_empty());
         add_runs("one two three four five six seven eight nine", &mut runs);
         assert_eq!(runs.len(), 2);
+    }
+    #[test]
+    fn lines_are_the_same_with_and_without_numbers() {
+        let lines = |text: &str| {
+            let mut lines = HashSet::new();
+            add_lines(text, &mut lines);
+            lines
+        };
+        let bare = lines("def run(self):\n\n    pass\n    return self.done");
+        assert_eq!(bare.len(), 2);
+        assert_eq!(lines("    12\tdef run(self):\n    14\t    return self.done"), bare);
+        assert_eq!(lines("12:def run(self):\n14-    return self.done\n15-    x = 1"), bare);
+        assert_ne!(lines("def run(self): # 12\nreturn self.done"), bare);
     }
 }

@@ -78,7 +78,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Adds others.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
         self.written += other.written;
         self.plain += other.plain;
         self.explicit += other.explicit;
@@ -88,6 +88,7 @@ impl Sums {
         self.visible += other.visible;
         self.folds += other.folds;
         self.fullest = self.fullest.max(other.fullest);
+        self
     }
 }
 

@@ -10,7 +10,7 @@ use futures::executor::block_on;
 
 use super::{
     Policy,
-    record::{Talk, line},
+    talk::{Talk, line},
 };
 use crate::{
     data::Session,

@@ -12,9 +12,9 @@ pub(super) fn write(out: &mut dyn Write, title: &str, rows: &[Rows]) -> Result<(
     writeln!(out, "\n{title}\n")?;
     writeln!(
         out,
-        "| policy | budget | cost | request | asked | reused | relative | results | folds | fullest | sessions |"
+        "| policy | budget | cost | request | asked | reused | relative | results | ready to edit | folds | fullest | sessions |"
     )?;
-    writeln!(out, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")?;
+    writeln!(out, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")?;
     for (budget, sessions, measured) in rows.iter().filter(|(_, sessions, _)| *sessions > 0) {
         let Some((_, base)) = measured.first() else { continue };
         for (name, sums) in measured {
@@ -27,9 +27,13 @@ pub(super) fn write(out: &mut dyn Write, title: &str, rows: &[Rows]) -> Result<(
                 needed => sums.reused_results as f64 / needed as f64,
             };
             let results = of_results(sums) / of_results(base);
+            let ready = match sums.edited {
+                0 => "–".to_owned(),
+                edited => format!("{:.3}", share(sums.ready, edited)),
+            };
             writeln!(
                 out,
-                "| {name} | {budget} | {:.3} | {:.3} | {:.3} | {reused:.3} | {:.3} | {results:.3} | {} | {:.3} | {sessions} |",
+                "| {name} | {budget} | {:.3} | {:.3} | {:.3} | {reused:.3} | {:.3} | {results:.3} | {ready} | {} | {:.3} | {sessions} |",
                 sums.cost / base.cost,
                 sums.request as f64 / calls,
                 sums.asked / calls,

@@ -9,18 +9,23 @@
 //!  reused    of the runs of eight words that the model's next message takes from anything earlier, the
 //!            share that stands in the window
 //!  results   the same of runs that stood in results of tools alone
+//!  ready     of the lines of the latest reading of each file that the model's next message writes, the
+//!            share that stands in the window
 //! ```
 //!
 //! A token is four bytes of JSON: only ratios matter. Sessions of 1.5 budgets and more are replayed.
 
 mod baseline;
+mod files;
 mod gauge;
 mod ours;
-mod record;
+mod ready;
+mod shell;
 mod table;
+mod talk;
 mod words;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::io::Write;
 
 use contexture_core::window::fold::Shares;
 
@@ -28,31 +33,13 @@ use self::{
     baseline::{FoldOldest, Sliding},
     gauge::{Gauge, Sums},
     ours::Ours,
-    record::{Recording, Talk},
+    talk::Talk,
 };
-use crate::{data::Session, replay::ShareArgs};
-
-/// Flags of `onward`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The folder that holds the sessions.
-    #[arg(long)]
-    data: PathBuf,
-    /// The budgets to measure under.
-    #[arg(long, value_delimiter = ',', default_values_t = [8_000, 16_000, 32_000])]
-    budgets: Vec<u64>,
-    /// Replays at most so many sessions of each kind for a budget, evenly chosen.
-    #[arg(long)]
-    most: Option<usize>,
-    /// Replays only sessions of these data sets.
-    #[arg(long)]
-    dataset: Vec<String>,
-    /// Measures only the policies whose names begin so, beside the sliding window.
-    #[arg(long)]
-    only: Option<String>,
-    #[command(flatten)]
-    shares: ShareArgs,
-}
+use super::{
+    Args, parallel,
+    record::{Recording, SINGLE},
+};
+use crate::data::Session;
 
 /// A way of keeping a conversation within a budget.
 trait Policy {
@@ -94,31 +81,26 @@ impl Kind {
     }
 }
 
-/// The kinds of sessions that are shown apart: those with a single request, and the others.
-const SINGLE: &str = "mini-swe-agent";
-
-/// Measures and prints the table.
-pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let mut recordings = record::read(&args.data)?;
-    recordings.retain(|it| args.dataset.is_empty() || args.dataset.contains(&it.dataset));
-    let is_wanted = |kind: &Kind| {
-        let named = |only: &String| kind.name().starts_with(only.as_str());
-        *kind == Kind::Sliding || args.only.as_ref().is_none_or(named)
-    };
+/// Measures and writes a table for each kind of sessions.
+pub(super) fn write(
+    args: &Args,
+    recordings: &[Recording],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let is_wanted = |kind: &Kind| *kind == Kind::Sliding || args.wants(&kind.name());
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_wanted).collect();
     for single in [true, false] {
-        let of_kind = recordings.iter().filter(|it| (it.dataset == SINGLE) == single);
-        let of_kind: Vec<&Recording> = of_kind.collect();
         let mut rows = Vec::new();
         for &budget in &args.budgets {
-            let chosen = choose(&of_kind, budget, args.most);
+            let of_kind = recordings.iter().filter(|it| it.is_single() == single);
+            let long = of_kind.filter(|it| it.tokens() * 2 >= budget * 3).collect();
+            let chosen = args.sample(long);
             let mut measured = Vec::new();
             for &kind in &kinds {
-                let mut sums = Sums::default();
-                for recording in &chosen {
-                    sums.add(&measure(kind, recording, budget, args.shares.shares())?);
-                }
-                measured.push((kind.name(), sums));
+                let sums = parallel::map(&chosen, |recording| {
+                    measure(kind, recording, budget, args.shares.shares())
+                })?;
+                measured.push((kind.name(), sums.iter().fold(Sums::default(), Sums::plus)));
             }
             rows.push((budget, chosen.len(), measured));
         }
@@ -127,27 +109,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             table::write(out, title, &rows)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns sessions that are long enough for a budget.
-fn choose<'a>(all: &[&'a Recording], budget: u64, most: Option<usize>) -> Vec<&'a Recording> {
-    let long = |it: &&&Recording| it.tokens() * 2 >= budget * 3;
-    let chosen: Vec<&Recording> = all.iter().filter(long).copied().collect();
-    match most {
-        Some(most) if chosen.len() > most => {
-            (0..most).map(|at| chosen[at * chosen.len() / most]).collect()
-        }
-        _ => chosen,
-    }
+    Ok(())
 }
 
 fn measure(kind: Kind, recording: &Recording, budget: u64, shares: Shares) -> anyhow::Result<Sums> {
-    let session = Session::parse(&recording.line)?;
+    let session;
     let mut policy: Box<dyn Policy + '_> = match kind {
         Kind::Sliding => Box::new(Sliding::new(budget)),
         Kind::Fold(low, lines) => Box::new(FoldOldest::new(budget, low, lines)),
-        Kind::Ours => Box::new(Ours::new(&session, budget, shares)?),
+        Kind::Ours => {
+            session = Session::parse(&recording.line)?;
+            Box::new(Ours::new(&session, budget, shares)?)
+        }
     };
     let mut talk = Talk::new(recording);
     let mut gauge = Gauge::new(recording, budget);
@@ -197,5 +170,33 @@ mod tests {
         assert!(kept.needed > 0 && kept.reused < kept.needed, "{kept:?}");
         let ours = sums(Kind::Ours);
         assert_eq!((ours.calls, ours.needed), (61, kept.needed));
+    }
+
+    #[test]
+    fn lines_of_a_file_are_ready_while_they_stand() {
+        let mut messages = vec![r#"{"role":"user","content":"mend the parser"}"#.to_owned()];
+        let mut call = |name: &str, result: &str| {
+            let id = messages.len();
+            let arguments = r#""{\"path\": \"a.json\"}""#;
+            let call = format!(r#"{{"id":"{id}","name":"{name}","arguments":{arguments}}}"#);
+            messages.push(format!(r#"{{"role":"assistant","tool_calls":[{call}]}}"#));
+            let result = serde_json::json!(result);
+            let id = format!(r#""tool_call_id":"{id}""#);
+            messages.push(format!(r#"{{"role":"tool",{id},"content":{result}}}"#));
+        };
+        call("read", "{\n  \"first\": \"of them\",\n  \"second\": \"of them\"\n}");
+        call("edit", "done");
+        call("list", &"something else\n".repeat(200));
+        call("edit", "done");
+        let (stats, messages) = (r#"{"tokens_o200k":20000}"#, messages.join(","));
+        let line = format!(r#"{{"session_id":"s","stats":{stats},"messages":[{messages}]}}"#);
+        let recording = Recording::parse(line).unwrap();
+        let ready = |budget: u64| {
+            let sums = measure(Kind::Sliding, &recording, budget, Shares::default()).unwrap();
+            (sums.ready, sums.edited)
+        };
+        // Two lines before each of two edits; a small window has lost them before the second.
+        assert_eq!(ready(100_000), (4, 4));
+        assert_eq!(ready(800), (2, 4));
     }
 }
