@@ -115,8 +115,10 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
         to: last,
         pages: early,
         messages: 0,
+        calls: 0,
         filter: Default::default(),
         form: RunForm::Line,
+        requests: Vec::new(),
         cited: Vec::new(),
         apart: Vec::new(),
     };

@@ -91,24 +91,27 @@ pub(crate) fn options(
     WindowOptions { shares, ..options }
 }
 
-/// Flags that shape the engine's folds.
+/// Flags that shape the engine's folds, in thousandths.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShareArgs {
-    /// Sets the share of the engine's frozen part, in thousandths of the budget.
+    /// Sets the share of the budget that earlier requests may take.
     #[arg(long)]
-    frozen: Option<u64>,
-    /// Sets the share of its recent pages.
+    requests: Option<u64>,
+    /// Sets the share of the room that recent pages may take.
     #[arg(long)]
     recent: Option<u64>,
-    /// Sets the share its folds go down to.
+    /// Sets the share of the room up to which folds only add logs.
+    #[arg(long)]
+    high_water: Option<u64>,
+    /// Sets the share of the room that a fold leaves when it settles everything.
     #[arg(long)]
     low_water: Option<u64>,
-    /// Sets the share of its lines before they are merged.
+    /// Sets the share of the budget that lines may take.
     #[arg(long)]
     lines: Option<u64>,
-    /// Sets the share of its lines when merged.
+    /// Sets the share of the budget beyond which a part is cut.
     #[arg(long)]
-    merged: Option<u64>,
+    part: Option<u64>,
 }
 
 impl ShareArgs {
@@ -116,11 +119,13 @@ impl ShareArgs {
     pub(crate) fn shares(&self) -> Shares {
         let default = Shares::default();
         Shares {
-            frozen: self.frozen.unwrap_or(default.frozen),
+            requests: self.requests.unwrap_or(default.requests),
             recent: self.recent.unwrap_or(default.recent),
+            high_water: self.high_water.unwrap_or(default.high_water),
             low_water: self.low_water.unwrap_or(default.low_water),
             lines: self.lines.unwrap_or(default.lines),
-            merged: self.merged.unwrap_or(default.merged),
+            part: self.part.unwrap_or(default.part),
+            held: default.held,
         }
     }
 }

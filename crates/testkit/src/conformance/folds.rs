@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use contexture_core::{
     ChunkKey, Cited, Edit, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, Operation,
-    Page, PageIndex, PageStorage, Run, RunForm, ViewId, Visibility, storage::HistoryQuery,
+    Page, PageIndex, PageStorage, Run, RunForm, StandingRequest, Told, ViewId, Visibility,
+    storage::HistoryQuery,
 };
 
 use super::stored;
@@ -40,9 +41,11 @@ pub(super) fn run_over(pages: &[&Page], form: RunForm) -> LevelEntry {
         to: last.index.clone(),
         pages: pages.len() as u64,
         messages: 0,
+        calls: 2,
         filter: Default::default(),
         form,
-        cited: vec![Cited { page: first.index.clone(), words: vec![0, 2] }],
+        requests: vec![StandingRequest { page: first.index.clone(), brief: true }],
+        cited: vec![Cited { page: first.index.clone(), told: Told::All, words: vec![0, 2] }],
         apart: Vec::new(),
     };
     LevelEntry { runs: Arc::new([run]), ..LevelEntry::default() }

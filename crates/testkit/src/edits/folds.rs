@@ -2,7 +2,7 @@
 
 use contexture_core::{
     Actor, Cited, Edit, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Place, Run,
-    RunForm, SegmentKind,
+    RunForm, SegmentKind, StandingRequest, Told,
 };
 
 use super::Edits;
@@ -40,8 +40,8 @@ impl Edits {
         let page =
             self.such(model, |model, index| may_fold(model, index) && !model.pinned(view, index));
         let before = model.entry(view, &page);
-        let asked = Some(Fold::Asked);
-        let folds = [None, Some(Fold::Trimmed), asked, Some(Fold::Summary), Some(Fold::Gist)];
+        let log = Some(Fold::Log);
+        let folds = [None, Some(Fold::Trimmed), log, Some(Fold::Summary), Some(Fold::Gist)];
         let after = LevelEntry { fold: *self.random.pick(&folds), ..before.clone() };
         FoldStep { page, before, after }
     }
@@ -71,14 +71,22 @@ impl Edits {
         let at = |at: u64| &children[usize::try_from(at).expect("it is below a length")];
         let (from, to) = (at(first).clone(), at(last).clone());
         let words = vec![u16::try_from(self.random.below(8)).expect("it is small")];
+        let told = *self.random.pick(&[Told::Nothing, Told::Asked, Told::All]);
+        let brief = self.random.chance(50);
+        let requests = match self.random.chance(50) {
+            true => vec![StandingRequest { page: from.clone(), brief }],
+            false => Vec::new(),
+        };
         Run {
             first: Place(model.pages[&from].rank),
             last: Place(model.pages[&to].rank),
             pages: last - first + 1,
             messages: 0,
+            calls: self.random.below(3),
             filter: Default::default(),
             form: *self.random.pick(&[RunForm::Line, RunForm::Gist, RunForm::Out]),
-            cited: vec![Cited { page: from.clone(), words }],
+            requests,
+            cited: vec![Cited { page: from.clone(), told, words }],
             apart: Vec::new(),
             from,
             to,

@@ -49,14 +49,14 @@ impl Model {
         match (self.shown(view, index), self.fold_in_force(view, index)) {
             _ if self.is_system_root(index) => WindowLevel::Full,
             (_, Some(Fold::Gist)) => WindowLevel::Gist,
-            (Visibility::Hidden, _) | (_, Some(Fold::Summary)) => WindowLevel::Summary,
-            (Visibility::Expanded, None | Some(Fold::Asked | Fold::Trimmed)) => WindowLevel::Full,
+            (Visibility::Hidden, _) | (_, Some(Fold::Summary | Fold::Log)) => WindowLevel::Summary,
+            (Visibility::Expanded, None | Some(Fold::Trimmed)) => WindowLevel::Full,
         }
     }
 
     /// Tells whether nothing below a page can be seen: hidden, folded away or in a run.
     pub(super) fn is_out_of_sight(&self, view: &Actor, index: &PageIndex) -> bool {
-        let folded = matches!(self.fold_in_force(view, index), Some(Fold::Gist | Fold::Summary));
+        let folded = self.fold_in_force(view, index).is_some_and(|fold| fold != Fold::Trimmed);
         folded
             || self.shown(view, index) == Visibility::Hidden
             || self.run_of(view, index).is_some()

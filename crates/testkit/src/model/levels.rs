@@ -16,6 +16,7 @@ impl Doing<'_> {
         self.leave_run(index);
         self.change_entry(index, |entry| {
             entry.shown = Some(Visibility::Expanded);
+            entry.held = Some(0);
             entry.fold = None;
         });
         Ok(())
@@ -24,7 +25,10 @@ impl Doing<'_> {
     pub(super) fn hide(&mut self, index: &PageIndex) -> Answer {
         self.find(index)?;
         self.may_hide(index)?;
-        self.change_entry(index, |entry| entry.shown = Some(Visibility::Hidden));
+        self.change_entry(index, |entry| {
+            entry.shown = Some(Visibility::Hidden);
+            entry.held = None;
+        });
         Ok(())
     }
 

@@ -97,6 +97,13 @@ fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
 /// leaves the pieces before it as they are.
 const JOINED: usize = 4_096;
 
+/// Returns a line that continues a piece of the engine: the mark at the beginning of the piece speaks
+/// for it, since what comes from outside never begins a line there.
+fn without_mark(line: &str) -> &str {
+    let behind = line.strip_prefix("[ctx:").and_then(|behind| behind.split_once("] "));
+    behind.map_or(line, |(_, behind)| behind)
+}
+
 /// Turns the items of a plan into pieces: lines that a fold left side by side are joined.
 fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
     let mut pieces: Vec<SentPiece> = Vec::new();
@@ -120,7 +127,7 @@ fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
                 && lines.len() < JOINED
             {
                 lines.push('\n');
-                lines.push_str(line);
+                lines.push_str(without_mark(line));
                 last.tokens = Tokens(last.tokens.0 + tokens);
                 last.quotes.get_or_insert_default().extend(item.quotes().unwrap_or_default());
                 continue;

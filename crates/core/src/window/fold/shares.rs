@@ -24,9 +24,9 @@ impl Default for Shares {
     fn default() -> Self {
         Self {
             requests: 250,
-            recent: 100,
-            high_water: 800,
-            low_water: 400,
+            recent: 50,
+            high_water: 900,
+            low_water: 300,
             lines: 100,
             part: 500,
             held: 3,

@@ -1,7 +1,7 @@
 //! Lines that tell what happened in folded pages: logs of single pages, and the lines of turns.
 //!
 //! ```text
-//!  log    usr-7 log                                  the engine's line, with the session's mark
+//!  log    usr-7                                      the engine's line, with the session's mark
 //!          run command=cargo test                    each call with what it was given, in order
 //!          → failed: error: mismatched types         and how it ended
 //!          said: The types do not match …
@@ -47,7 +47,6 @@ impl Style<'_> {
     /// Returns the log of a page: each call with how it ended, and what was concluded.
     pub fn log(&self, page: &Page, digest: &Digest, action: Option<PageAction>) -> String {
         let mut log = self.begin("[LOG]", &page.index);
-        log.push_str(" log");
         if let Some(rewritten) = super::rewritten(page) {
             log.push_str(&format!(" ({rewritten})"));
         }
