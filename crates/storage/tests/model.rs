@@ -371,6 +371,8 @@ fn run(dice: &mut Dice, page: &Page) -> Run {
         to: page.index.clone(),
         pages: dice.roll(5),
         messages: 0,
+        calls: 0,
+        requests: Vec::new(),
         filter: Default::default(),
         form: [RunForm::Line, RunForm::Gist, RunForm::Out][dice.roll(3) as usize],
         cited: Vec::new(),

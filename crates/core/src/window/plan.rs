@@ -146,7 +146,13 @@ impl Quotes {
             let Some(page) = self.pages.get(&cited.page) else { continue };
             if let Some(digest) = self.digest(page) {
                 let stands = run.requests.iter().any(|request| request.page == page.index);
-                tellings.push(Telling { page: &page.index, digest, told: cited.told, stands });
+                tellings.push(Telling {
+                    page: &page.index,
+                    digest,
+                    told: cited.told,
+                    stands,
+                    summary: page.description.as_str(),
+                });
             }
             let words = self.of(page);
             let given = cited.words.iter().filter_map(|&rank| words.get(usize::from(rank)));

@@ -138,6 +138,8 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
             to: rule.clone(),
             pages: 1,
             messages: 0,
+            calls: 0,
+            requests: Vec::new(),
             filter: Default::default(),
             form: RunForm::Out,
             cited: Vec::new(),

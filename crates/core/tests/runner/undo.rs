@@ -62,6 +62,8 @@ fn fold() -> Edit {
         to: page("usr-3"),
         pages: 2,
         messages: 0,
+        calls: 0,
+        requests: Vec::new(),
         filter: Default::default(),
         form: RunForm::Line,
         cited: Vec::new(),

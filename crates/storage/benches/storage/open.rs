@@ -55,6 +55,8 @@ async fn fold(system: &ContextSystem, pages: usize) {
         from: first,
         to: last,
         messages: 0,
+        calls: 0,
+        requests: Vec::new(),
         filter: Default::default(),
         form: RunForm::Line,
         cited: Vec::new(),

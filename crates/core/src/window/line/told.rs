@@ -41,6 +41,8 @@ pub struct Telling<'a> {
     pub told: Told,
     /// Whether its request stands by itself and need not be told.
     pub stands: bool,
+    /// What somebody wrote of the turn that it begins, or nothing.
+    pub summary: &'a str,
 }
 
 impl Style<'_> {
@@ -130,6 +132,12 @@ impl Style<'_> {
         for (at, (telling, asked)) in asking.iter().enumerate() {
             line.push_str(if at == 0 { "; asked" } else { "," });
             line.push_str(&format!(" {}: {}", telling.page, self.quoted(&head(asked, most))));
+        }
+        // What somebody wrote of a turn is told instead of what was found in it.
+        let summary = tellings.iter().rev().find(|it| it.digest.asked.is_some());
+        if let Some(it) = summary.filter(|it| it.told > Told::Nothing && !it.summary.is_empty()) {
+            line.push_str(&format!("; summary {}: {}", it.page, self.quoted(it.summary)));
+            return;
         }
         let told = || tellings.iter().filter(|it| it.told == Told::All);
         let mut files: Vec<&str> = Vec::new();
