@@ -127,7 +127,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             let Some(run) = top.runs.get(top.gap).cloned() else { return Ok(None) };
             (top.gap, top.list, top.at) = (top.gap + 1, None, 0);
             top.apart = self.apart(&run, &top.directory.index).await?;
-            if run.form == RunForm::Out {
+            if run.form == RunForm::Out && run.requests.is_empty() {
                 continue;
             }
             let directory = &top.directory;

@@ -285,8 +285,10 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
         }
         (Level::Gist, _) => return line(style.gist(page)),
     };
-    let trimmed = (shape.fold == Some(Fold::Trimmed)).then_some(TRIMMED);
-    let limit = trimmed.into_iter().chain(limit(section, writing)).min();
+    let mut limit = limit(section, writing);
+    if shape.fold == Some(Fold::Trimmed) {
+        limit = Some(limit.map_or(TRIMMED, |limit| TRIMMED.min(Tokens(limit.0 / 2))));
+    }
     let trusted = is_trusted(section.segment.kind, page);
     let body = Body { content: detail.content, limit, trusted, speech: shape.speech };
     let as_messages = page.turn.is_some() && writing.family == Family::Provider;

@@ -72,7 +72,7 @@ fn the_rest_of_its_page_comes_back() {
         let options = options("openai".parse().unwrap()).budget(3_000);
         let is_folded = async || {
             let window = system.reader().window(&options).await.unwrap();
-            !window.body.contains("I begin.")
+            !window.body.contains("\"I begin.\"")
         };
         let mut number = 0;
         while !is_folded().await {
@@ -86,11 +86,11 @@ fn the_rest_of_its_page_comes_back() {
         let whole = WindowOptions { level: Level::Full, budget: None, ..options.clone() };
         let unfolded = system.reader().window(&whole).await.unwrap().body;
         let sent = system.send(&options).await.unwrap();
-        assert!(sent.window.body.contains("usr-7 asked here"), "{}", sent.window.body);
+        assert!(sent.window.body.contains("usr-7\\n said: I begin."), "{}", sent.window.body);
         assert!(sent.record.fold.is_some());
         apply(&system, Edit::ExpandDetails("usr-7".parse().unwrap())).await;
         let expanded = system.reader().window(&whole).await.unwrap().body;
-        assert!(expanded.contains("I begin.") && expanded.contains(REQUEST), "{expanded}");
+        assert!(expanded.contains("\"I begin.\"") && expanded.contains(REQUEST), "{expanded}");
         apply(&system, Edit::Undo { revision: None }).await;
         apply(&system, Edit::Undo { revision: None }).await;
         assert_eq!(system.reader().window(&whole).await.unwrap().body, unfolded);

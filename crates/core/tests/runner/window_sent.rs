@@ -330,7 +330,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
                 add_segment(&system, "vault", SegmentKind::Custom, Permission::ReadWrite).await;
                 let alpha = sees(&system, &["sys", "usr"]);
                 for number in 0..30 {
-                    let word = if number == 12 { HIDDEN } else { "Harmless" };
+                    let word = if number == 22 { HIDDEN } else { "Harmless" };
                     let text = format!("{word}_{number} {}", "word ".repeat(20));
                     alpha.add_turn(vec![user(&text)]).await.unwrap();
                 }
@@ -338,12 +338,12 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
                 let sent = alpha.send(&asked).await.unwrap();
                 assert!(sent.window.body.contains(HIDDEN), "{format} {budget:?}");
                 let own = system.send(&asked).await.unwrap();
-                let (from, to) = (page("usr-13"), page("vault-0"));
+                let (from, to) = (page("usr-23"), page("vault-0"));
                 let moved =
                     apply(&system, Edit::MovePage { page: from, to }).await.pages[0].clone();
                 let withheld = shown_in_part(&alpha, &asked, HIDDEN).await;
                 let whole =
-                    if budget.is_none() { vec!["usr-13".to_owned()] } else { withheld.clone() };
+                    if budget.is_none() { vec!["usr-23".to_owned()] } else { withheld.clone() };
                 assert_eq!((withheld.len(), withheld), (1, whole), "{format} {budget:?}");
                 // The records themselves hold figures alone.
                 let records = alpha.ledger(format, 9).await.unwrap();

@@ -76,13 +76,13 @@ pub(super) async fn folds_and_runs_round_trip(storage: Arc<dyn PageStorage>) {
     let none = LevelEntry::default();
     bot.expand_details("usr-1").await.expect("it may");
     bot.hide_details("usr-0").await.expect("it may");
-    let shown = LevelEntry::shown(Visibility::Expanded);
+    let shown = LevelEntry { held: Some(0), ..LevelEntry::shown(Visibility::Expanded) };
     let folded = LevelEntry { fold: Some(Fold::Trimmed), ..shown.clone() };
     let in_line = LevelEntry {
         fold: Some(Fold::Summary),
         ..run_over(&[&pages[0], &pages[1]], RunForm::Gist)
     };
-    let in_line = LevelEntry { shown: shown.shown, ..in_line };
+    let in_line = LevelEntry { shown: shown.shown, held: shown.held, ..in_line };
     let gist = LevelEntry { fold: Some(Fold::Gist), ..none.clone() };
     let three = &pages[2].index;
     let steps = [

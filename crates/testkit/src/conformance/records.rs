@@ -38,7 +38,10 @@ pub(super) async fn levels_focus_and_views(storage: Arc<dyn PageStorage>) {
         ChunkKey::of(&view, &first),
     ];
     let read = storage.levels(&session_id(), &keys).await.expect("reads");
-    let entry = |shown, pinned| LevelEntry { shown, pinned, ..LevelEntry::default() };
+    let entry = |shown, pinned| {
+        let held = (shown == Some(Visibility::Expanded)).then_some(0);
+        LevelEntry { shown, pinned, held, ..LevelEntry::default() }
+    };
     assert_eq!(read[0].entry(far.number()), entry(None, Some(true)));
     assert_eq!(read[1], LevelChunk::default());
     assert_eq!(read[2].entry(first.number()), entry(Some(Visibility::Hidden), None));

@@ -71,18 +71,15 @@ impl Edits {
         let at = |at: u64| &children[usize::try_from(at).expect("it is below a length")];
         let (from, to) = (at(first).clone(), at(last).clone());
         let words = vec![u16::try_from(self.random.below(8)).expect("it is small")];
-        let told = *self.random.pick(&[Told::Nothing, Told::Asked, Told::All]);
-        let brief = self.random.chance(50);
-        let requests = match self.random.chance(50) {
-            true => vec![StandingRequest { page: from.clone(), brief }],
-            false => Vec::new(),
-        };
+        let told = [Told::Nothing, Told::Asked, Told::All][usize::from(words[0]) % 3];
+        let request = StandingRequest { page: from.clone(), brief: words[0] > 3 };
+        let requests = if words[0] % 2 == 0 { vec![request] } else { Vec::new() };
         Run {
             first: Place(model.pages[&from].rank),
             last: Place(model.pages[&to].rank),
             pages: last - first + 1,
             messages: 0,
-            calls: self.random.below(3),
+            calls: u64::from(words[0]),
             filter: Default::default(),
             form: *self.random.pick(&[RunForm::Line, RunForm::Gist, RunForm::Out]),
             requests,

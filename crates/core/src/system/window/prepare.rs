@@ -1,7 +1,5 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use std::collections::HashMap;
-
 use super::{Purpose, frame::Live};
 use crate::{
     Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens, ViewId,
@@ -115,12 +113,13 @@ impl Reader<'_> {
             let (logs, requests) = self.logs(&outline, &plan, &quotes, &writing, &scale).await?;
             let referred = self.referred(&plan).await?;
             let shares = options.shares;
+            let trimmed = self.trimmed(&outline, &plan, &quotes, &writing, &scale).await?;
             let mut ground = Ground {
                 quotes: &quotes,
                 writing,
                 counter,
                 shares,
-                trimmed: HashMap::new(),
+                trimmed,
                 logs,
                 requests,
                 referred,

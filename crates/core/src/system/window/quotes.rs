@@ -210,6 +210,28 @@ impl Reader<'_> {
         Ok((logs, requests))
     }
 
+    /// Returns what the last page takes where large results in it are cut.
+    pub(super) async fn trimmed(
+        &self,
+        outline: &Outline,
+        plan: &Plan,
+        quotes: &Quotes,
+        writing: &Writing<'_>,
+        scale: &Scale<'_>,
+    ) -> Result<HashMap<PageIndex, u64>> {
+        let mut trimmed = HashMap::new();
+        let last = plan.items.iter().rev().find(|item| !item.system && item.body().is_some());
+        let Some(mut item) = last.cloned() else { return Ok(trimmed) };
+        if let Shape::Page(shape) = &mut item.block.shape {
+            shape.fold = Some(Fold::Trimmed);
+        }
+        item.face = face(&outline.sections[item.section], &item.block, quotes, writing);
+        let mut plan = Plan { items: vec![item] };
+        self.weigh(&mut plan, scale, writing.filler).await?;
+        trimmed.extend(plan.items.into_iter().map(|it| (it.block.page.index.clone(), it.tokens)));
+        Ok(trimmed)
+    }
+
     /// Returns the pages that agents expanded and that what was said since the last fold refers to: by
     /// their index.
     pub(super) async fn referred(&self, plan: &Plan) -> Result<HashSet<PageIndex>> {

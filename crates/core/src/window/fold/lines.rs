@@ -22,6 +22,9 @@ const NAMES_PER_PAGE: u64 = 112;
 /// The least tokens of a turn's line.
 const LEAST_LINE: u64 = 60;
 
+/// How much is worth a line of its own, in tokens: smaller turns share one.
+pub(super) const WORTH_A_LINE: u64 = 240;
+
 /// How many pages a line tells of, the latest of each kind.
 const TOLD: usize = 8;
 
@@ -30,10 +33,15 @@ const REQUESTS: usize = 64;
 
 impl Folding<'_> {
     /// Turns pages before a position into lines, for at most so many tokens: those of one turn into a
-    /// run, a note alone into its stub.
-    pub(super) fn fold_pages(&mut self, pages: &HashSet<PageIndex>, end: usize, most: u64) {
+    /// run, a note alone into its stub. What takes less than `least` shares a line with its neighbours.
+    pub(super) fn fold_pages(
+        &mut self,
+        pages: &HashSet<PageIndex>,
+        end: usize,
+        (most, least): (u64, u64),
+    ) {
         let end = self.rejoin(pages, end);
-        let groups = self.groups(pages, end);
+        let groups = self.groups(pages, end, least);
         let share = most / (groups.len() as u64).max(1);
         // From the last, so that positions before it stay what they are.
         for group in groups.into_iter().rev() {
@@ -84,8 +92,9 @@ impl Folding<'_> {
     }
 
     /// Returns what becomes one line each: neighbours of one directory that belong to one request.
-    fn groups(&self, pages: &HashSet<PageIndex>, end: usize) -> Vec<Range<usize>> {
+    fn groups(&self, pages: &HashSet<PageIndex>, end: usize, least: u64) -> Vec<Range<usize>> {
         let mut groups: Vec<(Range<usize>, bool)> = Vec::new();
+        let mut taken = 0;
         for at in 0..end {
             let item = &self.items[at];
             let is_run = matches!(item.block.shape, Shape::Run(_)) && self.is_in_scope(item);
@@ -98,12 +107,18 @@ impl Folding<'_> {
             let begins = self.digest(item).is_some_and(|digest| digest.asked.is_some());
             match groups.last_mut() {
                 Some((group, new))
-                    if group.end == at && !is_run && !begins && self.neighbours(at - 1, at) =>
+                    if group.end == at
+                        && (taken < least || (!is_run && !begins))
+                        && self.neighbours(at - 1, at) =>
                 {
                     group.end += 1;
-                    *new = true;
+                    *new |= folds;
+                    taken += item.tokens;
                 }
-                _ => groups.push((at..at + 1, folds)),
+                _ => {
+                    groups.push((at..at + 1, folds));
+                    taken = item.tokens;
+                }
             }
         }
         // Lines that nothing joins stay as they are.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::{Folding, MOST_LINES};
+use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{Fold, PageIndex, window::digest::Digest};
 
 /// How many of the last calls say which files work is on.
@@ -49,15 +49,10 @@ impl Folding<'_> {
         }
     }
 
-    /// Lowers a page to its log; a note to its stub.
+    /// Lowers a page of a turn to its log.
     fn log(&mut self, at: usize) {
         let item = &self.items[at];
-        if !self.is_work(item) {
-            return;
-        }
-        if item.block.page.turn.is_none() {
-            self.lower(at, Fold::Summary);
-        } else if self.ground.logs.contains_key(&item.block.page.index) {
+        if self.is_work(item) && self.ground.logs.contains_key(&item.block.page.index) {
             self.lower(at, Fold::Log);
         }
     }
@@ -100,7 +95,7 @@ impl Folding<'_> {
             }
         }
         let lines = self.share(budget, shares.lines).min(MOST_LINES);
-        self.fold_pages(&rest, end, lines);
+        self.fold_pages(&rest, end, (lines, WORTH_A_LINE));
         self.merge_lines(lines);
     }
 

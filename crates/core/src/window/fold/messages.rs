@@ -45,7 +45,7 @@ impl Folding<'_> {
         let tokens: u64 = self.items[zone.start..end].iter().map(|item| item.tokens).sum();
         // Short messages must not give way to a line that takes as much.
         let pages = self.pages_in(zone.start..end);
-        self.fold_pages(&pages, end, lines.min(tokens / 4));
+        self.fold_pages(&pages, end, (lines.min(tokens / 4), u64::MAX));
     }
 
     fn messages(&self) -> u64 {

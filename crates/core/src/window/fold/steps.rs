@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::Range};
 
-use super::{Folding, MOST_LINES};
+use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
     Fold, Level, LevelEntry, PageIndex, Run, RunForm,
     window::{
@@ -14,9 +14,9 @@ use crate::{
 impl Folding<'_> {
     /// Folds the recent pages too, all but the last.
     pub(super) fn fold_recent(&mut self, budget: u64) {
-        let Some(last) = self.last_page() else { return };
+        let last = self.last_page().unwrap_or(self.items.len());
         let lines = self.share(budget, self.ground.shares.lines).min(MOST_LINES);
-        self.fold_pages(&self.pages_in(0..last), last, lines);
+        self.fold_pages(&self.pages_in(0..last), last, (lines, WORTH_A_LINE));
         self.merge_lines(lines);
     }
 
@@ -26,13 +26,16 @@ impl Folding<'_> {
         self.fold_recent(budget);
     }
 
-    /// Merges all lines, and folds what stands behind the last page in full.
+    /// Joins all lines with what is left between them, and folds what stands behind the last page in
+    /// full.
     pub(super) fn fold_early(&mut self, budget: u64) {
         let merged = self.share(budget, self.ground.shares.lines).min(MOST_LINES) / 2;
+        let last = self.last_page().unwrap_or(self.items.len());
+        self.fold_pages(&self.pages_in(0..last), last, (merged, u64::MAX));
         self.merge_lines(merged);
         let Some(last) = self.last_page().filter(|_| self.total() > budget) else { return };
         let end = self.items.len();
-        self.fold_pages(&self.pages_in(last + 1..end), end, merged);
+        self.fold_pages(&self.pages_in(last + 1..end), end, (merged, u64::MAX));
         self.merge_lines(merged);
     }
 
@@ -176,11 +179,15 @@ impl Folding<'_> {
     /// Lets earlier requests go, all but the open one.
     pub(super) fn drop_requests(&mut self, budget: u64) {
         let open = self.open.clone();
+        self.requests = Some(open.iter().map(|open| (open.clone(), false)).collect());
         self.change_runs(budget, &|run| {
             let mut kept = run.clone();
             kept.requests.retain(|request| Some(&request.page) == open.as_ref());
             (kept != *run).then_some(kept)
         });
+        if self.total() > budget {
+            self.fold_early(budget);
+        }
     }
 
     /// Takes the lines of runs out of the window.
@@ -194,9 +201,8 @@ impl Folding<'_> {
 
     /// Gives up what was asked last, where nothing else helps.
     pub(super) fn fold_request(&mut self, budget: u64) {
-        self.change_runs(budget, &|run| {
-            (!run.requests.is_empty()).then(|| Run { requests: Vec::new(), ..run.clone() })
-        });
+        self.open = None;
+        self.drop_requests(budget);
         self.drop_empty();
     }
 

@@ -48,7 +48,7 @@ pub struct Telling<'a> {
 impl Style<'_> {
     /// Returns the log of a page: each call with how it ended, and what was concluded.
     pub fn log(&self, page: &Page, digest: &Digest, action: Option<PageAction>) -> String {
-        let mut log = self.begin("[LOG]", &page.index);
+        let mut log = self.begin_behind("[LOG]", &page.index, digest.asked.is_some());
         if let Some(rewritten) = super::rewritten(page) {
             log.push_str(&format!(" ({rewritten})"));
         }
@@ -71,6 +71,14 @@ impl Style<'_> {
             }
         }
         log
+    }
+
+    /// Begins a line about a page, which is marked already where its request stands before the line.
+    fn begin_behind(&self, tag: &str, index: &PageIndex, stands: bool) -> String {
+        match (self.mark, stands) {
+            (None, true) => format!("{tag} {index}"),
+            _ => self.begin(tag, index),
+        }
     }
 
     /// Adds outside text as lines of its own.
@@ -104,7 +112,8 @@ impl Style<'_> {
         tellings: &[Telling<'_>],
         names: impl IntoIterator<Item = (&'w PageIndex, Vec<&'w str>)>,
     ) -> String {
-        let mut line = self.begin("[RUN]", &run.from);
+        let stands = run.requests.iter().any(|request| request.page == run.from);
+        let mut line = self.begin_behind("[RUN]", &run.from, stands);
         if run.pages > 1 {
             line.push_str(&format!(" to {}", run.to));
         }
