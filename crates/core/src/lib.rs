@@ -103,5 +103,6 @@ pub use view::{Actor, FilterKey, Mounts, Speech, View, ViewFilter, ViewId};
 pub use window::{
     format::Format,
     piece::Mark,
+    preface::WindowTools,
     request::{Sent, Window, WindowOptions},
 };

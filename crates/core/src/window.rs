@@ -22,6 +22,7 @@ pub mod line;
 pub mod outline;
 pub mod piece;
 pub mod plan;
+pub mod preface;
 pub mod provider;
 pub mod request;
 pub mod source;

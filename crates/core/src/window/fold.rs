@@ -156,18 +156,26 @@ pub fn fold_due(
     if let Some(most) = bounds.messages {
         folding.meet_messages(most, bounds.tokens);
     }
-    for (at, section) in outline.sections.iter().enumerate() {
-        let capacity = section.segment.capacity.0;
-        if capacity > 0 && !section.is_system() {
-            folding.enter(Some(at));
-            // As far as it goes: nobody's writing may keep others from their windows.
-            folding.meet(capacity);
+    // What the whole gives up may let a segment come closer to its capacity, so that both go on until
+    // neither does: taking the fold leaves no other due.
+    loop {
+        let taken = folding.items.iter().map(|item| item.tokens).sum::<u64>();
+        for (at, section) in outline.sections.iter().enumerate() {
+            let capacity = section.segment.capacity.0;
+            if capacity > 0 && !section.is_system() {
+                folding.enter(Some(at));
+                // As far as it goes: nobody's writing may keep others from their windows.
+                folding.meet(capacity);
+            }
         }
-    }
-    if let Some(budget) = bounds.tokens {
         folding.enter(None);
-        if !folding.meet(budget) {
+        if let Some(budget) = bounds.tokens
+            && !folding.meet(budget)
+        {
             return Err(folding.too_large(budget));
+        }
+        if folding.items.iter().map(|item| item.tokens).sum::<u64>() >= taken {
+            break;
         }
     }
     Ok(folding.finish(before))

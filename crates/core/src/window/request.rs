@@ -9,6 +9,7 @@ use super::{
     filter::{CommonSecrets, SensitiveFilter},
     fold::Shares,
     format::Format,
+    preface::WindowTools,
     source::Family,
 };
 use crate::{
@@ -48,6 +49,8 @@ pub struct WindowOptions {
     pub filter: Arc<dyn SensitiveFilter>,
     /// What shapes folds.
     pub shares: Shares,
+    /// The tools on the window that the model is offered: the window says how to use them.
+    pub tools: WindowTools,
 }
 
 impl WindowOptions {
@@ -66,6 +69,7 @@ impl WindowOptions {
             apps: Arc::default(),
             filter: Arc::new(CommonSecrets),
             shares: Shares::default(),
+            tools: WindowTools::default(),
         }
     }
 

@@ -20,6 +20,7 @@ use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
 pub use choice::Choice;
 use kind::Kind;
+pub(crate) use names::is_number_like;
 
 use super::trim::is_result;
 use crate::{

@@ -15,9 +15,10 @@ use crate::{
         outline::Outline,
         piece::Mark,
         plan::{PartOf, Plan, Writing},
+        preface::{LEAST_BUDGET, preface},
         provider::ProviderFormat,
         request::WindowOptions,
-        source::{Family, RENDERER},
+        source::{Family, RENDERER, line_weight, piece_overhead},
     },
 };
 
@@ -43,11 +44,14 @@ pub(super) struct Prepared {
     pub(super) anchors: Anchors,
     /// What is live and stands behind everything else, each with what it takes.
     pub(super) tail: Vec<(String, Tokens)>,
+    /// What explains the window, with what it takes.
+    pub(super) preface: Option<(String, Tokens)>,
 }
 
 impl Prepared {
-    pub(super) fn tail_tokens(&self) -> u64 {
-        self.tail.iter().map(|(_, tokens)| tokens.0).sum()
+    /// Returns what stands beside the pages takes.
+    pub(super) fn beside(&self) -> u64 {
+        self.tail.iter().chain(&self.preface).map(|(_, tokens)| tokens.0).sum()
     }
 }
 
@@ -104,9 +108,10 @@ impl Reader<'_> {
         let (mut anchors, mut tail) = live(&plan);
 
         let mut fold: Option<FoldPlan> = None;
-        let tail_tokens: u64 = tail.iter().map(|(_, tokens)| tokens.0).sum();
-        let room = budget
-            .map(|budget| budget.0.saturating_sub(options.reserved.0).saturating_sub(tail_tokens));
+        let preface = explain(options, budget, &mark);
+        let around: u64 = tail.iter().chain(&preface).map(|(_, tokens)| tokens.0).sum();
+        let room =
+            budget.map(|budget| budget.0.saturating_sub(options.reserved.0).saturating_sub(around));
         let bounds = Bounds { tokens: room, messages: options.max_messages };
         if is_over(&outline, &plan, bounds) {
             self.quote_all(&outline, &mut quotes).await?;
@@ -124,7 +129,7 @@ impl Reader<'_> {
                 requests,
                 referred,
             };
-            let beside = options.reserved.0 + tail_tokens;
+            let beside = options.reserved.0 + around;
             let due = |ground: &Ground<'_>| {
                 let due = fold_due(ground, &outline, &plan, bounds);
                 due.map_err(|error| told_with(error, room, budget, beside))
@@ -158,6 +163,7 @@ impl Reader<'_> {
             panels,
             anchors,
             tail,
+            preface,
         })
     }
 
@@ -250,6 +256,21 @@ fn is_over(outline: &Outline, plan: &Plan, bounds: Bounds) -> bool {
         capacity > 0
             && !section.is_system()
             && items.map(|item| item.tokens).sum::<u64>() > capacity
+    })
+}
+
+/// Returns what explains a window, where it may be folded: a model must know what stands for what.
+fn explain(
+    options: &WindowOptions,
+    budget: Option<Tokens>,
+    mark: &Mark,
+) -> Option<(String, Tokens)> {
+    let family = options.family();
+    let folds = budget.is_some_and(|budget| budget.0 >= LEAST_BUDGET);
+    (folds && family == Family::Provider).then(|| {
+        let text = preface(mark, &options.tools, &options.shares);
+        let counted = line_weight(family, options.counter.count(&text).0);
+        (text, Tokens(counted + piece_overhead(family)))
     })
 }
 

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    ContentHash, Error, Format, Quoted, Result, SentPiece, SentSource, Speech, Tokens,
+    ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, Speech, Tokens,
     system::{ContextSystem, Reader, measures::Scale},
     window::{
         account::account,
@@ -41,7 +41,12 @@ impl Reader<'_> {
         tail: Option<u64>,
     ) -> Result<Window> {
         let mut pieces = pieces(&prepared.plan.items, options.family());
-        let frozen = frozen(&prepared.plan.items, options.family());
+        let mut frozen = frozen(&prepared.plan.items, options.family());
+        if let Some(preface) = preface_piece(prepared) {
+            let at = pieces.iter().take_while(|piece| piece.system).count();
+            pieces.insert(at, preface);
+            frozen += u64::from(frozen > 0);
+        }
         pieces.extend(live_pieces(prepared));
         let mut frame = None;
         if options.format == Format::Context {
@@ -63,7 +68,7 @@ impl Reader<'_> {
                 prepared.budget,
                 &prepared.outline,
                 &prepared.plan,
-                prepared.tail_tokens(),
+                prepared.beside(),
             ),
             due: prepared.fold.as_ref().map(|fold| fold.report),
             anchors: prepared.anchors.clone(),
@@ -76,10 +81,27 @@ impl Reader<'_> {
     }
 }
 
+/// Returns the page that pieces of no page are named after.
+fn first_root(prepared: &Prepared) -> PageIndex {
+    let root = prepared.outline.sections.first().map(|section| section.segment.root());
+    root.unwrap_or_else(|| "sys-0".parse().expect("it follows the grammar"))
+}
+
+/// Returns what explains the window: it speaks of no page, and stands with the prompts.
+fn preface_piece(prepared: &Prepared) -> Option<SentPiece> {
+    let (text, tokens) = prepared.preface.clone()?;
+    Some(SentPiece {
+        page: first_root(prepared),
+        system: true,
+        tokens,
+        source: SentSource::Engine(text),
+        quotes: Some(Vec::new()),
+    })
+}
+
 /// Returns the pieces that are made anew for each window.
 fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
-    let root = prepared.outline.sections.first().map(|section| section.segment.root());
-    let page = root.unwrap_or_else(|| "sys-0".parse().expect("it follows the grammar"));
+    let page = first_root(prepared);
     // Actions name all segments.
     let roots = prepared.outline.sections.iter().map(|section| section.segment.root());
     let named = roots.chain(prepared.focus.clone());

@@ -185,6 +185,9 @@ impl Reader<'_> {
             return Ok(if held { Hold::All } else { Hold::Without(piece.page.clone()) });
         }
         let Some(quotes) = &piece.quotes else { return Ok(Hold::Unknown) };
+        if quotes.is_empty() {
+            return Ok(Hold::All);
+        }
         // Lines of runs count what was seen through the filter they were made with.
         let of_one_page = matches!(&quotes[..], [only] if only.page == piece.page);
         if !same_filter && !of_one_page {

@@ -14,9 +14,12 @@ use crate::{
     window::{
         outline::Shape,
         plan::{Face, Item},
-        telling::{Choice, Word},
+        telling::{Choice, Word, is_number_like},
     },
 };
+
+/// How many names of a numbered series a line gives.
+const SERIES: usize = 2;
 
 /// How often and how lately a word occurred.
 #[derive(Debug, Default, Clone, Copy)]
@@ -50,16 +53,30 @@ impl Folding<'_> {
         let mut scored: Vec<(u64, usize)> = Vec::with_capacity(candidates.len());
         for (at, candidate) in candidates.iter().enumerate() {
             let used = uses.get(&candidate.word.hash).copied().unwrap_or_default();
+            // Hashes and ids that nobody used again are noise.
+            if used.messages < 2 && used.said == 0 && is_number_like(&candidate.word.text) {
+                continue;
+            }
             scored.push((score(candidate.word, used, now), at));
         }
         scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         // What a line gives already is not given again, nor as a part of something longer.
         let mut choice = Choice::new(self.given(&range), most);
+        let mut series: HashMap<String, usize> = HashMap::new();
         for (_, at) in scored {
             if choice.is_full() {
                 break;
             }
             let word = candidates[at].word;
+            // Of a numbered series two say what it is.
+            if word.text.contains(|c: char| c.is_ascii_digit()) {
+                let stem = word.text.replace(|c: char| c.is_ascii_digit(), "");
+                let seen = series.entry(stem).or_default();
+                *seen += 1;
+                if *seen > SERIES {
+                    continue;
+                }
+            }
             choice.offer(at, &word.text, u64::from(word.tokens));
         }
         cite(&candidates, choice.taken())

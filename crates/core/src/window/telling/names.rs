@@ -18,7 +18,10 @@ pub(super) fn names<'a>(text: &'a str, each: &mut dyn FnMut(&'a str)) {
         if is_joined(first) {
             let end = rest.find(|c: char| !is_joined(c)).unwrap_or(rest.len());
             let (run, behind) = rest.split_at(end);
-            joined(run, each);
+            // A closing tag is no path.
+            if !(before == Some('<') && first == '/') {
+                joined(run, each);
+            }
             (rest, before) = (behind, run.chars().next_back());
             continue;
         }
@@ -69,6 +72,14 @@ fn is_identifier(word: &str) -> bool {
         hump
     });
     lettered && (hump || word.contains(|c: char| c == '_' || c.is_ascii_digit()))
+}
+
+/// Tells whether a name looks like a hash, a part of an id, a file mode or a bare number: nobody needs it
+/// again unless somebody uses it again.
+pub(crate) fn is_number_like(name: &str) -> bool {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let hex = name.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'x'));
+    digits > 0 && (digits * 2 > name.len() || (hex && name.len() >= 4))
 }
 
 /// Finds the quoted string a text begins with.
