@@ -17,6 +17,7 @@ mod recover;
 mod rules;
 mod toml;
 mod tool_name;
+mod window;
 mod yaml;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
@@ -24,11 +25,13 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 use contexture_core::{AgentName, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::shares::ShareSettings;
+
 pub use create::{NewAgent, create};
 pub(crate) use parse::read_placed;
 pub use parse::{Parsed, Times, parse, read};
-pub(crate) use problem::nearest;
 pub use problem::{Problem, Severity};
+pub(crate) use problem::{nearest, quoted};
 pub use tool_name::{ToolName, canonical_tool};
 
 /// Whose history an agent sees (M-01, M-06).
@@ -106,6 +109,8 @@ pub struct AgentDefinition {
     /// How hard the model is to think, where the file says so: `low`, `medium`, `high` or another word
     /// of the provider's.
     pub effort: Option<String>,
+    /// The shares of its windows, where the file sets them.
+    pub shares: ShareSettings,
     /// The body of the file.
     pub system_prompt: String,
     /// The file.
@@ -140,6 +145,7 @@ impl AgentDefinition {
             max_turns: None,
             temperature: None,
             effort: None,
+            shares: ShareSettings::default(),
             system_prompt: String::new(),
             file: PathBuf::new(),
             dialect: Dialect::Contexture,

@@ -19,6 +19,7 @@ pub mod catalog;
 pub mod definition;
 pub mod mode;
 pub mod settings;
+pub mod shares;
 
 pub mod model;
 pub mod provider;

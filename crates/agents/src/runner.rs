@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     AgentContext, ErrorKind, Mounts, RunRecord, SegmentId, Tokens, View, ViewFilter, WindowOptions,
-    window::count::TokenCounter,
+    window::{count::TokenCounter, fold::Shares},
 };
 
 pub use response::{Metadata, Response, RunContext};
@@ -25,6 +25,7 @@ use crate::{
     model::Model,
     run::{Driver, Limits, Phase, Run, Totals},
     settings::Settings,
+    shares::{self, ShareSettings},
     team::{AgentState, Link, Parts, StoredRun, Team},
     tool::{Effect, Tool},
     tools::{Toolbox, context},
@@ -48,6 +49,9 @@ pub struct ExecuteOptions {
     pub limits: Limits,
     /// What a window may take; by default the session's, the settings', [`DEFAULT_BUDGET`].
     pub budget: Option<u64>,
+    /// The shares of its windows, as far as the call sets them; by default the agent file's, the
+    /// settings'.
+    pub shares: ShareSettings,
 }
 
 /// Runs agents in one session.
@@ -73,6 +77,13 @@ pub struct Job<'a> {
     pub options: ExecuteOptions,
 }
 
+/// What the windows of a run may take, and what shapes their folds.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    budget: u64,
+    shares: Shares,
+}
+
 /// On whose behalf an edit is made.
 #[derive(Clone, Copy)]
 enum By {
@@ -88,7 +99,7 @@ struct Drive<'a> {
     toolbox: Toolbox,
     run: Run,
     /// What its windows may take.
-    budget: u64,
+    room: Room,
     record: Option<RunRecord>,
     parts: Parts,
     state: AgentState,
@@ -129,19 +140,19 @@ impl Runner {
                 hint: "give a prompt".to_owned(),
             });
         }
+        let room = self.room(job).await?;
         for left in self.interrupted(job.agent).await? {
             watcher.notice(&format!(
                 "run {} of '{}' was interrupted; what it had is kept",
                 left.run.number, left.run.agent
             ));
-            self.close(job, left, watcher).await?;
+            self.close(job, left, room, watcher).await?;
         }
         self.team.sweep_parts(&job.agent.name).await?;
         let context = self.team.enter(job.agent, job.mode).await?;
         let kept = self.team.state(&job.agent.name).await?;
         let run = self.new_run(job, prompt, kept.0.runs + 1, &context.view().writes_to);
-        let budget = self.budget(job).await?;
-        let mut drive = self.drive(job, context, run, budget, kept, stop);
+        let mut drive = self.drive(job, context, run, room, kept, stop);
         drive.begin().await?;
         drive.go(watcher).await
     }
@@ -168,8 +179,8 @@ impl Runner {
             });
         }
         let kept = self.team.state(&job.agent.name).await?;
-        let budget = self.budget(job).await?;
-        let mut drive = self.drive(job, context, left.run, budget, kept, stop);
+        let room = self.room(job).await?;
+        let mut drive = self.drive(job, context, left.run, room, kept, stop);
         (drive.record, drive.parts) = (Some(left.record), left.parts);
         let toolbox = &drive.toolbox;
         // A tool that is gone may well have done something before.
@@ -203,7 +214,13 @@ impl Runner {
 
     /// Ends an interrupted run with what it had, without asking the model again. It is written where
     /// the run wrote before; what cannot be written any more is given up, and told.
-    async fn close(&self, job: &Job<'_>, left: StoredRun, watcher: &mut dyn Watcher) -> Result<()> {
+    async fn close(
+        &self,
+        job: &Job<'_>,
+        left: StoredRun,
+        room: Room,
+        watcher: &mut dyn Watcher,
+    ) -> Result<()> {
         let segment = left.run.segment.clone();
         let view = View {
             agent: job.agent.name.clone(),
@@ -213,10 +230,9 @@ impl Runner {
         };
         let context = AgentContext::new(self.team.system().clone(), view);
         let kept = self.team.state(&job.agent.name).await?;
-        let budget = self.budget(job).await?;
         let (_, stop) = stop_signal();
         let number = left.run.number;
-        let mut drive = self.drive(job, context, left.run, budget, kept, stop);
+        let mut drive = self.drive(job, context, left.run, room, kept, stop);
         (drive.record, drive.parts) = (Some(left.record), left.parts);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
@@ -278,12 +294,12 @@ impl Runner {
         job: &'a Job<'a>,
         context: AgentContext,
         run: Run,
-        budget: u64,
+        room: Room,
         kept: (AgentState, Option<RunRecord>),
         stop: StopSignal,
     ) -> Drive<'a> {
         let (state, state_record) = kept;
-        let window = self.window_options(job, budget);
+        let window = self.window_options(job, room);
         let mut tools = context::tools(context.clone(), window);
         tools.extend(job.tools.iter().cloned());
         let toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
@@ -293,7 +309,7 @@ impl Runner {
             context,
             toolbox,
             run,
-            budget,
+            room,
             record: None,
             parts: Parts::default(),
             state,
@@ -304,24 +320,28 @@ impl Runner {
 }
 
 impl Runner {
-    fn window_options(&self, job: &Job<'_>, budget: u64) -> WindowOptions {
+    fn window_options(&self, job: &Job<'_>, room: Room) -> WindowOptions {
         let mut options = WindowOptions::new(job.model.window_format(), self.counter.clone());
         options.model = Some(job.model.name().to_owned());
-        options.budget = Some(Tokens(budget));
+        options.budget = Some(Tokens(room.budget));
+        options.shares = room.shares;
         if job.mode == ContextMode::Shared {
             options.max_messages = Some(self.settings.max_messages());
         }
         options
     }
 
-    /// Returns what windows may take: as the call, the session or the settings say.
-    async fn budget(&self, job: &Job<'_>) -> Result<u64> {
-        if let Some(asked) = job.options.budget {
-            return Ok(asked);
+    /// Returns what windows may take and what shapes them, as the call, the session, the agent's file
+    /// and the settings say.
+    async fn room(&self, job: &Job<'_>) -> Result<Room> {
+        let shares =
+            shares::resolve(&job.options.shares, Some(job.agent), &self.settings)?.shares();
+        if let Some(budget) = job.options.budget {
+            return Ok(Room { budget, shares });
         }
         let session = self.team.session_budget().await?;
         let set = self.settings.budget.as_ref().map(|set| set.value);
-        Ok(session.or(set).unwrap_or(DEFAULT_BUDGET))
+        Ok(Room { budget: session.or(set).unwrap_or(DEFAULT_BUDGET), shares })
     }
 }
 

@@ -1,5 +1,5 @@
-//! Settings: what `settings.json` of the project and of the user say about agents, models, providers
-//! and MCP servers, and where each value came from.
+//! Settings: what `settings.json` of the project and of the user say about agents, windows, models,
+//! providers and MCP servers, and where each value came from.
 //!
 //! Two dialects are read: ours (`.contexture/settings.json` of the project, `settings.json` in the
 //! user's configuration folder) and the `agents` keys of `.gemini/settings.json` of both, where the
@@ -15,7 +15,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{ContextMode, Result, definition::McpConfig, provider::ProviderSettings};
+use crate::{
+    ContextMode, Result, definition::McpConfig, provider::ProviderSettings, shares::Share,
+};
 
 pub use read::SettingsFile;
 
@@ -95,6 +97,8 @@ pub struct Settings {
     pub default_model: Option<Sourced<String>>,
     /// `agents.budget`: what a window may take, in tokens.
     pub budget: Option<Sourced<u64>>,
+    /// `window.shares`, as far as they are set.
+    pub shares: BTreeMap<Share, Sourced<u64>>,
     /// `providers.NAME`.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Providers whose address comes with the project's files: nothing is sent there, unless it is
@@ -141,6 +145,10 @@ impl Settings {
             );
             if file.allow_shared == Some(false) {
                 keep(&mut settings.shared_forbidden, Some(source()));
+            }
+            for (share, value) in file.shares.iter() {
+                let sourced = || Sourced { value, source: source() };
+                settings.shares.entry(share).or_insert_with(sourced);
             }
             for (name, config) in &file.mcp_servers {
                 settings

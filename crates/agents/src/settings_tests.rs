@@ -32,6 +32,12 @@ fn what_is_wrong_is_said_with_its_place() {
         r#"{"providers":{"mine":{"kind":"grpc"}}}"#,
         r#"{"mcpServers":{"time":{}}}"#,
         r#"{"agents":{"allowSharedContext":false,"allowSharedContext":true}}"#,
+        r#"{"window":{"shares":{"request":0.5}}}"#,
+        r#"{"window":{"shares":{"requests":2}}}"#,
+        r#"{"window":{"shares":{"requests":"0.5"}}}"#,
+        r#"{"window":{"shares":{"held":0.5}}}"#,
+        r#"{"window":{"shares":{"lowWater":0.5,"highWater":0.4}}}"#,
+        r#"{"window":{"share":{}}}"#,
         "",
     ];
     let told: Vec<String> = cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
@@ -44,6 +50,12 @@ fn what_is_wrong_is_said_with_its_place() {
     settings .contexture/settings.json: providers.mine.kind is 'grpc': it is one of openai, anthropic, gemini
     settings .contexture/settings.json: mcpServers.time needs a command or a url
     settings .contexture/settings.json: it is not sound (line 1, column 58: the key 'allowSharedContext' stands twice)
+    settings .contexture/settings.json: window.shares: there is no share 'request', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
+    settings .contexture/settings.json: window.shares.requests is 2: it must be a number from 0 to 1 with at most three decimals
+    settings .contexture/settings.json: window.shares.requests is "0.5": it must be a number from 0 to 1 with at most three decimals
+    settings .contexture/settings.json: window.shares.held is 0.5: it must be a whole number from 0 to 255
+    settings .contexture/settings.json: window.shares: lowWater is 0.5, above highWater 0.4: it must not be
+    settings .contexture/settings.json: window has no key 'share', only shares
     settings .contexture/settings.json: it is not JSON (line 1, column 0: EOF while parsing a value)
     "#);
 }
@@ -59,7 +71,7 @@ fn unknown_keys_are_reported_with_what_was_meant() {
 
 #[test]
 fn another_programs_settings_are_read_for_agents_alone() {
-    let text = br#"{"mcpServers": 7, "theme": "dark", "agents": {"defaultContextMode": "shared", "x": 1}}"#;
+    let text = br#"{"mcpServers": 7, "window": 7, "theme": "dark", "agents": {"defaultContextMode": "shared", "x": 1}}"#;
     let path = Path::new(".gemini/settings.json");
     let file = SettingsFile::parse(Layer::User, path, SettingsDialect::Gemini, text).unwrap();
     assert_eq!(file.default_mode, Some(ContextMode::Shared));

@@ -30,7 +30,8 @@ use crate::{
 
 /// The tools that only concern the agent's own window: there unless denied, because a folded window
 /// must always be one that can be opened.
-pub const ALWAYS: [&str; 4] = ["expand_details", "hide_details", "find_page", "get_page"];
+pub const ALWAYS: [&str; 6] =
+    ["expand_details", "hide_details", "pin_page", "unpin_page", "find_page", "get_page"];
 
 /// The tools of one agent.
 pub struct Toolbox {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use contexture_agents::Team;
+use contexture_agents::{AgentDefinition, Team};
 use contexture_core::{
     Actor, AgentContext, AgentName, ContextSystem, Edit, Error, ErrorKind, Format, PageIndex,
     PageStorage, SegmentId, Sent, SentWindow, View, WindowOptions,
@@ -171,16 +171,12 @@ impl Caller {
 /// do, they decide the mode.
 async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
     let crew = Crew::load()?;
-    if let Some(agent) = crew.catalog.get(name.as_str()) {
+    if let Some(agent) = definition(&crew, name)? {
         let team = Team::new(system.clone());
         let mode = crew.mode(&team, agent, None).await?.mode;
         return Ok(team.view(agent, mode).await?);
     }
-    // Who has a file that cannot be read must not see more than with one that can.
-    if let Some(broken) = crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
-        return Err(broken);
-    }
-    // Nor must one whose file lies elsewhere: its prompt is here, so it had one.
+    // One whose file lies elsewhere must not see more than with it: its prompt is here, so it had one.
     if system.reader().segment(&format!("prompt-{name}").parse()?).is_ok() {
         return Err(Stop::failed(
             ErrorKind::NotFound,
@@ -189,6 +185,21 @@ async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
         ));
     }
     Ok(View::common(name.clone()))
+}
+
+/// Returns what an agent's file says, where it has one. A file that cannot be read is an error: without
+/// it the agent must not see more than with it.
+pub(crate) fn definition<'a>(
+    crew: &'a Crew,
+    name: &AgentName,
+) -> Result<Option<&'a AgentDefinition>> {
+    if let Some(agent) = crew.catalog.get(name.as_str()) {
+        return Ok(Some(agent));
+    }
+    match crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
+        Some(broken) => Err(broken),
+        None => Ok(None),
+    }
 }
 
 fn not_opened(error: Error, settings: &Settings) -> Stop {

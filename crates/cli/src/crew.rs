@@ -1,7 +1,12 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{env, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use contexture_agents::{
     AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
@@ -11,6 +16,7 @@ use contexture_agents::{
     prompts,
     provider::{self, Endpoint, Retry, Timeouts},
     settings::{DEFAULT_MODEL, Settings, SettingsPlaces, Source},
+    shares::{self, ResolvedShares, ShareSettings},
     team::chat_name,
     tools::{
         mcp,
@@ -169,6 +175,29 @@ impl Crew {
         match &self.settings.default_model {
             Some(set) => (set.value.clone(), set.source.clone()),
             None => (DEFAULT_MODEL.to_owned(), Source::Default),
+        }
+    }
+
+    /// Resolves the shares of windows, of an agent's where one is named.
+    pub(crate) fn shares(
+        &self,
+        call: &ShareSettings,
+        agent: Option<&AgentDefinition>,
+    ) -> Result<ResolvedShares> {
+        Ok(shares::resolve(call, agent, &self.settings)?)
+    }
+
+    /// Names who says something, files of the project by their path in it.
+    pub(crate) fn said_by(&self, source: &Source) -> String {
+        let at = |what: &str, path: &Path| {
+            let path = path.strip_prefix(&self.project).unwrap_or(path);
+            format!("{what} {}", path.display())
+        };
+        match source {
+            Source::Definition(path) => at("agent file", path),
+            Source::Project(path) => at("project settings", path),
+            Source::User(path) => at("user settings", path),
+            Source::Flag | Source::SessionOverride | Source::Default => source.to_string(),
         }
     }
 

@@ -19,6 +19,7 @@ mod process;
 mod run;
 mod running;
 mod settings;
+mod shares;
 mod store;
 mod terminal;
 mod tree;

@@ -12,6 +12,7 @@ use contexture_agents::{
     mode::Resolution,
     run::{Ending, Limits},
     runner::{StopSignal, Watcher, stop_signal},
+    shares::ShareSettings,
     tools::Question,
 };
 use contexture_core::{ContextSystem, ErrorKind, FoldReport};
@@ -54,6 +55,8 @@ pub(crate) struct How {
     pub(crate) model: Option<String>,
     /// What a window may take, in tokens.
     pub(crate) budget: Option<u64>,
+    /// The shares of its windows.
+    pub(crate) shares: ShareSettings,
     /// How often the model may be asked.
     pub(crate) max_turns: Option<u32>,
     /// How many tokens the run's requests and answers may take.
@@ -90,6 +93,8 @@ pub(crate) async fn prepare<'a>(
     agent: &'a AgentDefinition,
     how: &How,
 ) -> Result<Ready<'a>> {
+    // Said before anything is started.
+    crew.shares(&how.shares, Some(agent))?;
     let (model, _) = crew.model_of(agent, how.model.as_deref());
     let runner = crew.runner(system.clone(), &model);
     let Resolution { mode, mut warnings, .. } =
@@ -111,6 +116,7 @@ pub(crate) async fn prepare<'a>(
         interactive: how.ask,
         limits,
         budget: how.budget,
+        shares: how.shares.clone(),
     };
     Ok(Ready { runner, job: Job { agent, mode, model, tools, options }, warnings })
 }

@@ -41,6 +41,7 @@ mod readme;
 mod repair;
 mod segments;
 mod sessions;
+mod shares;
 mod store;
 mod store_ring;
 mod store_scrub;

@@ -92,7 +92,9 @@ impl Conversation {
         let calibration = self.calibration().await?;
         let mut options = self.options.clone();
         // Where parts are cut must not move with the correction: earlier messages would change.
-        options.part_limit = options.part_limit.or(options.budget.map(|it| Tokens(it.0 / 4)));
+        let part = options.shares.part;
+        let limit = options.budget.map(|it| Tokens(it.0 * part / 1_000));
+        options.part_limit = options.part_limit.or(limit);
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
         let folded = early.and_then(|fold| fold.revision);

@@ -122,7 +122,7 @@ impl Dialect {
     /// Returns the fields of its own that are understood here.
     pub(crate) fn understood(self) -> &'static [&'static str] {
         match self {
-            Dialect::Contexture => &[],
+            Dialect::Contexture => &["window"],
             Dialect::Gemini => &["display_name", "mcp_servers", "mcpServers", "max_turns"],
             Dialect::ClaudeCode => &["disallowedTools", "mcpServers"],
             Dialect::OpenCode => &["permission", "disable", "prompt", "steps", "maxSteps"],

@@ -25,7 +25,7 @@ use super::{
     filter, front, mcp, naming,
     node::Entry,
     problem::{Problem, Severity, nearest, quoted},
-    recover, rules, toml, yaml,
+    recover, rules, toml, window, yaml,
 };
 
 /// When a file was made and changed, as far as the file system tells.
@@ -203,6 +203,7 @@ fn define(
     let max_turns = max_turns(fields_ref, dialect);
     let temperature = temperature(fields_ref);
     let effort = effort(fields_ref, dialect);
+    let shares = window::shares(fields_ref, dialect);
     let system_prompt = system_prompt(fields_ref, dialect, body);
     let (rest, problems) = fields.rest(dialect);
     let json = |entry: Entry| (entry.key, entry.node.json().to_string());
@@ -224,6 +225,7 @@ fn define(
         max_turns,
         temperature,
         effort,
+        shares,
         system_prompt,
         file: place.path.to_owned(),
         dialect,

@@ -76,6 +76,11 @@ mcp:
 maxTurns: 12
 temperature: 0.5
 effort: high
+window:
+  shares:
+    requests: 0.1
+    highWater: 0.8
+    held: 5
 ---
 
 Prompt
@@ -152,6 +157,13 @@ Prompt
         effort: Some(
             "high",
         ),
+        shares: ShareSettings(
+            {
+                Requests: 100,
+                HighWater: 800,
+                Held: 5,
+            },
+        ),
         system_prompt: "Prompt",
         file: ".contexture/agents/full.md",
         dialect: Contexture,
@@ -226,6 +238,15 @@ fn wrong_values_are_errors_with_their_line() {
     .contexture/agents/a.md:5: error: 'main' in 'contextFilter.agents' is no agent name
       hint: name agents, or `user` for the person
     ");
+    insta::assert_snapshot!(said_of("window:\n  share: {}\n  shares:\n    request: 0.1\n    requests: 1.5\n    held:"), @r"
+    .contexture/agents/a.md:6: error: 'window' has no part 'share'
+      hint: it has shares
+    .contexture/agents/a.md:8: error: 'window.shares': there is no share 'request', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
+    .contexture/agents/a.md:9: error: 'window.shares.requests' is '1.5'; it must be a number from 0 to 1 with at most three decimals
+    .contexture/agents/a.md:10: error: 'window.shares.held' is nothing; it must be a whole number from 0 to 255
+    ");
+    insta::assert_snapshot!(said_of("window: {shares: {lowWater: 0.9, highWater: 0.5}}"), @".contexture/agents/a.md:5: error: 'window.shares': lowWater is 0.9, above highWater 0.5: it must not be");
+    insta::assert_snapshot!(said_of("window: wide"), @".contexture/agents/a.md:5: error: 'window' is 'wide'; it must be a map with `shares`");
     insta::assert_snapshot!(said_of("description: [a]"), @".contexture/agents/a.md:5: error: 'description' is a list; it must be a text");
 }
 
@@ -273,7 +294,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
     a.md:5: error: there is no tool 'write_fil' to deny, so nothing would be denied
       hint: did you mean 'write_file'?
     a.md:5: error: there is no tool 'telepot' to deny, so nothing would be denied
-      hint: there are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, remove_page, update_page; those of MCP servers are named mcp__SERVER__TOOL
+      hint: there are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, remove_page, unpin_page, update_page; those of MCP servers are named mcp__SERVER__TOOL
     ");
     insta::assert_snapshot!(ours("tools: {allow: [grep], denied: [write_file]}"), @r"
     a.md:5: error: 'tools' has no part 'denied'
@@ -433,6 +454,20 @@ fn gemini_files_are_understood() {
     insta::assert_snapshot!(
         said(".gemini/agents/a.md", "---\nname: a\nkind: remote\ndescription: d\n---\nDo."), @".gemini/agents/a.md:3: error: 'kind' is 'remote': only agents that run here can be used: 'local', or 'agent' for ours"
     );
+}
+
+// Shares are ours alone: elsewhere the field is one that nobody knows.
+#[test]
+fn only_our_files_set_shares() {
+    let text = "---\nname: a\ndescription: b\nwindow: {shares: {requests: 0.1}}\n---\nDo.\n";
+    for folder in [".claude", ".gemini", ".opencode", ".letta"] {
+        let path = format!("{folder}/agents/a.md");
+        let parsed = parse_at(&path, text);
+        assert!(
+            shown(&path, &parsed).contains("warning: unknown field 'window', kept and ignored")
+        );
+        assert!(parsed.definition.unwrap().shares.is_empty());
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ const OURS: [(&str, &[&str]); 5] = [
 ];
 
 /// Our tools on the context: they are called the same everywhere.
-const CONTEXT: [&str; 9] = [
+const CONTEXT: [&str; 11] = [
     "create_contents_page",
     "create_detail_page",
     "expand_details",
@@ -59,7 +59,9 @@ const CONTEXT: [&str; 9] = [
     "get_page",
     "hide_details",
     "move_page",
+    "pin_page",
     "remove_page",
+    "unpin_page",
     "update_page",
 ];
 

@@ -30,8 +30,9 @@ impl Drive<'_> {
         let head = self.job.model.head(&request);
         let reserved = self.runner.counter.count(&head).0;
         let mut options =
-            self.runner.window_options(self.job, self.budget).head(head.as_bytes(), reserved);
-        let budget = self.run.shortened.map_or(self.budget, |shorter| shorter.min(self.budget));
+            self.runner.window_options(self.job, self.room).head(head.as_bytes(), reserved);
+        let most = self.room.budget;
+        let budget = self.run.shortened.map_or(most, |shorter| shorter.min(most));
         options.budget = Some(Tokens(budget));
         self.take_deferred(&options).await?;
         let must = self.system_pages().await?;

@@ -13,12 +13,13 @@ use crate::{
     AgentsError, ContextMode, Result,
     definition::McpConfig,
     provider::{ProviderKind, ProviderSettings},
+    shares::{Share, ShareSettings},
 };
 
 /// The most bytes a settings file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
-const TOP_KEYS: [&str; 3] = ["agents", "providers", "mcpServers"];
+const TOP_KEYS: [&str; 4] = ["agents", "window", "providers", "mcpServers"];
 const AGENT_KEYS: [&str; 5] = [
     "defaultContextMode",
     "allowSharedContext",
@@ -41,6 +42,7 @@ pub struct SettingsFile {
     pub(super) max_messages: Option<u64>,
     pub(super) default_model: Option<String>,
     pub(super) budget: Option<u64>,
+    pub(super) shares: ShareSettings,
     pub(super) providers: BTreeMap<String, ProviderSettings>,
     pub(super) mcp_servers: BTreeMap<String, McpConfig>,
     pub(super) warnings: Vec<String>,
@@ -99,6 +101,7 @@ impl SettingsFile {
         let top = reading.object("the file", &value)?;
         if dialect == SettingsDialect::Contexture {
             reading.known("", top, &TOP_KEYS);
+            reading.window(top)?;
             reading.providers(top)?;
             reading.mcp_servers(top)?;
         }
@@ -181,6 +184,28 @@ impl Reading<'_> {
             self.file.budget = Some(self.number("agents.budget", value)?);
         }
         Ok(())
+    }
+
+    /// Reads `window`. A slip in it is an error, so that no share is taken for set that is not.
+    fn window(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(window) = top.get("window") else { return Ok(()) };
+        let window = self.object("window", window)?;
+        if let Some(key) = window.keys().find(|key| *key != "shares") {
+            return Err(self.wrong(&format!("window has no key '{key}', only shares")));
+        }
+        let Some(shares) = window.get("shares") else { return Ok(()) };
+        for (name, value) in self.object("window.shares", shares)? {
+            let share: Share =
+                name.parse().map_err(|reason| self.wrong(&format!("window.shares: {reason}")))?;
+            let read = value.as_number().and_then(|number| share.read(&number.to_string()));
+            let read = read.ok_or_else(|| {
+                let wanted = share.wanted();
+                self.wrong(&format!("window.shares.{share} is {value}: it must be {wanted}"))
+            })?;
+            self.file.shares.set(share, read);
+        }
+        let checked = self.file.shares.check();
+        checked.map_err(|reason| self.wrong(&format!("window.shares: {reason}")))
     }
 
     fn providers(&mut self, top: &Map<String, Value>) -> Result<()> {

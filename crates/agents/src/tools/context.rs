@@ -8,6 +8,7 @@
 mod change;
 mod expand;
 mod look;
+mod pin;
 mod schema;
 mod standing;
 
@@ -42,6 +43,8 @@ pub fn tools(context: AgentContext, options: WindowOptions) -> Vec<Arc<dyn Tool>
 enum Kind {
     ExpandDetails,
     HideDetails,
+    PinPage,
+    UnpinPage,
     UpdatePage,
     MovePage,
     RemovePage,
@@ -52,9 +55,11 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = [
+    const ALL: [Kind; 11] = [
         Kind::ExpandDetails,
         Kind::HideDetails,
+        Kind::PinPage,
+        Kind::UnpinPage,
         Kind::UpdatePage,
         Kind::MovePage,
         Kind::RemovePage,
@@ -87,6 +92,8 @@ impl Tool for ContextTool {
         match self.kind {
             Kind::ExpandDetails | Kind::FindPage | Kind::GetPage => Effect::Reads,
             Kind::HideDetails
+            | Kind::PinPage
+            | Kind::UnpinPage
             | Kind::UpdatePage
             | Kind::MovePage
             | Kind::RemovePage
@@ -100,6 +107,8 @@ impl Tool for ContextTool {
         let done = match self.kind {
             Kind::ExpandDetails => expand::expand(hand, arguments).await,
             Kind::HideDetails => change::hide(hand, arguments).await,
+            Kind::PinPage => pin::pin(hand, arguments).await,
+            Kind::UnpinPage => pin::unpin(hand, arguments).await,
             Kind::UpdatePage => change::update(hand, arguments).await,
             Kind::MovePage => change::move_page(hand, arguments).await,
             Kind::RemovePage => change::remove(hand, arguments).await,

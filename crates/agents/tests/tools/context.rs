@@ -6,7 +6,7 @@ use contexture_agents::{Tool, ToolOutput, tool::Effect, tools::context};
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, SegmentKind, Tokens,
     Visibility, WindowLevel, WindowOptions,
-    window::{count::TokenCounter, provider::ProviderFormat},
+    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{find, right, wrong};
 
 /// A token is a word.
-struct Words;
+pub(super) struct Words;
 
 impl TokenCounter for Words {
     fn name(&self) -> &str {
@@ -28,38 +28,38 @@ impl TokenCounter for Words {
     }
 }
 
-fn options() -> WindowOptions {
+pub(super) fn options() -> WindowOptions {
     WindowOptions::new(Format::Provider(ProviderFormat::OpenAi), Arc::new(Words))
 }
 
 /// An agent with its tools.
-struct Hand {
-    context: AgentContext,
-    tools: Vec<Arc<dyn Tool>>,
+pub(super) struct Hand {
+    pub(super) context: AgentContext,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Hand {
-    fn new(context: AgentContext, options: WindowOptions) -> Self {
+    pub(super) fn new(context: AgentContext, options: WindowOptions) -> Self {
         let tools = context::tools(context.clone(), options);
         Self { context, tools }
     }
 
-    async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
+    pub(super) async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
         find(&self.tools, name).call(&arguments).await
     }
 
-    async fn body(&self) -> String {
+    pub(super) async fn body(&self) -> String {
         self.context.window(&options()).await.unwrap().body
     }
 }
 
 /// Says so many words.
-fn words(count: usize) -> String {
+pub(super) fn words(count: usize) -> String {
     vec!["word"; count].join(" ")
 }
 
 /// A session with a prompt and three turns of 100, 200 and 300 words, and an agent in it.
-async fn begun() -> (ContextSystem, Hand) {
+pub(super) async fn begun() -> (ContextSystem, Hand) {
     let system = memory().await;
     let prompt = NewDetailPage::new(page("sys-0"), valid("Prompt"), "Be brief.");
     apply(&system, Edit::CreateDetailPage(prompt)).await;
@@ -169,11 +169,19 @@ async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
 #[tokio::test]
 async fn a_page_cut_to_head_and_tail_can_be_read() {
     let (_, hand) = begun().await;
-    // In full, but each part over a quarter of the budget is cut: 300 words are.
-    let tight = Hand::new(hand.context.clone(), options().budget(1_000));
+    // In full, but each part over its share of the budget is cut: of 1,000, 300 words are.
+    let shares = Shares { part: 250, ..Shares::default() };
+    let tight = WindowOptions { shares, ..options().budget(1_000) };
+    let tight = Hand::new(hand.context.clone(), tight);
     let output = tight.call("expand_details", json!({"page": "usr-3"})).await;
     assert_eq!(output.expands, Some(page("usr-3")));
     assert!(right(output).contains("User: turn 300\nAssistant: word word"));
+    // With a larger share it stands whole.
+    let shares = Shares { part: 500, ..Shares::default() };
+    let wide = WindowOptions { shares, ..options().budget(1_000) };
+    let wide = Hand::new(hand.context.clone(), wide);
+    let text = right(wide.call("expand_details", json!({"page": "usr-3"})).await);
+    assert!(text.contains("stands in full in your window already"), "{text}");
 }
 
 #[tokio::test]
@@ -279,6 +287,8 @@ async fn a_claim_that_the_cache_holds_is_true() {
         ("expand_details", json!({"page": "usr-4"})),
         ("find_page", json!({"query": "First"})),
         ("get_page", json!({"page": "usr-1"})),
+        ("pin_page", json!({"page": "usr-2"})),
+        ("unpin_page", json!({"page": "usr-2"})),
         ("hide_details", json!({"page": "usr-4"})),
     ];
     for (name, arguments) in edits {
@@ -361,6 +371,8 @@ async fn refusals_and_errors_are_failed_answers_with_a_hint() {
         ("expand_details", json!({"page": "secret-1"})),
         ("get_page", json!({"page": "secret-1"})),
         ("hide_details", json!({"page": "secret-1"})),
+        ("pin_page", json!({"page": "secret-1"})),
+        ("unpin_page", json!({"page": "secret-1"})),
         ("remove_page", json!({"page": "secret-1"})),
         ("move_page", json!({"page": "usr-1", "to": "secret-0"})),
     ] {

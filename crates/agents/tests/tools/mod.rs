@@ -6,6 +6,7 @@ mod files;
 mod kept;
 mod mcp;
 mod named_stores;
+mod pins;
 mod racing;
 mod rough;
 mod stores;

@@ -4,7 +4,15 @@ use contexture_core::{FoldReport, Format, Revision, system::FoldOutcome};
 use serde::Serialize;
 
 use super::{Status, window};
-use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
+use crate::{
+    context::Caller,
+    crew::Crew,
+    error::Result,
+    lines,
+    printer::Printer,
+    settings::Settings,
+    shares::{self, ShareArgs},
+};
 
 /// Take the fold that is due, so that your window fits its budget
 ///
@@ -21,6 +29,8 @@ pub(crate) struct Args {
     /// The tokens the window may take; by default the session's `budget`, else capacities alone
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
+    #[command(flatten)]
+    shares: ShareArgs,
     /// Say what it would save and cost, and commit nothing
     #[arg(long)]
     preview: bool,
@@ -39,8 +49,11 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
+    let mut options = window::options(Format::Markdown, args.budget, None);
+    let crew = Crew::load()?;
+    let agent = shares::agent(&crew, settings)?;
+    options.shares = crew.shares(&args.shares.read()?, agent)?.shares();
     let caller = Caller::open(settings).await?;
-    let options = window::options(Format::Markdown, args.budget, None);
     let fold = if args.preview {
         let report = caller.reader().fold_preview(&options).await?;
         report.map(|report| FoldOutcome { revision: None, report })

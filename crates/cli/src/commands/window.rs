@@ -3,6 +3,7 @@
 mod account;
 mod kinds;
 mod markdown;
+mod shares;
 
 use contexture_core::{
     Error, ErrorKind, Format, Level, SentWindow, Window, WindowOptions,
@@ -16,10 +17,12 @@ use super::Status;
 use crate::{
     args::Suggested,
     context::Caller,
+    crew::Crew,
     error::{Result, Stop},
     lines,
     printer::Printer,
     settings::Settings,
+    shares::{ShareArgs, agent},
 };
 use account::{AccountObject, LedgerObject};
 
@@ -48,12 +51,15 @@ Examples:
   contexture turn add --user 'What is 6 x 7?' --assistant 42
   contexture window
   contexture window --account
+  contexture window --shares --share requests=0.5
   contexture window --format anthropic --budget 100000 --fold > request.json
   contexture window --format anthropic --sent 1")]
 pub(crate) struct Args {
     /// The tokens it may take; by default the session's `budget`, else capacities alone
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
+    #[command(flatten)]
+    shares: ShareArgs,
     /// Show nothing in more detail than this; segments of kind system stay in full
     #[arg(long, value_name = "LEVEL", value_parser = Suggested(LEVELS), default_value = "full")]
     level: String,
@@ -66,11 +72,14 @@ pub(crate) struct Args {
     fold: bool,
     /// Print a window again that was sent, by its number: from 1 per view and format. A line stands
     /// in place of each page that is no longer in the view
-    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "level", "fold", "model"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "share", "level", "fold", "model"])]
     sent: Option<u64>,
     /// Print where its tokens go instead
     #[arg(long)]
     account: bool,
+    /// Print the shares that shape its folds instead, and where each came from
+    #[arg(long = "shares", conflicts_with_all = ["sent", "fold", "account"])]
+    print_shares: bool,
     /// The model it is for: its tokenizer counts, where that is public
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -98,6 +107,16 @@ pub(crate) async fn run(
     let format: Format = args.format.parse()?;
     let mut options = options(format, args.budget, args.model.as_deref());
     options.level = level(&args.level)?;
+    // A window that was sent stands as it was.
+    if args.sent.is_none() {
+        let crew = Crew::load()?;
+        let resolved = crew.shares(&args.shares.read()?, agent(&crew, settings)?)?;
+        if args.print_shares {
+            shares::print(&resolved, &crew, printer)?;
+            return Ok(Status::Done);
+        }
+        options.shares = resolved.shares();
+    }
     let caller = Caller::open(settings).await?;
     let Rendered { window, record, withheld } = match rendered(&args, &caller, &options).await {
         Ok(rendered) => rendered,

@@ -87,7 +87,12 @@ fn opening(view: &PageView) -> (&'static str, Option<contexture_core::PageIndex>
 }
 
 /// Tells whether all of a page stands in the window, nothing of it cut.
-fn in_full(hand: &Hand, standing: &Standing, view: &PageView, messages: &[Message]) -> bool {
+pub(super) fn in_full(
+    hand: &Hand,
+    standing: &Standing,
+    view: &PageView,
+    messages: &[Message],
+) -> bool {
     let Some((WindowLevel::Full, shown)) = standing.page(&view.page.index) else { return false };
     let counter = hand.options.counter.as_ref();
     let limit = part_limit(hand, standing);
@@ -97,7 +102,7 @@ fn in_full(hand: &Hand, standing: &Standing, view: &PageView, messages: &[Messag
 }
 
 /// Counts what parts take at least, where nothing of them is left out.
-fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
+pub(super) fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
     let part = |part: &Part| match part {
         Part::Text(text) => counter.count(&text.text).0,
         Part::ToolCall(call) => counter.count(&call.arguments).0,
@@ -108,14 +113,16 @@ fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
 }
 
 fn part_limit(hand: &Hand, standing: &Standing) -> Option<Tokens> {
-    hand.options.part_limit.or(standing.budget().map(|budget| Tokens(budget.0 / 4)))
+    let share = |budget: Tokens| Tokens(budget.0 * hand.options.shares.part / 1_000);
+    hand.options.part_limit.or(standing.budget().map(share))
 }
 
-/// Returns how many tokens of content an answer may give: the window shows results of tools up to a
-/// quarter of its limit for parts, and cuts what is longer.
+/// Returns how many tokens of content an answer may give: a sixteenth of the budget, and no more than
+/// the window shows of a part.
 fn room(hand: &Hand, standing: &Standing) -> u64 {
-    let shown = part_limit(hand, standing).map_or(MOST, |limit| limit.0 / 4);
-    shown.min(MOST).saturating_sub(AROUND).max(32)
+    let fair = standing.budget().map_or(MOST, |budget| budget.0 / 16);
+    let shown = part_limit(hand, standing).map_or(MOST, |limit| limit.0);
+    fair.min(shown).min(MOST).saturating_sub(AROUND).max(32)
 }
 
 struct Piece<'a> {

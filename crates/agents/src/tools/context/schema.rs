@@ -15,6 +15,16 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
             "Hides a page you no longer need: one line stands for it. Frees tokens at once; what stands behind it is read again once. It can be expanded again.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
+        Kind::PinPage => (
+            "pin_page",
+            "Pins a page you need all the time: it stands in full in your window, and no fold lowers it until you unpin it. Pinned pages may take half of the budget; of a directory only its list of pages stays. One that stands in full already leaves the prompt cache as it is.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::UnpinPage => (
+            "unpin_page",
+            "Takes a pin back: the page may fold again when room is needed.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+        ),
         Kind::UpdatePage => (
             "update_page",
             "Changes a page's name or description; what is left out or empty stays as it is.",

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use contexture_core::{PageIndex, Result, Tokens, WindowLevel, window::request::Account};
+use contexture_core::{
+    PageIndex, Result, Tokens, WindowLevel,
+    window::request::{Account, PageAccount},
+};
 
 use super::Hand;
 
@@ -22,6 +25,11 @@ impl Standing {
     /// Returns what a window may take.
     pub(super) fn budget(&self) -> Option<Tokens> {
         self.account.as_ref()?.budget.map(Tokens)
+    }
+
+    /// Lists what stands in the window, page by page or run by run.
+    pub(super) fn pages(&self) -> &[PageAccount] {
+        self.account.as_ref().map_or(&[], |account| &account.pages)
     }
 
     /// Returns the level and tokens of a page that stands in the window by itself.
@@ -80,14 +88,12 @@ impl Standing {
 
     /// Adds up what stands in a range.
     pub(super) fn tokens(&self, range: &Range<usize>) -> u64 {
-        let pages = self.account.as_ref().map_or(&[][..], |account| &account.pages);
-        pages.get(range.clone()).unwrap_or_default().iter().map(|item| item.tokens).sum()
+        self.pages().get(range.clone()).unwrap_or_default().iter().map(|item| item.tokens).sum()
     }
 
     /// Adds up what stands behind a range.
     pub(super) fn behind(&self, range: &Range<usize>) -> u64 {
-        let pages = self.account.as_ref().map_or(&[][..], |account| &account.pages);
-        pages.iter().skip(range.end).map(|item| item.tokens).sum()
+        self.pages().iter().skip(range.end).map(|item| item.tokens).sum()
     }
 
     /// Says what changing pages does to the prompt cache.

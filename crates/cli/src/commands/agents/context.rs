@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     graph, list,
-    standing::{Standing, StandingObject, said_by},
+    standing::{Standing, StandingObject},
     team, team_if_any, warn_of_files,
 };
 use crate::{
@@ -151,11 +151,11 @@ fn explain(crew: &Crew, standing: &Standing, printer: &mut Printer<'_>) -> Resul
     printer.line("")?;
     printer.line("Who says so, the first decides:")?;
     for (source, mode) in &standing.resolution.said {
-        let by = harmless::line(&said_by(crew, source));
+        let by = harmless::line(&crew.said_by(source));
         printer.line(format_args!("  {:8}  {by}", mode.as_str()))?;
     }
     if let Some(gate) = &crew.settings.shared_forbidden {
-        let gate = harmless::line(&said_by(crew, gate));
+        let gate = harmless::line(&crew.said_by(gate));
         printer.line(format_args!("  shared contexts are forbidden by {gate}"))?;
     }
     Ok(())
@@ -226,7 +226,7 @@ async fn set(
         None => {
             let by = match &standing.resolution.source {
                 Source::Default => "by default".to_owned(),
-                source => format!("by {}", harmless::line(&said_by(crew, source))),
+                source => format!("by {}", harmless::line(&crew.said_by(source))),
             };
             printer.line(format_args!("✓ Context mode is {} again, {by}", standing.mode()))?;
         }

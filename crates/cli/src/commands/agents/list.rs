@@ -6,7 +6,7 @@ use contexture_agents::{
 };
 use serde::Serialize;
 
-use super::{shown, standing::Standing, standing::said_by, team_if_any, warn_of_files};
+use super::{shown, standing::Standing, team_if_any, warn_of_files};
 use crate::{
     commands::Status,
     crew::Crew,
@@ -90,9 +90,9 @@ fn object(crew: &Crew, agent: &AgentDefinition, standing: Option<&Standing>) -> 
         title: agent.title.clone(),
         description: agent.description.clone(),
         mode: standing.map(Standing::mode),
-        mode_decided_by: standing.map(|standing| said_by(crew, &standing.resolution.source)),
+        mode_decided_by: standing.map(|standing| crew.said_by(&standing.resolution.source)),
         model,
-        model_decided_by: said_by(crew, &source),
+        model_decided_by: crew.said_by(&source),
         dialect: agent.dialect,
         scope: agent.scope,
         file: shown(crew, &agent.file).display().to_string(),

@@ -18,6 +18,7 @@ use crate::{
     printer::Printer,
     running::{self, How, Interrupt, Ready, Shown},
     settings::Settings,
+    shares::ShareArgs,
 };
 
 /// Run an agent on a request and print its answer
@@ -74,6 +75,8 @@ struct Flags {
     /// The tokens a window may take
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
+    #[command(flatten)]
+    shares: ShareArgs,
     /// How often the model may be asked
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
@@ -153,6 +156,7 @@ fn how(flags: Flags) -> Result<How> {
         context,
         model: flags.model,
         budget: flags.budget,
+        shares: flags.shares.read()?,
         max_turns: flags.max_turns,
         token_limit: flags.token_limit,
         max_tokens: flags.max_tokens,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use contexture_agents::{
     AgentDefinition, ContextMode,
     definition::{ContextFilter, Dialect, McpConfig, McpServer, PublishResult, Scope, ToolRules},
+    shares::ShareSettings,
     tools::{ALWAYS, mcp::without_secrets},
 };
 use contexture_core::Timestamp;
@@ -46,6 +47,8 @@ struct AgentObject<'a> {
     max_turns: Option<u32>,
     temperature: Option<f64>,
     effort: Option<&'a str>,
+    /// The shares of its windows that its file sets.
+    shares: &'a ShareSettings,
     system_prompt: &'a str,
     file_path: String,
     dialect: Dialect,
@@ -109,6 +112,7 @@ fn object<'a>(
         max_turns: agent.max_turns,
         temperature: agent.temperature,
         effort: agent.effort.as_deref(),
+        shares: &agent.shares,
         system_prompt: &agent.system_prompt,
         file_path: agent.file.display().to_string(),
         dialect: agent.dialect,
@@ -130,7 +134,7 @@ fn fields(
     let (model, source) = crew.model_of(agent, None);
     let model = match agent.model {
         Some(_) => model,
-        None => format!("{model} ({})", super::standing::said_by(crew, &source)),
+        None => format!("{model} ({})", crew.said_by(&source)),
     };
     let publishes = match agent.publish_result {
         PublishResult::Exchange => "request and answer",
@@ -160,6 +164,7 @@ fn fields(
         ("model", harmless::line(&model)),
         ("temperature", agent.temperature.map(|it| it.to_string()).unwrap_or_default()),
         ("effort", optional(&agent.effort)),
+        ("shares", agent.shares.to_string()),
         ("max turns", agent.max_turns.map(|it| it.to_string()).unwrap_or_default()),
         ("tools", harmless::line(&allowed)),
         ("denied", harmless::line(&agent.tools.deny.join(", "))),

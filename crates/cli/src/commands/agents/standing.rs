@@ -9,7 +9,6 @@ use contexture_agents::{
 };
 use serde::Serialize;
 
-use super::shown;
 use crate::{crew::Crew, error::Result};
 
 /// An agent's mode with everybody who had a say in it (C28, C30).
@@ -67,13 +66,13 @@ impl Standing {
     /// Returns it as `--json` prints it.
     pub(super) fn object(&self, crew: &Crew, agent: &AgentDefinition) -> StandingObject {
         let said = |(source, mode): &(Source, ContextMode)| SaidObject {
-            by: said_by(crew, source),
+            by: crew.said_by(source),
             mode: *mode,
         };
         StandingObject {
             agent: agent.name.to_string(),
             mode: self.mode(),
-            decided_by: said_by(crew, &self.resolution.source),
+            decided_by: crew.said_by(&self.resolution.source),
             session_override: self.session(),
             original_mode: self.resolution.original().1,
             linked_to: link_name(&self.link),
@@ -102,15 +101,4 @@ pub(super) struct StandingObject {
 struct SaidObject {
     by: String,
     mode: ContextMode,
-}
-
-/// Names who says something.
-pub(super) fn said_by(crew: &Crew, source: &Source) -> String {
-    let at = |what: &str, path: &std::path::Path| format!("{what} {}", shown(crew, path).display());
-    match source {
-        Source::Definition(path) => at("agent file", path),
-        Source::Project(path) => at("project settings", path),
-        Source::User(path) => at("user settings", path),
-        Source::Flag | Source::SessionOverride | Source::Default => source.to_string(),
-    }
 }

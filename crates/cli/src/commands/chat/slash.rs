@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET};
+use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET, shares::ShareSettings};
 use contexture_core::{
     Actor, AgentContext, ErrorKind, Format, HistoryEntry, Operation, Tokens, Window,
 };
@@ -190,6 +190,7 @@ async fn seen(chat: &Chat<'_>, crew: &Crew, budget: Option<u64>) -> Result<Windo
     let budget = budget.or(chat.args.budget).or(set).unwrap_or(DEFAULT_BUDGET);
     let mut options = window::options(Format::Markdown, None, Some(&model));
     options.budget = Some(Tokens(budget));
+    options.shares = crew.shares(&ShareSettings::default(), Some(agent))?.shares();
     if mode == ContextMode::Shared {
         options.max_messages = Some(crew.settings.max_messages());
     }

@@ -56,6 +56,7 @@ impl Said {
             "--context" => flags.context = Some(value.to_owned()),
             "--model" => flags.model = Some(value.to_owned()),
             "--budget" => flags.budget = Some(number(name, value)?),
+            "--share" => flags.shares.share.push(value.to_owned()),
             "--max-turns" => flags.max_turns = Some(number(name, value)?),
             "--token-limit" => flags.token_limit = Some(number(name, value)?),
             "--max-tokens" => flags.max_tokens = Some(number(name, value)?),
@@ -93,6 +94,19 @@ mod tests {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let said = part(Flags::default(), words, false).unwrap();
         (said.prompt, said.flags.context, said.json)
+    }
+
+    #[test]
+    fn a_share_may_come_last() {
+        let words = ["a", "b", "--share", "requests=0"].map(str::to_owned).to_vec();
+        let said = part(Flags::default(), words, false).unwrap();
+        assert_eq!(
+            (said.prompt.as_str(), said.flags.shares.share),
+            ("a b", vec!["requests=0".to_owned()])
+        );
+        let words = ["a", "--share=held=2"].map(str::to_owned).to_vec();
+        let said = part(Flags::default(), words, false).unwrap();
+        assert_eq!(said.flags.shares.share, ["held=2"]);
     }
 
     // M-24, C33: the option may be the last two words; everything else is the request, byte for byte.
