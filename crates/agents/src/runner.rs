@@ -325,6 +325,8 @@ impl Runner {
         options.model = Some(job.model.name().to_owned());
         options.budget = Some(Tokens(room.budget));
         options.shares = room.shares;
+        // The agents' own prompts say how windows are read, with the tools they have.
+        options.explain = None;
         if job.mode == ContextMode::Shared {
             options.max_messages = Some(self.settings.max_messages());
         }

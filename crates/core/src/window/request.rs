@@ -49,8 +49,9 @@ pub struct WindowOptions {
     pub filter: Arc<dyn SensitiveFilter>,
     /// What shapes folds.
     pub shares: Shares,
-    /// The tools on the window that the model is offered: the window says how to use them.
-    pub tools: WindowTools,
+    /// The tools on the window that the model is offered: the window says how it is to be read and how
+    /// to use them. None where the host's own prompts do.
+    pub explain: Option<WindowTools>,
 }
 
 impl WindowOptions {
@@ -69,7 +70,7 @@ impl WindowOptions {
             apps: Arc::default(),
             filter: Arc::new(CommonSecrets),
             shares: Shares::default(),
-            tools: WindowTools::default(),
+            explain: Some(WindowTools::default()),
         }
     }
 

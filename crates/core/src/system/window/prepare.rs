@@ -267,11 +267,10 @@ fn explain(
 ) -> Option<(String, Tokens)> {
     let family = options.family();
     let folds = budget.is_some_and(|budget| budget.0 >= LEAST_BUDGET);
-    (folds && family == Family::Provider).then(|| {
-        let text = preface(mark, &options.tools, &options.shares);
-        let counted = line_weight(family, options.counter.count(&text).0);
-        (text, Tokens(counted + piece_overhead(family)))
-    })
+    let tools = options.explain.as_ref().filter(|_| folds && family == Family::Provider)?;
+    let text = preface(mark, tools, &options.shares);
+    let counted = line_weight(family, options.counter.count(&text).0);
+    Some((text, Tokens(counted + piece_overhead(family))))
 }
 
 /// Says of a window that is too large what it takes and may take as a whole, with what stands
