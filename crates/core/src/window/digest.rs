@@ -183,9 +183,17 @@ pub fn head(text: &str, most: usize) -> String {
     }
     let end = flat.char_indices().nth(most.saturating_sub(1)).map_or(flat.len(), |(at, _)| at);
     let cut = &flat[..end];
-    let sentence = cut
-        .rfind(['.', '!', '?', '。', '！', '？'])
-        .map(|at| at + cut[at..].chars().next().map_or(1, char::len_utf8));
+    // A full stop within a name ends no sentence.
+    let ends = |(at, c): (usize, char)| {
+        let behind = at + c.len_utf8();
+        let blank = flat[behind..].starts_with(' ');
+        match c {
+            '.' | '!' | '?' if blank => Some(behind),
+            '。' | '！' | '？' => Some(behind),
+            _ => None,
+        }
+    };
+    let sentence = cut.char_indices().rev().find_map(ends);
     let near = |at: &usize| *at * 5 >= end * 3;
     let end = sentence.filter(near).or_else(|| cut.rfind(' ').filter(near)).unwrap_or(end);
     format!("{}…", cut[..end].trim_end())

@@ -78,6 +78,7 @@ fn a_head_ends_with_a_sentence_or_a_word() {
     assert_eq!(head("short  and\nsweet", 80), "short and sweet");
     assert_eq!(head("One sentence stands. Another follows it here.", 30), "One sentence stands.…");
     assert_eq!(head("one two three four five", 14), "one two three…");
+    assert_eq!(head("It stands in api.py, said in short", 20), "It stands in…");
     assert_eq!(head("修改解析器的所有测试并且运行它们", 8), "修改解析器的所…");
 }
 

@@ -257,7 +257,9 @@ impl Folding<'_> {
             run.cited.drain(..half.min(4));
             taken = tokens(&run);
         }
-        let pages = range.len() as u64;
+        // Lines that are merged had to lose their names already.
+        let pages = self.items[range.clone()].iter();
+        let pages = pages.filter(|item| item.block.as_page().is_some()).count() as u64;
         let names = (NAMES_PER_PAGE * pages).min(most.saturating_sub(taken));
         for named in self.choose_words(range, names) {
             match run.cited.iter_mut().find(|cited| cited.page == named.page) {
@@ -284,8 +286,8 @@ impl Folding<'_> {
         run
     }
 
-    /// Chooses what is told of the pages of a range: of the last turn in it what was done, what failed
-    /// and what came of it, of earlier ones what was asked.
+    /// Chooses what is told of the pages of a range: of each turn in it what was asked and what came of
+    /// it, of the last also what was done and what failed.
     fn tellings(&self, range: Range<usize>) -> Vec<Cited> {
         let quotes = self.ground.quotes;
         let mut known: Vec<(&PageIndex, &Digest, Told)> = Vec::new();
@@ -303,14 +305,21 @@ impl Folding<'_> {
         }
         let last_turn =
             known.iter().rposition(|(_, digest, _)| digest.asked.is_some()).unwrap_or(0);
-        let (mut wrote, mut failed, mut said, mut asked) = (0, 0, 0, 0);
+        let (mut wrote, mut failed, mut asked) = (0, 0, 0);
+        let (mut said, mut concluded) = (0, false);
         let mut cited = Vec::new();
         for (at, (page, digest, before)) in known.into_iter().enumerate().rev() {
             let mut told = Told::Nothing;
+            // What came of each turn: the last that was said in it.
+            if before == Told::All && !concluded && digest.said().is_some() && said < TOLD {
+                (said, concluded) = (said + 1, true);
+                told = Told::All;
+            }
             if digest.asked.is_some() && before >= Told::Asked && asked < REQUESTS {
                 asked += 1;
-                told = Told::Asked;
+                told = told.max(Told::Asked);
             }
+            concluded &= digest.asked.is_none();
             if at >= last_turn && before == Told::All {
                 let mut counts = |is: bool, count: &mut usize, most: usize| {
                     if is && *count < most {
@@ -320,7 +329,6 @@ impl Folding<'_> {
                 };
                 counts(digest.calls().any(|call| !call.written.is_empty()), &mut wrote, TOLD);
                 counts(digest.has_failures(), &mut failed, 2);
-                counts(digest.said().is_some(), &mut said, 1);
             }
             if told > Told::Nothing {
                 cited.push(Cited { page: page.clone(), told, words: Vec::new() });
@@ -340,7 +348,7 @@ impl Folding<'_> {
             self.strip_names(at);
         }
         // From the oldest on, as many as it takes to come well below.
-        let low = most / 2;
+        let low = most * 3 / 4;
         let mut at = 0;
         while at < self.items.len() && self.lines() > low {
             let mut end = at;
@@ -355,7 +363,7 @@ impl Folding<'_> {
                 end += 1;
             }
             if end > at + 1 {
-                self.make_run(at..end, (most / 3).max(LEAST_LINE));
+                self.make_run(at..end, (most / 2).max(LEAST_LINE));
             }
             at += 1;
         }

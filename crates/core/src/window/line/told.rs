@@ -23,8 +23,8 @@ use crate::{
 /// The most characters of what was asked: where it is told in full, and in short.
 const ASKED: (usize, usize) = (160, 60);
 
-/// The most characters of a conclusion: in a log, and in a line.
-const SAID: (usize, usize) = (240, 160);
+/// The most characters of a conclusion: in a log, in a line, and in short.
+const SAID: (usize, usize, usize) = (240, 160, 80);
 
 /// How many files and failures a line names, the latest.
 const FILES: usize = 8;
@@ -171,8 +171,11 @@ impl Style<'_> {
                 call.as_ref().map_or(String::new(), |call| format!("{} → ", self.quoted(call)));
             line.push_str(&format!("; failed {page}: {what}{}", self.quoted(&outcome.line)));
         }
-        if let Some((page, said)) = told().rev().find_map(|it| Some((it.page, it.digest.said()?))) {
-            line.push_str(&format!("; said {page}: {}", self.quoted(&head(said, SAID.1))));
+        let said: Vec<_> = told().filter_map(|it| Some((it.page, it.digest.said()?))).collect();
+        // Of many conclusions all but the last are told in short.
+        for (at, (page, said)) in said.iter().enumerate().map(|(at, it)| (said.len() - at, it)) {
+            let most = if at == 1 { SAID.1 } else { SAID.2 };
+            line.push_str(&format!("; said {page}: {}", self.quoted(&head(said, most))));
         }
     }
 
