@@ -20,6 +20,7 @@ mod quote;
 mod requests;
 mod shares;
 mod steps;
+mod summaries;
 mod zone;
 
 use std::{
@@ -170,6 +171,7 @@ pub fn fold_due(
             return Err(folding.too_large(budget));
         }
     }
+    folding.tell_summaries(bounds.tokens);
     Ok(folding.finish(before))
 }
 
