@@ -24,6 +24,7 @@ pub mod piece;
 pub mod plan;
 pub mod provider;
 pub mod request;
+pub mod retelling;
 pub mod source;
 pub mod telling;
 pub mod trim;
