@@ -49,6 +49,33 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
+fn the_summarizer_is_named_and_the_smallest_cap_holds() {
+    let file = |layer, text: &str| {
+        let path = Path::new("settings.json");
+        SettingsFile::parse(layer, path, SettingsDialect::Contexture, text.as_bytes())
+    };
+    let project = r#"{"window":{"summarizer":"openai/gpt-4o-mini","summarizerTokens":900000}}"#;
+    let user = r#"{"window":{"summarizer":"ollama/small","summarizerTokens":5000}}"#;
+    let files = [file(Layer::Project, project).unwrap(), file(Layer::User, user).unwrap()];
+    let settings = Settings::merge(&files);
+    let named = settings.summarizer.as_ref().unwrap();
+    assert_eq!(named.value, "openai/gpt-4o-mini");
+    assert!(matches!(named.source, Source::Project(_)));
+    let cap = settings.summarizer_tokens.as_ref().unwrap();
+    assert!(matches!(cap.source, Source::User(_)));
+    assert_eq!(settings.summarizer_tokens(), 5_000);
+    assert_eq!(Settings::default().summarizer_tokens(), DEFAULT_SUMMARIZER_TOKENS);
+    assert_eq!(settings.warnings, Vec::<String>::new());
+    for wrong in [r#"{"window":{"summarizer":""}}"#, r#"{"window":{"summarizerTokens":0}}"#] {
+        assert!(file(Layer::User, wrong).is_err(), "{wrong}");
+    }
+    let odd = file(Layer::User, r#"{"window":{"sumarizer":"x"}}"#).unwrap();
+    assert!(
+        odd.warnings[0].ends_with("unknown key window.sumarizer; did you mean window.summarizer?")
+    );
+}
+
+#[test]
 fn unknown_keys_are_reported_with_what_was_meant() {
     let file = read(r#"{"agents":{"defaultContextmode":"shared"},"agent":{}}"#).unwrap();
     insta::assert_snapshot!(file.warnings.join("\n"), @r#"

@@ -18,7 +18,7 @@ use crate::{
 /// The most bytes a settings file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
-const TOP_KEYS: [&str; 3] = ["agents", "providers", "mcpServers"];
+const TOP_KEYS: [&str; 4] = ["agents", "providers", "mcpServers", "window"];
 const AGENT_KEYS: [&str; 5] = [
     "defaultContextMode",
     "allowSharedContext",
@@ -26,6 +26,7 @@ const AGENT_KEYS: [&str; 5] = [
     "defaultModel",
     "budget",
 ];
+const WINDOW_KEYS: [&str; 2] = ["summarizer", "summarizerTokens"];
 const PROVIDER_KEYS: [&str; 3] = ["baseUrl", "apiKeyEnv", "kind"];
 const MCP_KEYS: [&str; 7] = ["command", "args", "env", "url", "httpUrl", "headers", "type"];
 
@@ -41,6 +42,8 @@ pub struct SettingsFile {
     pub(super) max_messages: Option<u64>,
     pub(super) default_model: Option<String>,
     pub(super) budget: Option<u64>,
+    pub(super) summarizer: Option<String>,
+    pub(super) summarizer_tokens: Option<u64>,
     pub(super) providers: BTreeMap<String, ProviderSettings>,
     pub(super) mcp_servers: BTreeMap<String, McpConfig>,
     pub(super) warnings: Vec<String>,
@@ -101,6 +104,7 @@ impl SettingsFile {
             reading.known("", top, &TOP_KEYS);
             reading.providers(top)?;
             reading.mcp_servers(top)?;
+            reading.window(top)?;
         }
         if let Some(agents) = top.get("agents") {
             let agents = reading.object("agents", agents)?;
@@ -179,6 +183,19 @@ impl Reading<'_> {
         }
         if let Some(value) = agents.get("budget") {
             self.file.budget = Some(self.number("agents.budget", value)?);
+        }
+        Ok(())
+    }
+
+    fn window(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(window) = top.get("window") else { return Ok(()) };
+        let window = self.object("window", window)?;
+        self.known("window.", window, &WINDOW_KEYS);
+        if let Some(value) = window.get("summarizer") {
+            self.file.summarizer = Some(self.text("window.summarizer", value)?);
+        }
+        if let Some(value) = window.get("summarizerTokens") {
+            self.file.summarizer_tokens = Some(self.number("window.summarizerTokens", value)?);
         }
         Ok(())
     }
