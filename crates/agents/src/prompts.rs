@@ -29,6 +29,9 @@ pub struct PromptPage {
 /// The prompt of the assistant that answers in `chat` when no agent is named.
 pub const CHAT: &str = include_str!("prompts/chat.md");
 
+/// The prompt of the model that writes lines of folded turns.
+pub const SUMMARIZER: &str = include_str!("prompts/summarizer.md");
+
 /// Returns the pages of an agent's prompt segment, in order.
 pub fn pages(agent: &AgentDefinition) -> Vec<PromptPage> {
     let page = |name: &str, text: &str, stance| PromptPage {

@@ -7,6 +7,7 @@
 mod ask;
 mod response;
 mod steps;
+mod summaries;
 mod watch;
 
 use std::sync::Arc;
@@ -16,7 +17,10 @@ use contexture_core::{
     window::{count::TokenCounter, fold::Shares},
 };
 
+use summaries::Summaries;
+
 pub use response::{Metadata, Response, RunContext};
+pub use summaries::{Summarized, Summarizer};
 pub use watch::{Quiet, StopSignal, Stopper, Watcher, stop_signal};
 
 use crate::{
@@ -61,6 +65,7 @@ pub struct Runner {
     counter: Arc<dyn TokenCounter>,
     driver: Driver,
     is_alive: Box<dyn Fn(&StoredRun) -> bool + Send + Sync>,
+    summarizer: Option<Summarizer>,
 }
 
 /// Who is to do what: an agent with its model and its tools.
@@ -105,6 +110,8 @@ struct Drive<'a> {
     state: AgentState,
     state_record: Option<RunRecord>,
     stop: StopSignal,
+    /// Lines of folded turns that are asked for beside it.
+    summaries: Summaries,
 }
 
 impl Runner {
@@ -116,7 +123,16 @@ impl Runner {
         driver: Driver,
         is_alive: impl Fn(&StoredRun) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { team, settings, counter, driver, is_alive: Box::new(is_alive) }
+        let (is_alive, summarizer) = (Box::new(is_alive), None);
+        Self { team, settings, counter, driver, is_alive, summarizer }
+    }
+
+    /// Has a model write better lines for folded turns, within what the settings let it spend.
+    #[must_use]
+    pub fn summarizing(mut self, model: Arc<dyn Model>) -> Self {
+        let tokens = self.settings.summarizer_tokens();
+        self.summarizer = Some(Summarizer { model, tokens });
+        self
     }
 
     /// Returns the session's agents.
@@ -315,6 +331,7 @@ impl Runner {
             state,
             state_record,
             stop,
+            summaries: Summaries::default(),
         }
     }
 }

@@ -27,6 +27,9 @@ pub const DEFAULT_MAX_MESSAGES: u64 = 100;
 /// The model when none is named anywhere, as in the seed (M-21).
 pub const DEFAULT_MODEL: &str = "gemini-2.0-flash";
 
+/// What lines of folded turns may take in one run when nothing says otherwise, in tokens.
+pub const DEFAULT_SUMMARIZER_TOKENS: u64 = 20_000;
+
 /// Where a value came from, in order of precedence (C28).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
@@ -99,6 +102,10 @@ pub struct Settings {
     pub budget: Option<Sourced<u64>>,
     /// `window.shares`, as far as they are set.
     pub shares: BTreeMap<Share, Sourced<u64>>,
+    /// `window.summarizer`: the model that writes lines of folded turns.
+    pub summarizer: Option<Sourced<String>>,
+    /// `window.summarizerTokens`: what that may take in one run, in tokens.
+    pub summarizer_tokens: Option<Sourced<u64>>,
     /// `providers.NAME`.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Providers whose address comes with the project's files: nothing is sent there, unless it is
@@ -122,9 +129,9 @@ pub struct McpSettings {
 impl Settings {
     /// Merges files, those that come first winning.
     ///
-    /// There are two exceptions. Any file can close the gate, none can open it again (C28). And of a
-    /// provider each thing the user says wins: a project comes from others, and must not turn the
-    /// user's keys and words elsewhere.
+    /// There are three exceptions. Any file can close the gate, none can open it again (C28). Of all
+    /// caps on what lines may take the smallest holds. And of a provider each thing the user says wins:
+    /// a project comes from others, and must not turn the user's keys and words elsewhere.
     pub fn merge(files: &[SettingsFile]) -> Self {
         let mut settings = Settings::default();
         for file in files {
@@ -143,6 +150,15 @@ impl Settings {
                 &mut settings.default_model,
                 file.default_model.clone().map(|value| Sourced { value, source: source() }),
             );
+            keep(
+                &mut settings.summarizer,
+                file.summarizer.clone().map(|value| Sourced { value, source: source() }),
+            );
+            if let Some(value) = file.summarizer_tokens
+                && settings.summarizer_tokens.as_ref().is_none_or(|known| value < known.value)
+            {
+                settings.summarizer_tokens = Some(Sourced { value, source: source() });
+            }
             if file.allow_shared == Some(false) {
                 keep(&mut settings.shared_forbidden, Some(source()));
             }
@@ -188,6 +204,11 @@ impl Settings {
     /// Returns how many messages a shared window shows in full.
     pub fn max_messages(&self) -> u64 {
         self.max_messages.as_ref().map_or(DEFAULT_MAX_MESSAGES, |it| it.value)
+    }
+
+    /// Returns what lines of folded turns may take in one run, in tokens.
+    pub fn summarizer_tokens(&self) -> u64 {
+        self.summarizer_tokens.as_ref().map_or(DEFAULT_SUMMARIZER_TOKENS, |it| it.value)
     }
 
     /// Reads the files of a project and a user, where they exist.

@@ -55,9 +55,36 @@ fn what_is_wrong_is_said_with_its_place() {
     settings .contexture/settings.json: window.shares.requests is "0.5": it must be a number from 0 to 1 with at most three decimals
     settings .contexture/settings.json: window.shares.held is 0.5: it must be a whole number from 0 to 255
     settings .contexture/settings.json: window.shares: lowWater is 0.5, above highWater 0.4: it must not be
-    settings .contexture/settings.json: window has no key 'share', only shares
+    settings .contexture/settings.json: window has no key 'share', only shares, summarizer, summarizerTokens
     settings .contexture/settings.json: it is not JSON (line 1, column 0: EOF while parsing a value)
     "#);
+}
+
+#[test]
+fn the_summarizer_is_named_and_the_smallest_cap_holds() {
+    let file = |layer, text: &str| {
+        let path = Path::new("settings.json");
+        SettingsFile::parse(layer, path, SettingsDialect::Contexture, text.as_bytes())
+    };
+    let project = r#"{"window":{"summarizer":"openai/gpt-4o-mini","summarizerTokens":900000}}"#;
+    let user = r#"{"window":{"summarizer":"ollama/small","summarizerTokens":5000}}"#;
+    let files = [file(Layer::Project, project).unwrap(), file(Layer::User, user).unwrap()];
+    let settings = Settings::merge(&files);
+    let named = settings.summarizer.as_ref().unwrap();
+    assert_eq!(named.value, "openai/gpt-4o-mini");
+    assert!(matches!(named.source, Source::Project(_)));
+    let cap = settings.summarizer_tokens.as_ref().unwrap();
+    assert!(matches!(cap.source, Source::User(_)));
+    assert_eq!(settings.summarizer_tokens(), 5_000);
+    assert_eq!(Settings::default().summarizer_tokens(), DEFAULT_SUMMARIZER_TOKENS);
+    assert_eq!(settings.warnings, Vec::<String>::new());
+    for wrong in [r#"{"window":{"summarizer":""}}"#, r#"{"window":{"summarizerTokens":0}}"#] {
+        assert!(file(Layer::User, wrong).is_err(), "{wrong}");
+    }
+    let odd = file(Layer::User, r#"{"window":{"sumarizer":"x"}}"#).unwrap();
+    assert!(
+        odd.warnings[0].ends_with("unknown key window.sumarizer; did you mean window.summarizer?")
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod faults;
 mod guard;
 mod modes;
 mod shares;
+mod summaries;
 mod takeover;
 mod together;
 

@@ -208,9 +208,13 @@ impl Crew {
             Ok(endpoint) => endpoint,
             Err(error) => return Err(explained(error).await.into()),
         };
-        // Processes that fail together should not come back together.
-        let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
-        Ok(provider::connect(endpoint, Timeouts::default(), retry))
+        Ok(connected(endpoint))
+    }
+
+    /// Returns the model that writes lines of folded turns, where the settings name one.
+    pub(crate) fn summarizer(&self) -> Option<Result<Arc<dyn Model>, AgentsError>> {
+        let set = self.settings.summarizer.as_ref()?;
+        Some(self.endpoint(&set.value).map(connected))
     }
 
     fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
@@ -317,6 +321,12 @@ impl Crew {
     pub(crate) fn names(&self) -> Vec<AgentName> {
         self.catalog.agents().map(|agent| agent.name.clone()).collect()
     }
+}
+
+fn connected(endpoint: Endpoint) -> Arc<dyn Model> {
+    // Processes that fail together should not come back together.
+    let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
+    provider::connect(endpoint, Timeouts::default(), retry)
 }
 
 /// Adds to an error what to set and which local servers were looked for, where that is of use.

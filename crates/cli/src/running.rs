@@ -11,7 +11,7 @@ use contexture_agents::{
     AgentDefinition, ContextMode, ExecuteOptions, Job, Response, Runner,
     mode::Resolution,
     run::{Ending, Limits},
-    runner::{StopSignal, Watcher, stop_signal},
+    runner::{StopSignal, Summarized, Watcher, stop_signal},
     shares::ShareSettings,
     tools::Question,
 };
@@ -100,6 +100,15 @@ pub(crate) async fn prepare<'a>(
     let Resolution { mode, mut warnings, .. } =
         crew.mode(runner.team(), agent, how.context).await?;
     let model = crew.connect(&model).await?;
+    let runner = match crew.summarizer() {
+        None => runner,
+        Some(Ok(summarizer)) => runner.summarizing(summarizer),
+        // Lines can do without: the run need not.
+        Some(Err(error)) => {
+            warnings.push(format!("window.summarizer cannot be used: {error}"));
+            runner
+        }
+    };
     let (tools, wrong) = crew.tools(agent, how).await?;
     warnings.extend(wrong);
     warnings.extend(crew.shadows(&agent.name));
@@ -259,6 +268,13 @@ impl Watcher for Shown<'_, '_> {
 
     fn folded(&mut self, report: &FoldReport) {
         self.note(&format!("… folded {}", lines::fold(report)));
+    }
+
+    fn summarized(&mut self, done: &Summarized) {
+        if done.turns > 0 {
+            let turns = lines::count(done.turns, "folded turn");
+            self.note(&format!("… summarized {turns}: {}", lines::tokens(done.tokens)));
+        }
     }
 
     fn asked(&mut self, tokens: u64, budget: u64, _cached: u64) {

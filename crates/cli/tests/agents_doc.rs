@@ -13,7 +13,7 @@ use contexture_agents::{
     provider::{LOCAL_PLACES, Retry},
     run::Limits,
     runner::DEFAULT_BUDGET,
-    settings::{DEFAULT_MAX_MESSAGES, DEFAULT_MODEL},
+    settings::{DEFAULT_MAX_MESSAGES, DEFAULT_MODEL, DEFAULT_SUMMARIZER_TOKENS},
     tools::ALWAYS,
 };
 use contexture_testkit::provider::Reply;
@@ -236,6 +236,8 @@ fn the_numbers_on_the_page_are_the_programs() {
     assert_eq!((DEFAULT_BUDGET, DEFAULT_MAX_MESSAGES), (100_000, 100));
     says("the tokens a window may take; 100,000 by default");
     says("stand in a window; 100 by default");
+    assert_eq!(DEFAULT_SUMMARIZER_TOKENS, 20_000);
+    says("may take in one run; 20,000 by default");
     assert_eq!(Limits::default(), Limits { iterations: 50, tokens: None });
     says("50 requests, `--max-turns`, `maxTurns`");
     let retry = Retry::default();

@@ -19,6 +19,7 @@ mod runs;
 mod sight;
 mod survey;
 mod switch;
+mod turns;
 mod window;
 
 use std::{
@@ -31,6 +32,7 @@ use futures::lock::Mutex;
 pub(crate) use gather::CONTENTS;
 pub use reader::{ListQuery, Listing, PageView, Reader};
 pub use resident::{ResidentLimits, ResidentUsage};
+pub use turns::{FoldedTurn, TurnLimits, TurnLine};
 pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 

@@ -25,6 +25,7 @@ pub mod plan;
 pub mod preface;
 pub mod provider;
 pub mod request;
+pub mod retelling;
 pub mod source;
 pub mod telling;
 pub mod trim;

@@ -72,3 +72,5 @@ mod window_press;
 mod window_request;
 #[path = "runner/window_sent.rs"]
 mod window_sent;
+#[path = "runner/window_summaries.rs"]
+mod window_summaries;

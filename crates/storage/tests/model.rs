@@ -204,6 +204,7 @@ impl State {
             let after = LevelEntry {
                 shown: shown[dice.roll(3) as usize],
                 pinned: pinned[dice.roll(2) as usize],
+                held: (page.index.number() % 2 == 0).then_some(3),
                 fold: fold[dice.roll(3) as usize],
                 runs: (0..dice.roll(3)).map(|_| run(dice, page)).collect(),
             };

@@ -41,6 +41,7 @@ impl Drive<'_> {
         self.check_system(&must, &window.system).await?;
         if let Some(fold) = &window.fold {
             watcher.folded(fold);
+            self.begin_summaries(watcher).await;
         }
         request.window.clone_from(&window.body);
         match self.send(&request, watcher).await {

@@ -34,7 +34,9 @@ impl Drive<'_> {
 
     /// Drives the run to its end. Where that fails it is left for whoever goes on with it.
     pub(super) async fn go(mut self, watcher: &mut dyn Watcher) -> Result<Response> {
-        match self.steps(watcher).await {
+        let driven = self.steps(watcher).await;
+        self.end_summaries(watcher).await;
+        match driven {
             Ok(()) => self.finish().await,
             Err(error) => {
                 self.run.driver = None;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use contexture_core::FoldReport;
 use tokio::sync::watch;
 
+use super::Summarized;
 use crate::tools::Question;
 
 /// Is told what happens in a run (M-10: `onToolCall`, `onToolResult`).
@@ -31,6 +32,9 @@ pub trait Watcher: Send {
 
     /// A fold was taken before a request.
     fn folded(&mut self, _report: &FoldReport) {}
+
+    /// Lines of folded turns were asked for.
+    fn summarized(&mut self, _done: &Summarized) {}
 
     /// A request was answered: how full the window is, and what of it was cached.
     fn asked(&mut self, _tokens: u64, _budget: u64, _cached: u64) {}

@@ -27,6 +27,7 @@ const AGENT_KEYS: [&str; 5] = [
     "defaultModel",
     "budget",
 ];
+const WINDOW_KEYS: [&str; 3] = ["shares", "summarizer", "summarizerTokens"];
 const PROVIDER_KEYS: [&str; 3] = ["baseUrl", "apiKeyEnv", "kind"];
 const MCP_KEYS: [&str; 7] = ["command", "args", "env", "url", "httpUrl", "headers", "type"];
 
@@ -43,6 +44,8 @@ pub struct SettingsFile {
     pub(super) default_model: Option<String>,
     pub(super) budget: Option<u64>,
     pub(super) shares: ShareSettings,
+    pub(super) summarizer: Option<String>,
+    pub(super) summarizer_tokens: Option<u64>,
     pub(super) providers: BTreeMap<String, ProviderSettings>,
     pub(super) mcp_servers: BTreeMap<String, McpConfig>,
     pub(super) warnings: Vec<String>,
@@ -186,12 +189,19 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Reads `window`. A slip in it is an error, so that no share is taken for set that is not.
+    /// Reads `window`. A slip in it is an error, so that nothing is taken for set that is not.
     fn window(&mut self, top: &Map<String, Value>) -> Result<()> {
         let Some(window) = top.get("window") else { return Ok(()) };
         let window = self.object("window", window)?;
-        if let Some(key) = window.keys().find(|key| *key != "shares") {
-            return Err(self.wrong(&format!("window has no key '{key}', only shares")));
+        if let Some(key) = window.keys().find(|key| !WINDOW_KEYS.contains(&key.as_str())) {
+            let known = WINDOW_KEYS.join(", ");
+            return Err(self.wrong(&format!("window has no key '{key}', only {known}")));
+        }
+        if let Some(value) = window.get("summarizer") {
+            self.file.summarizer = Some(self.text("window.summarizer", value)?);
+        }
+        if let Some(value) = window.get("summarizerTokens") {
+            self.file.summarizer_tokens = Some(self.number("window.summarizerTokens", value)?);
         }
         let Some(shares) = window.get("shares") else { return Ok(()) };
         for (name, value) in self.object("window.shares", shares)? {

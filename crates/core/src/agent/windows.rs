@@ -6,7 +6,7 @@ use super::AgentContext;
 use crate::{
     FoldReport, Format, Result, Revision, SentWindow, Usage,
     context::Apps,
-    system::{FoldOutcome, Pressed, Purpose},
+    system::{FoldOutcome, FoldedTurn, Pressed, Purpose, TurnLimits},
     window::request::{Sent, Window, WindowOptions},
 };
 
@@ -24,6 +24,11 @@ impl AgentContext {
     /// Takes the fold that is due; none when none is due.
     pub async fn fold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
         self.system.fold_for(&self.view, options).await
+    }
+
+    /// Returns turns in lines of the agent's window that a line could be written for, newest first.
+    pub async fn folded_turns(&self, limits: TurnLimits) -> Result<Vec<FoldedTurn>> {
+        self.reader().folded_turns(limits).await
     }
 
     /// Takes the fold that is due, renders the window and records it as sent.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::{Reader, lists::Gap};
 use crate::{
-    Body, Detail, Error, Page, PageIndex, PageName, Place, Result, Run, Segment, Speech, Standing,
-    View, decide::MOST_MOVES,
+    Body, Description, Detail, Error, Page, PageIndex, PageName, Place, Result, Run, Segment,
+    Speech, Standing, View, decide::MOST_MOVES,
 };
 
 /// A page as far as a view sees it.
@@ -56,6 +56,10 @@ impl<'a> Reader<'a> {
         if self.is_left_out(view, page.clone()).await? {
             return Ok(None);
         }
+        let page = match self.describes_left_out(view, &page).await? {
+            true => undescribed(page),
+            false => page,
+        };
         let Some(filter) = view.judged(segment, &page) else {
             return Ok(Some(Sight { page, speech: Speech::All }));
         };
@@ -90,6 +94,20 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
+    /// Tells whether a page's description may tell of a page of the same turn that a view leaves out.
+    async fn describes_left_out(&self, view: &View, page: &Page) -> Result<bool> {
+        if page.description.is_empty() || page.turn.is_none() {
+            return Ok(false);
+        }
+        for index in &view.filter.without {
+            let left_out = self.system.page(index).await?;
+            if left_out.is_some_and(|left_out| left_out.turn == page.turn) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns a page with what is heard of it; none where that is nothing. A note may say nothing.
     async fn heard(&self, page: Arc<Page>, speech: Speech) -> Result<Option<Sight>> {
         let silent = |detail: &&Detail| page.turn.is_none() && detail.messages == 0;
@@ -101,6 +119,8 @@ impl<'a> Reader<'a> {
         if heard.messages == 0 {
             return Ok(None);
         }
+        // A turn's description may tell of what is not heard.
+        let page = if page.turn.is_some() { undescribed(page) } else { page };
         let mut page = Arc::unwrap_or_clone(page);
         page.body =
             Body::Detail(Detail { content, messages: heard.messages, weight: heard.weight });
@@ -186,4 +206,13 @@ impl<'a> Reader<'a> {
         }
         Ok(seen)
     }
+}
+
+/// Returns a page without its description.
+fn undescribed(page: Arc<Page>) -> Arc<Page> {
+    if page.description.is_empty() {
+        return page;
+    }
+    let page = Arc::unwrap_or_clone(page);
+    Arc::new(Page { description: Description::default(), ..page })
 }

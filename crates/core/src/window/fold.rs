@@ -20,6 +20,7 @@ mod quote;
 mod requests;
 mod shares;
 mod steps;
+mod summaries;
 mod zone;
 
 use std::{
@@ -178,6 +179,7 @@ pub fn fold_due(
             break;
         }
     }
+    folding.tell_summaries(bounds.tokens);
     Ok(folding.finish(before))
 }
 

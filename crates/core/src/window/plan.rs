@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     AgentName, ContentHash, Fold, Level, Operation, Page, PageIndex, Quoted, Run, RunForm,
-    SegmentId, SentSource, Speech, Tokens, context::PageAction, permission::check_page,
+    SegmentId, SentSource, Speech, Tokens, Told, context::PageAction, permission::check_page,
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
@@ -146,13 +146,14 @@ impl Quotes {
             let Some(page) = self.pages.get(&cited.page) else { continue };
             if let Some(digest) = self.digest(page) {
                 let stands = run.requests.iter().any(|request| request.page == page.index);
-                tellings.push(Telling {
-                    page: &page.index,
-                    digest,
-                    told: cited.told,
-                    stands,
-                    summary: page.description.as_str(),
-                });
+                // A description shows from the fold on that chose it; where it is gone since, the line
+                // says what was found.
+                let (told, summary) = match cited.told {
+                    Told::Summary if page.description.is_empty() => (Told::All, ""),
+                    Told::Summary => (Told::Summary, page.description.as_str()),
+                    told => (told, ""),
+                };
+                tellings.push(Telling { page: &page.index, digest, told, stands, summary });
             }
             let words = self.of(page);
             let given = cited.words.iter().filter_map(|&rank| words.get(usize::from(rank)));

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use contexture_agents::{runner::Watcher, tools::Question};
+use contexture_agents::{
+    runner::{Summarized, Watcher},
+    tools::Question,
+};
 use contexture_core::FoldReport;
 use serde_json::Value;
 
@@ -41,6 +44,10 @@ impl Watcher for Compact<'_, '_> {
 
     fn folded(&mut self, report: &FoldReport) {
         self.0.folded(report);
+    }
+
+    fn summarized(&mut self, done: &Summarized) {
+        self.0.summarized(done);
     }
 
     fn asked(&mut self, tokens: u64, budget: u64, cached: u64) {

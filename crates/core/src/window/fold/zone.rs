@@ -27,7 +27,8 @@ impl Folding<'_> {
             && !page.index.is_root()
             && page.detail().is_some()
             && item.block.as_page().is_some_and(|shape| {
-                !shape.pinned && !(self.keeps_held && self.is_held(&page.index, shape.entry.held))
+                let held = self.keeps_held && self.is_held(&page.index, shape.entry.held);
+                !(shape.pinned || held)
             })
     }
 
