@@ -66,6 +66,8 @@ mod window_injection;
 mod window_loop;
 #[path = "runner/window_messages.rs"]
 mod window_messages;
+#[path = "runner/window_onward.rs"]
+mod window_onward;
 #[path = "runner/window_press.rs"]
 mod window_press;
 #[path = "runner/window_request.rs"]

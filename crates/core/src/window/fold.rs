@@ -238,8 +238,14 @@ impl Folding<'_> {
     fn too_large(&self, budget: u64) -> Error {
         let last = self.last_page().map(|last| &self.items[last].block.page.index);
         let largest = self.in_scope().max_by_key(|item| item.tokens);
+        let is_pinned = |item: &&Item| item.block.as_page().is_some_and(|shape| shape.pinned);
+        let pinned = self.in_scope().filter(is_pinned).filter(|item| !item.system);
+        let (pins, pinned) = pinned.fold((0, 0), |(pins, sum), item| (pins + 1, sum + item.tokens));
         let culprit = match largest {
             None => "there is no room at all".to_owned(),
+            Some(item) if pins > 1 && pinned > item.tokens => {
+                format!("{pins} pinned pages take {pinned} together (pins never fold)")
+            }
             Some(item) => {
                 let why = match (item.system, item.block.as_page()) {
                     (true, _) => "system prompts never fold",
