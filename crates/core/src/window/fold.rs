@@ -93,7 +93,7 @@ pub struct Folding<'a> {
     outline: &'a Outline,
     items: Vec<Item>,
     entries: BTreeMap<PageIndex, FoldStep>,
-    folded: u64,
+    folded: HashSet<PageIndex>,
     first_changed: usize,
     /// The section it is confined to; none for all.
     scope: Option<usize>,
@@ -143,7 +143,7 @@ pub fn fold_due(
         outline,
         items: plan.items.clone(),
         entries: BTreeMap::new(),
-        folded: 0,
+        folded: HashSet::new(),
         first_changed: usize::MAX,
         scope: None,
         open: None,
@@ -296,7 +296,7 @@ impl Folding<'_> {
         let after = plan.tokens();
         let changed = plan.items.iter().skip(self.first_changed);
         let report = FoldReport {
-            folded: self.folded,
+            folded: self.folded.len() as u64,
             tokens_before: before,
             tokens_after: after,
             reread_tokens: changed.map(|item| item.tokens).sum(),

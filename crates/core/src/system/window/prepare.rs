@@ -108,7 +108,7 @@ impl Reader<'_> {
         let (mut anchors, mut tail) = live(&plan);
 
         let mut fold: Option<FoldPlan> = None;
-        let preface = explain(options, budget, &mark);
+        let preface = self.explain(options, budget, &scale).await?;
         let around: u64 = tail.iter().chain(&preface).map(|(_, tokens)| tokens.0).sum();
         let room =
             budget.map(|budget| budget.0.saturating_sub(options.reserved.0).saturating_sub(around));
@@ -218,6 +218,22 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Returns what explains a window, where it may be folded: a model must know what stands for what.
+    async fn explain(
+        &self,
+        options: &WindowOptions,
+        budget: Option<Tokens>,
+        scale: &Scale<'_>,
+    ) -> Result<Option<(String, Tokens)>> {
+        let folds = budget.is_some_and(|budget| budget.0 >= LEAST_BUDGET);
+        let tools = options.explain.as_ref().filter(|_| folds);
+        let (Some(tools), Some(mark)) = (tools, scale.style.mark) else { return Ok(None) };
+        let text = preface(mark, tools, &options.shares);
+        let counted = self.system.count(scale, &[Countable::Line(text.as_str().into())]).await?;
+        let tokens = line_weight(scale.family, counted[0]) + piece_overhead(scale.family);
+        Ok(Some((text, Tokens(tokens))))
+    }
+
     /// Derives the version of what this view shows: major with content, minor with levels.
     pub(super) fn version(&self, heads: &[ViewHead]) -> ContextVersion {
         let segments = self.system.segments();
@@ -257,20 +273,6 @@ fn is_over(outline: &Outline, plan: &Plan, bounds: Bounds) -> bool {
             && !section.is_system()
             && items.map(|item| item.tokens).sum::<u64>() > capacity
     })
-}
-
-/// Returns what explains a window, where it may be folded: a model must know what stands for what.
-fn explain(
-    options: &WindowOptions,
-    budget: Option<Tokens>,
-    mark: &Mark,
-) -> Option<(String, Tokens)> {
-    let family = options.family();
-    let folds = budget.is_some_and(|budget| budget.0 >= LEAST_BUDGET);
-    let tools = options.explain.as_ref().filter(|_| folds && family == Family::Provider)?;
-    let text = preface(mark, tools, &options.shares);
-    let counted = line_weight(family, options.counter.count(&text).0);
-    Some((text, Tokens(counted + piece_overhead(family))))
 }
 
 /// Says of a window that is too large what it takes and may take as a whole, with what stands

@@ -19,6 +19,9 @@ use crate::{
 /// The tokens a page may spend on names in a line.
 const NAMES_PER_PAGE: u64 = 112;
 
+/// The least tokens for which names are looked for.
+const LEAST_NAMES: u64 = 24;
+
 /// The least tokens of a turn's line.
 const LEAST_LINE: u64 = 60;
 
@@ -84,7 +87,7 @@ impl Folding<'_> {
             }
             self.let_go(at);
             self.items.remove(at);
-            self.folded += 1;
+            self.folded.insert(page);
             self.first_changed = self.first_changed.min(at);
             end -= 1;
         }
@@ -167,7 +170,8 @@ impl Folding<'_> {
         self.set_entry(&directory, &stored, entry);
         range.clone().for_each(|at| self.let_go(at));
         let pages = self.items[range.clone()].iter();
-        self.folded += pages.filter(|item| item.block.as_page().is_some()).count() as u64;
+        let pages = pages.filter(|item| item.block.as_page().is_some());
+        self.folded.extend(pages.map(|item| item.block.page.index.clone()));
         self.first_changed = self.first_changed.min(range.start);
         self.items.splice(range, [item]);
     }
@@ -261,6 +265,9 @@ impl Folding<'_> {
         let pages = self.items[range.clone()].iter();
         let pages = pages.filter(|item| item.block.as_page().is_some()).count() as u64;
         let names = (NAMES_PER_PAGE * pages).min(most.saturating_sub(taken));
+        if names < LEAST_NAMES {
+            return run;
+        }
         for named in self.choose_words(range, names) {
             match run.cited.iter_mut().find(|cited| cited.page == named.page) {
                 Some(cited) => cited.words = named.words,

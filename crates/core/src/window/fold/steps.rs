@@ -107,7 +107,7 @@ impl Folding<'_> {
         entry.fold = Some(fold);
         self.set_entry(&page, &stored, entry);
         self.items.splice(range, [item]);
-        self.folded += 1;
+        self.folded.insert(page);
         self.first_changed = self.first_changed.min(at);
     }
 
