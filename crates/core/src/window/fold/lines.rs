@@ -44,7 +44,7 @@ impl Folding<'_> {
         (most, least): (u64, u64),
     ) {
         let end = self.rejoin(pages, end);
-        let groups = self.groups(pages, end, least);
+        let groups = self.joined_oldest(self.groups(pages, end, least), most);
         let share = most / (groups.len() as u64).max(1);
         // From the last, so that positions before it stay what they are.
         for group in groups.into_iter().rev() {
@@ -126,6 +126,26 @@ impl Folding<'_> {
         }
         // Lines that nothing joins stay as they are.
         groups.into_iter().filter(|(_, new)| *new).map(|(group, _)| group).collect()
+    }
+
+    /// Joins the oldest of more groups than there can be lines for.
+    fn joined_oldest(&self, groups: Vec<Range<usize>>, most: u64) -> Vec<Range<usize>> {
+        let lines = usize::try_from(most / LEAST_LINE).unwrap_or(usize::MAX).max(1);
+        let oldest = groups.len().saturating_sub(lines);
+        let mut joined: Vec<Range<usize>> = Vec::new();
+        for (number, group) in groups.into_iter().enumerate() {
+            match joined.last_mut() {
+                Some(last)
+                    if number < oldest
+                        && last.end == group.start
+                        && self.neighbours(last.end - 1, group.start) =>
+                {
+                    last.end = group.end;
+                }
+                _ => joined.push(group),
+            }
+        }
+        joined
     }
 
     /// Tells whether two adjacent items are neighbours in one directory.
