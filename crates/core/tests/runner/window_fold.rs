@@ -177,7 +177,7 @@ fn an_expanded_page_leaves_its_run() {
         assert!(window.body.contains(&text), "it stands again");
         let body = &window.body;
         assert!(body.find("pages folded)").unwrap() < body.find(&text).unwrap());
-        for turn in 0..60 {
+        for turn in 0..240 {
             alpha
                 .add_turn(vec![user(&format!("later {turn} {}", "word ".repeat(40)))])
                 .await
