@@ -8,6 +8,7 @@ mod fold;
 mod history;
 mod import;
 mod init;
+mod level;
 mod load;
 mod page;
 mod press;
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     Turn(turn::Command),
     Window(window::Args),
     Fold(fold::Args),
+    Level(level::Args),
     Press(press::Args),
     History(history::Args),
     Undo(undo::Args),
@@ -115,6 +117,7 @@ impl Command {
             | Command::Turn(_)
             | Command::Window(_)
             | Command::Fold(_)
+            | Command::Level(_)
             | Command::Press(_)
             | Command::History(_)
             | Command::Undo(_)
@@ -146,6 +149,7 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Turn(command) => block_on(turn::run(command, &settings()?, printer)),
         Command::Window(args) => block_on(window::run(args, &settings()?, printer)),
         Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
+        Command::Level(args) => block_on(level::run(args, &settings()?, printer)),
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
         Command::Agents(command) => agents::run(command, &settings()?, printer),
         Command::Chat(args) => chat::run(args, &settings()?, printer),

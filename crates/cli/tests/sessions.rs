@@ -47,14 +47,30 @@ fn custom_state_is_set_and_cleared() {
     assert_eq!(set(&["depth", "1"]), json!({ "custom": { "branch": "main", "depth": "1" } }));
 }
 
+// D-03: custom state holds JSON values; text stays text, whatever it looks like.
+#[test]
+fn custom_state_holds_json() {
+    let sandbox = Sandbox::new();
+    let set = |args: &[&str]| sandbox.json(&[&["session", "set"], args].concat());
+    set(&["version", "1.10"]);
+    set(&["quoted", "\"so\""]);
+    let all = set(&["limits", r#"{"b":[2],"a":1.50}"#, "--as-json"]);
+    let custom = json!({ "version": "1.10", "quoted": "\"so\"", "limits": { "b": [2], "a": 1.5 } });
+    assert_eq!(all["custom"], custom);
+    assert_eq!(sandbox.json(&["window", "--format", "context"])["state"]["custom"], custom);
+    let text = sandbox.text(&["session", "set", "plain", "text"]);
+    assert!(text.contains("version = 1.10\n") && text.contains("quoted = \"so\"\n"), "{text}");
+    assert_eq!(sandbox.unchanged(&["session", "set", "x", "{", "--as-json"]).0, "invalid");
+}
+
 // The engine's own entries are neither shown nor set; a budget is a number.
 #[test]
 fn custom_state_of_the_engine_is_its_own() {
     let sandbox = Sandbox::with_talk(1);
     let set = |args: &[&str]| sandbox.json(&[&["session", "set"], args].concat());
-    assert_eq!(set(&["budget", "16000"]), json!({ "custom": { "budget": "16000" } }));
+    assert_eq!(set(&["budget", "16000"]), json!({ "custom": { "budget": 16000 } }));
     let context = sandbox.json(&["window", "--format", "context"]);
-    assert_eq!(context["state"]["custom"], json!({ "budget": "16000" }));
+    assert_eq!(context["state"]["custom"], json!({ "budget": 16000 }));
     for args in [["contexture.import.x", "{}"], ["budget", "much"], ["budget", "-5"]] {
         assert_eq!(sandbox.unchanged(&[&["session", "set"], &args[..]].concat()).0, "invalid");
     }

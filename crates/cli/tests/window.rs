@@ -208,6 +208,7 @@ fn colour_is_for_people() {
 #[test]
 fn a_broken_source_gives_an_error_context() {
     let sandbox = Sandbox::with_talk(1);
+    let whole = sandbox.json(&["window", "--format", "context"]);
     let database = sandbox.meddle();
     database.execute("DELETE FROM contents", []).unwrap();
     drop(database);
@@ -216,6 +217,30 @@ fn a_broken_source_gives_an_error_context() {
     let context: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(context["header"]["sessionId"], "default");
     assert_eq!(context["diagnostics"][0]["code"], "corrupt", "{context}");
+    // D-21: the version of the state that could not be rendered.
+    assert_eq!(context["header"]["version"], whole["header"]["version"]);
+    assert_eq!(context["header"]["timestamp"], whole["header"]["timestamp"]);
     assert!(ran.err.contains(r#""kind":"corrupt""#), "{}", ran.err);
     assert_eq!(sandbox.run(&["window", "--format", "openai"]).out, "");
+}
+
+// D-10, C51: a view keeps the level it was switched to; another view keeps its own.
+#[test]
+fn the_level_is_switched() {
+    let sandbox = Sandbox::with_talk(2);
+    assert_eq!(sandbox.json(&["level"]), json!({ "level": "full", "revision": null }));
+    let full = sandbox.text(&["window"]);
+    let switched = sandbox.json(&["level", "gist"]);
+    assert_eq!(switched["level"], "gist");
+    assert!(switched["revision"].is_u64(), "{switched}");
+    assert_eq!(sandbox.text(&["level"]), "gist\n");
+    let gist = sandbox.text(&["window"]);
+    assert_ne!(gist, full);
+    assert_eq!(sandbox.json(&["window", "--format", "context"])["state"]["currentLod"], "Gist");
+    assert_eq!(sandbox.text(&["window", "--level", "full"]), full);
+    assert_eq!(sandbox.text(&["window"]), gist);
+    assert_eq!(sandbox.text(&["--as", "alpha", "level"]), "full\n");
+    sandbox.json(&["undo"]);
+    assert_eq!(sandbox.text(&["window"]), full);
+    assert_eq!(sandbox.unchanged(&["level", "most"]).0, "invalid");
 }

@@ -11,8 +11,9 @@ use std::{
 };
 
 use contexture_core::{
-    Error, Level, Result,
-    context::{Anchor, App, Apps, Panel},
+    Error, Level, Result, Timestamp,
+    context::{Anchor, App, AppSession, Panel},
+    message::RawJson,
 };
 
 /// Entries with a title and a text; closed ones show their title only.
@@ -41,7 +42,7 @@ impl App for Notebook {
     fn panel(&self, level: Level) -> Panel {
         let entries = self.entries();
         let mut panel = Panel { title: "Notebook".to_owned(), ..Panel::default() };
-        panel.custom.insert("entries".to_owned(), entries.len().to_string());
+        panel.custom.extend(RawJson::of(&entries.len()).map(|count| ("entries".to_owned(), count)));
         if level == Level::Gist {
             panel.body = format!("{} entries", entries.len());
             return panel;
@@ -74,20 +75,22 @@ impl App for Notebook {
 }
 
 fn main() -> Result<()> {
-    let mut apps = Apps::default();
-    apps.mount(Arc::new(Notebook::default()))?;
+    let at = Timestamp::from_millis;
+    let notebook = Arc::new(Notebook::default());
+    let mut session = AppSession::new(notebook, "sess-001", Level::Summary, at(0))?;
     for (title, text) in [("Build", "use the lock"), ("Parser", "off by one in line 42")] {
         let params = [("title", title), ("text", text)];
         let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        println!("{}", apps.press(Level::Summary, "notebook.add", &params)?);
+        println!("{}", session.press("notebook.add", &params, at(1_000))?);
     }
-    println!("{}\n", apps.press(Level::Summary, "notebook.open-2", &BTreeMap::new())?);
+    println!("{}\n", session.press("notebook.open-2", &BTreeMap::new(), at(2_000))?);
 
-    let escape = |text: &str| text.replace('[', "\\[");
     for level in [Level::Gist, Level::Summary, Level::Full] {
-        println!("{}: {}", level.as_str(), apps.render(level, &escape).text);
+        session.switch(level);
+        println!("{}: {}", level.as_str(), session.context().content());
     }
-    if let Err(stale) = apps.press(Level::Summary, "notebook.open-2", &BTreeMap::new()) {
+    println!("{}", session.context().to_json());
+    if let Err(stale) = session.press("notebook.open-2", &BTreeMap::new(), at(3_000)) {
         println!("{stale}: {}", stale.hint());
     }
     Ok(())

@@ -9,9 +9,9 @@ mod windows;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, ContextSystem, Description, Edit, Error, HistoryEntry, Message, NewContentsPage,
-    NewDetailPage, NewSegment, Operation, PageIndex, PageUpdate, Permission, Result, Revision,
-    Segment, SegmentId, SegmentUpdate, Timestamp, View, permission,
+    AgentName, ContextSystem, Description, Edit, Error, HistoryEntry, Level, Message,
+    NewContentsPage, NewDetailPage, NewSegment, Operation, PageIndex, PageUpdate, Permission,
+    Result, Revision, Segment, SegmentId, SegmentUpdate, Timestamp, View, permission,
     storage::Order,
     system::{ListQuery, Listing, Outcome, PageView, Reader},
 };
@@ -235,6 +235,11 @@ impl AgentContext {
     /// Sets this view's focus.
     pub async fn focus_page(&self, index: impl ToIndex) -> Result<Outcome> {
         self.apply(Edit::FocusPage(self.index(index)?)).await
+    }
+
+    /// Switches this view to a level: nothing stands in more detail until the next switch (D-10).
+    pub async fn switch_level(&self, level: Level) -> Result<Outcome> {
+        self.apply(Edit::SwitchLevel(level)).await
     }
 
     /// Moves a page, with all below it, to the end of a directory.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Actor, Content, ContentHash, CustomKey, FoldReport, HistoryEntry, Inverse, LevelEntry,
     Operation, Page, PageBefore, PageIndex, Place, Revision, RunPut, Segment, SegmentBefore,
-    SegmentId, Standing, Timestamp, Version, ViewId,
+    SegmentId, Standing, Timestamp, Version, ViewId, view::entries,
 };
 
 /// What an edit does to the storage.
@@ -282,11 +282,14 @@ impl Change {
         self.pages.iter().map(|delta| delta.index.segment()).collect()
     }
 
-    /// Returns the views it changes, each once. Custom state counts as the system side's.
-    pub fn touched_views(&self) -> BTreeSet<&ViewId> {
-        let custom = (!self.custom.is_empty()).then_some(&ViewId::SYSTEM);
-        let levels = self.levels.iter().map(|delta| &delta.view);
-        levels.chain(self.focus.iter().map(|delta| &delta.view)).chain(custom).collect()
+    /// Returns the views it changes, each once. Custom state counts as the system side's, but for what
+    /// is kept there of a view.
+    pub fn touched_views(&self) -> BTreeSet<ViewId> {
+        let custom = self.custom.iter().map(|delta| entries::view_of(&delta.key));
+        let custom = custom.map(|view| view.unwrap_or(ViewId::SYSTEM));
+        let levels = self.levels.iter().map(|delta| delta.view.clone());
+        let focus = self.focus.iter().map(|delta| delta.view.clone());
+        levels.chain(focus).chain(custom).collect()
     }
 }
 

@@ -26,6 +26,8 @@
 
 mod anchors;
 mod app;
+mod app_session;
+mod build;
 mod frozen;
 mod history;
 mod page_action;
@@ -38,12 +40,14 @@ use serde::{Serialize, Serializer};
 
 pub use anchors::{Anchor, AnchorConflict, AnchorKey, AnchorKind, Anchors};
 pub use app::{App, Apps, MountedPanels, Panel};
+pub use app_session::AppSession;
+pub use build::{Changes, LevelState, Shown, Source, build};
 pub use frozen::{Frozen, Inputs, Mismatch, Reuse};
 pub use history::{History, Round};
 pub use page_action::{FIND, PageAction, find_anchor, reference_key};
-pub use version::{ClaimedVersion, ContextVersion};
+pub use version::{ClaimedVersion, ContextVersion, RenderKey};
 
-use crate::{Error, Level, Timestamp};
+use crate::{Error, Level, Timestamp, message::RawJson};
 
 /// What is put before a model.
 ///
@@ -118,7 +122,7 @@ impl Context {
     /// Reads a Context from JSON and checks what every Context must have (D-17).
     ///
     /// Fields it does not know are passed over, for later versions may add some (D-32). A field or
-    /// key that appears twice is an error. Custom values that are not text are kept as their JSON.
+    /// key that appears twice is an error.
     pub fn parse(text: &str) -> Result<ParsedContext, Error> {
         parse::parse(text)
     }
@@ -133,8 +137,8 @@ impl Context {
         diagnostics: Vec<Diagnostic>,
     ) -> Self {
         let known = |text: &str| if is_blank(text) { "unknown" } else { text }.to_owned();
-        let header =
-            Header { app_id: known(app_id), session_id: known(session_id), version, timestamp };
+        let (app_id, session_id) = (known(app_id), known(session_id));
+        let header = Header { app_id, session_id, version, timestamp, render_key: None };
         let state = State { current_lod: Level::Full, focus_id: None, custom: None };
         let content = failure_text(&diagnostics);
         Self::new(header, state, content, Anchors::default(), None, diagnostics)
@@ -149,6 +153,8 @@ pub struct Header<V = ContextVersion> {
     session_id: String,
     version: V,
     timestamp: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    render_key: Option<RenderKey>,
 }
 
 impl<V> Header<V> {
@@ -158,6 +164,7 @@ impl<V> Header<V> {
         session_id: impl Into<String>,
         version: V,
         timestamp: Timestamp,
+        render_key: Option<RenderKey>,
     ) -> Result<Self, Error> {
         let (app_id, session_id) = (app_id.into(), session_id.into());
         for (what, text) in [("appId", &app_id), ("sessionId", &session_id)] {
@@ -169,7 +176,7 @@ impl<V> Header<V> {
                 });
             }
         }
-        Ok(Self { app_id, session_id, version, timestamp })
+        Ok(Self { app_id, session_id, version, timestamp, render_key })
     }
 
     /// Returns the application, the same for the whole session (C36).
@@ -191,19 +198,34 @@ impl<V> Header<V> {
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
+
+    /// Returns what it depends on beside the version; an error Context has none (C50).
+    pub fn render_key(&self) -> Option<&RenderKey> {
+        self.render_key.as_ref()
+    }
+}
+
+impl Header {
+    /// Tells whether what was rendered under one serves for the other: version and key are equal, so
+    /// the bytes are (C34, C50).
+    pub fn can_reuse(&self, other: &Self) -> bool {
+        self.render_key.is_some()
+            && (&self.app_id, &self.session_id, self.version, &self.render_key)
+                == (&other.app_id, &other.session_id, other.version, &other.render_key)
+    }
 }
 
 /// Level, focus and custom state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct State {
-    /// The level asked for.
+    /// The level it is rendered at: where the budget lowered pages, the lowest it gave any (C52).
     #[serde(serialize_with = "write_lod")]
     pub current_lod: Level,
     /// What the view is focused on.
     pub focus_id: Option<String>,
     /// The session's custom state, and that of applications.
-    pub custom: Option<BTreeMap<String, String>>,
+    pub custom: Option<BTreeMap<String, RawJson>>,
 }
 
 fn write_lod<S: Serializer>(level: &Level, serializer: S) -> Result<S::Ok, S::Error> {

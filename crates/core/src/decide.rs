@@ -103,6 +103,8 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::PinPage(page) => levels::pin(draft, page, true),
         Edit::UnpinPage(page) => levels::pin(draft, page, false),
         Edit::FocusPage(page) => levels::focus(draft, page),
+        Edit::SwitchLevel(level) => levels::switch(draft, *level),
+        Edit::RecordRound { action, result } => levels::record_round(draft, action, result),
         Edit::FoldPages(plan) => folds::fold(draft, plan),
         Edit::MovePage { page, to } => structure::move_page(draft, page, to),
         Edit::ArchivePage(page) => structure::archive(draft, page),
@@ -119,7 +121,14 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
 
 fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
     let lonely = |edit: &Edit| {
-        matches!(edit, Edit::Undo { .. } | Edit::PurgePage(_) | Edit::Load(_) | Edit::Batch(_))
+        matches!(
+            edit,
+            Edit::Undo { .. }
+                | Edit::PurgePage(_)
+                | Edit::RecordRound { .. }
+                | Edit::Load(_)
+                | Edit::Batch(_)
+        )
     };
     if let Some(edit) = edits.iter().find(|edit| lonely(edit)) {
         return Err(Error::InvalidRequest {

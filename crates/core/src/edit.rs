@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, CustomKey, Description, Error, FoldReport, LevelEntry, Message, NewSegment,
+    AgentName, CustomKey, Description, Error, FoldReport, Level, LevelEntry, Message, NewSegment,
     PageIndex, PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility,
     document::LoadPlan,
 };
@@ -74,6 +74,16 @@ pub enum Edit {
     UnpinPage(PageIndex),
     /// Sets the caller's focus.
     FocusPage(PageIndex),
+    /// Switches the caller's view to a level: nothing stands in more detail until the next switch.
+    SwitchLevel(Level),
+    /// Notes what an application did in the caller's view. It cannot be undone: what the application
+    /// keeps is its own.
+    RecordRound {
+        /// What was done.
+        action: String,
+        /// What came of it.
+        result: String,
+    },
     /// Lowers levels in the caller's view to meet a budget.
     FoldPages(FoldPlan),
     /// Moves a page, with all below it, to the end of a directory (C09).
@@ -100,7 +110,8 @@ pub enum Edit {
     SetCustom {
         /// Which.
         key: CustomKey,
-        /// The value; none clears it.
+        /// The value; none clears it. A text that is JSON is that value in a Context, any other text is
+        /// a string: [`RawJson::string`](crate::message::RawJson::string) writes a text as one.
         value: Option<String>,
     },
     /// Refuses, as a conflict, unless an entry of the custom state is what the caller read: with
@@ -265,6 +276,8 @@ impl Edit {
             Edit::FoldPages(_) => Operation::FoldPages,
             Edit::UnpinPage(_) => Operation::UnpinPage,
             Edit::FocusPage(_) => Operation::FocusPage,
+            Edit::SwitchLevel(_) => Operation::SwitchLevel,
+            Edit::RecordRound { .. } => Operation::PressAnchor,
             Edit::MovePage { .. } => Operation::MovePage,
             Edit::ArchivePage(_) => Operation::ArchivePage,
             Edit::RemovePage(_) => Operation::RemovePage,
@@ -354,6 +367,10 @@ operations! {
     UnpinPage = "unpinPage",
     /// Sets the focus.
     FocusPage = "focusPage",
+    /// Switches a view to a level.
+    SwitchLevel = "switchLevel",
+    /// Presses an application's anchor.
+    PressAnchor = "pressAnchor",
     /// Lowers levels to meet a budget.
     FoldPages = "foldPages",
     /// Archives a page hot.

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PageIndex, SegmentId, ViewId, Visibility};
+use crate::{Error, PageIndex, SegmentId, ViewId, Visibility};
 
 pub use run::{Cited, Run, RunForm, StandingRequest, Told};
 
@@ -37,6 +37,18 @@ impl Level {
             Level::Summary => "summary",
             Level::Full => "full",
         }
+    }
+}
+
+impl std::str::FromStr for Level {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let all = [Level::Full, Level::Summary, Level::Gist];
+        all.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
+            let (what, text) = ("level", crate::index::shorten(text));
+            Error::UnknownValue { what, text, known: "full summary gist" }
+        })
     }
 }
 

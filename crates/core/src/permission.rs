@@ -6,7 +6,7 @@
 //!
 //! | operation | ReadOnly | ReadWrite | SystemManaged |
 //! |---|---|---|---|
-//! | queries, expand, pin, unpin, focus | ✓ | ✓ | ✓ |
+//! | queries, expand, pin, unpin, focus, level | ✓ | ✓ | ✓ |
 //! | hide | ✓ (System kind: ✗) | ✓ | ✓ |
 //! | update, move, remove, create, archive, restore, turns | ✗ | ✓ | ✓ |
 //! | add, update, remove segment, set permission | ✗ | ✗ | ✓ (System kind: ✗) |
@@ -41,6 +41,8 @@ pub fn required_level(operation: Operation) -> AccessLevel {
         | Operation::PinPage
         | Operation::UnpinPage
         | Operation::FocusPage
+        | Operation::SwitchLevel
+        | Operation::PressAnchor
         | Operation::FoldPages => AccessLevel::Read,
         Operation::UpdatePage
         | Operation::HideDetails

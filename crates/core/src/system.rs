@@ -402,7 +402,11 @@ fn lane(edit: &Edit) -> Option<usize> {
         | Edit::MovePage { page, .. }
         | Edit::RestorePage { page, .. } => Some(hash(page)),
         Edit::SetCustom { key, .. } | Edit::ExpectCustom { key, .. } => Some(hash(key)),
-        Edit::FoldPages(_) | Edit::Undo { .. } | Edit::Load(_) => Some(0),
+        Edit::FoldPages(_)
+        | Edit::SwitchLevel(_)
+        | Edit::RecordRound { .. }
+        | Edit::Undo { .. }
+        | Edit::Load(_) => Some(0),
         Edit::Batch(edits) => edits.iter().find_map(lane),
     }
 }

@@ -1,5 +1,6 @@
 //! Who acts, and through which view.
 
+pub(crate) mod entries;
 mod filter;
 
 use std::{fmt, str::FromStr};

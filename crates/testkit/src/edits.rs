@@ -4,8 +4,9 @@
 mod folds;
 
 use contexture_core::{
-    Edit, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageUpdate,
-    Permission, Revision, SegmentId, SegmentKind, SegmentUpdate, Tokens, View, Visibility,
+    Edit, Level, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex,
+    PageUpdate, Permission, Revision, SegmentId, SegmentKind, SegmentUpdate, Tokens, View,
+    Visibility,
 };
 
 use crate::{
@@ -105,7 +106,8 @@ impl Edits {
     fn single(&mut self, model: &Model, caller: &Caller) -> Edit {
         self.count += 1;
         let purge = if self.diet.purge { 2 } else { 0 };
-        let weights = [22, 8, 8, 5, 8, 9, 7, 4, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 8, 3, 2];
+        let weights =
+            [22, 8, 8, 5, 8, 9, 7, 4, 3, 3, 12, 3, 6, 6, purge, 3, 6, 1, 1, 1, 8, 3, 2, 2];
         match self.random.weighted(&weights) {
             0 => self.create_detail(model),
             1 => self.create_contents(model),
@@ -136,6 +138,7 @@ impl Edits {
             },
             20 => self.fold(model, caller),
             21 => self.publish_turn(model),
+            22 => Edit::SwitchLevel(*self.random.pick(&[Level::Full, Level::Summary, Level::Gist])),
             _ => self.update_segment(),
         }
     }

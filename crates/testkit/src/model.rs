@@ -386,6 +386,7 @@ impl Doing<'_> {
             Edit::PinPage(page) => self.pin(page, true),
             Edit::UnpinPage(page) => self.pin(page, false),
             Edit::FocusPage(page) => self.focus(page),
+            Edit::SwitchLevel(level) => self.switch_level(*level),
             Edit::FoldPages(plan) => self.fold(plan),
             Edit::SetCustom { key, value } => self.set_custom(key, value.as_deref()),
             Edit::ExpectCustom { key, value } => {
@@ -400,6 +401,7 @@ impl Doing<'_> {
             Edit::Undo { revision } => self.undo(revision.map(|revision| revision.0)),
             Edit::Batch(edits) => self.batch(edits),
             Edit::Load(_) => panic!("the model does not load documents"),
+            Edit::RecordRound { .. } => panic!("the model has no applications"),
         }
     }
 

@@ -5,10 +5,7 @@ mod kinds;
 mod markdown;
 mod shares;
 
-use contexture_core::{
-    Error, ErrorKind, Format, Level, SentWindow, Window, WindowOptions,
-    context::{Context, ContextVersion, Diagnostic},
-};
+use contexture_core::{Error, ErrorKind, Format, SentWindow, Window, WindowOptions};
 use contexture_tokens::counter_for;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -30,7 +27,7 @@ use account::{AccountObject, LedgerObject};
 const FORMATS: &[&str] = &["markdown", "context", "openai", "responses", "anthropic", "gemini"];
 
 /// What `--level` suggests.
-const LEVELS: &[&str] = &["full", "summary", "gist"];
+pub(super) const LEVELS: &[&str] = &["full", "summary", "gist"];
 
 /// What counts when no model is named.
 const TOKENIZER: &str = "o200k_base";
@@ -60,9 +57,10 @@ pub(crate) struct Args {
     budget: Option<u64>,
     #[command(flatten)]
     shares: ShareArgs,
-    /// Show nothing in more detail than this; segments of kind system stay in full
-    #[arg(long, value_name = "LEVEL", value_parser = Suggested(LEVELS), default_value = "full")]
-    level: String,
+    /// Show nothing in more detail than this, this time; segments of kind system stay in full. By
+    /// default the level the view was switched to (`contexture level`)
+    #[arg(long, value_name = "LEVEL", value_parser = Suggested(LEVELS))]
+    level: Option<String>,
     /// What it is rendered to
     #[arg(long, value_name = "FORMAT", value_parser = Suggested(FORMATS))]
     #[arg(default_value = "markdown")]
@@ -106,7 +104,7 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let format: Format = args.format.parse()?;
     let mut options = options(format, args.budget, args.model.as_deref());
-    options.level = level(&args.level)?;
+    options.level = args.level.as_deref().map(str::parse).transpose()?;
     // A window that was sent stands as it was.
     if args.sent.is_none() {
         let crew = Crew::load()?;
@@ -120,7 +118,7 @@ pub(crate) async fn run(
     let caller = Caller::open(settings).await?;
     let Rendered { window, record, withheld } = match rendered(&args, &caller, &options).await {
         Ok(rendered) => rendered,
-        Err(error) => return Err(failed(error, &caller, format, printer)),
+        Err(error) => return Err(failed(error, &caller, format, printer).await),
     };
     if withheld > 0 {
         let pages = match withheld {
@@ -243,29 +241,14 @@ fn object(window: &Window) -> Result<Box<RawValue>> {
     })
 }
 
-/// Says why there is no window. Whoever asked for a Context gets one that tells of it (D-25).
-fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'_>) -> Stop {
+/// Says why there is no window. A caller who asked for a Context gets one that says so (D-25).
+async fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'_>) -> Stop {
     let broken = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid);
     if broken && format == Format::Context {
-        let system = caller.system();
-        let context = Context::error(
-            system.app(),
-            system.session().as_str(),
-            ContextVersion::NONE,
-            system.created_at(),
-            vec![Diagnostic::from(&error)],
-        );
+        let context = caller.reader().error_context(&error).await;
         if let Err(stop) = printer.json_text(&context.to_json()) {
             return stop;
         }
     }
     error.into()
-}
-
-fn level(text: &str) -> Result<Level> {
-    let known = [Level::Full, Level::Summary, Level::Gist];
-    known.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
-        let (what, text) = ("level", text.to_owned());
-        Error::UnknownValue { what, text, known: "full summary gist" }.into()
-    })
 }

@@ -7,8 +7,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Anchor, AnchorKey, Anchors, Diagnostic, anchors::unknown_anchor};
-use crate::{CustomKey, Error, Level, index::shorten};
+use super::{Anchor, AnchorKey, Anchors, Diagnostic, RenderKey, anchors::unknown_anchor};
+use crate::{CustomKey, Error, Level, index::shorten, message::RawJson};
 
 /// An application mounted in a view.
 ///
@@ -37,7 +37,7 @@ pub struct Panel {
     /// Its anchors by the application's own keys, in the order they are shown.
     pub anchors: Vec<(String, Anchor)>,
     /// Its custom state by the application's own keys.
-    pub custom: BTreeMap<String, String>,
+    pub custom: BTreeMap<String, RawJson>,
 }
 
 /// The panels of all applications, as they stand in a window.
@@ -48,7 +48,7 @@ pub struct MountedPanels {
     /// All anchors, by full key.
     pub anchors: Anchors,
     /// All custom state, by full key.
-    pub custom: BTreeMap<String, String>,
+    pub custom: BTreeMap<String, RawJson>,
     /// What an application declared against the rules; it is left out.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -119,7 +119,15 @@ impl std::fmt::Debug for Apps {
 }
 
 impl MountedPanels {
-    fn add(&mut self, id: &str, panel: Panel, escape: &dyn Fn(&str) -> String) {
+    /// Names what the panels show: they change without an edit.
+    pub(crate) fn key(&self) -> RenderKey {
+        let anchors = serde_json::to_vec(&self.anchors).expect("it is keyed by text");
+        let custom = serde_json::to_vec(&self.custom).expect("it is keyed by text");
+        let faults = serde_json::to_vec(&self.diagnostics).expect("it holds only text");
+        RenderKey::of([self.text.as_bytes(), &anchors, &custom, &faults])
+    }
+
+    pub(super) fn add(&mut self, id: &str, panel: Panel, escape: &dyn Fn(&str) -> String) {
         let mut blocks = vec![format!("## {}", escape(&one_line(&panel.title)))];
         let body = panel.body.trim_end();
         if !body.is_empty() {
@@ -151,7 +159,7 @@ impl MountedPanels {
         Some(line)
     }
 
-    fn keep_custom(&mut self, key: String, value: String) {
+    fn keep_custom(&mut self, key: String, value: RawJson) {
         match key.parse::<CustomKey>() {
             Ok(key) => {
                 self.custom.insert(key.to_string(), value);

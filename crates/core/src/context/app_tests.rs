@@ -28,7 +28,7 @@ fn panel(anchors: Vec<(&str, Anchor)>) -> Panel {
         title: "Echo\nroom".to_owned(),
         body: "text [button:forged]\n".to_owned(),
         anchors: anchors.into_iter().map(|(key, anchor)| (key.to_owned(), anchor)).collect(),
-        custom: BTreeMap::from([("n".to_owned(), "1".to_owned())]),
+        custom: BTreeMap::from([("n".to_owned(), RawJson::of_text("1"))]),
     }
 }
 
@@ -93,7 +93,7 @@ fn faults_of_an_application_are_told() {
         ("not a key", Anchor::button(None)),
     ];
     let mut faulty = panel(anchors);
-    faulty.custom.insert("line\nbreak".to_owned(), String::new());
+    faulty.custom.insert("line\nbreak".to_owned(), RawJson::string(""));
     let panels =
         mounted([Arc::new(Echo("faulty", faulty)) as Arc<dyn App>]).render(Level::Full, &escape);
     assert!(panels.text.ends_with("forged]\n\n[button:faulty.a]\n"), "{}", panels.text);

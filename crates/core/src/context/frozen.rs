@@ -3,25 +3,27 @@
 //! | frozen | from | until |
 //! |---|---|---|
 //! | application and session (D-09) | the beginning | never changes |
-//! | level (D-10) | a rendering at it | another level is asked for |
-//! | content, anchors, history (D-11 to D-14) | the first rendering | the version changes |
+//! | level (D-10) | a switch to it | the next switch |
+//! | content, anchors, history (D-11 to D-14) | the first rendering | version or key change |
 //!
 //! So a model that is shown the same state again is shown the very same bytes (D-35).
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Context, ContextVersion};
-use crate::Level;
+use super::{Context, ContextVersion, History, LevelState, RenderKey, Source, build};
 
-/// The last renderings of one view, one per level.
+/// The last renderings of one view, by what they depend on beside the version.
 #[derive(Debug, Clone)]
 pub struct Frozen {
     app_id: String,
     session_id: String,
     /// All are of `version`: an older one could never be asked for again.
-    contexts: BTreeMap<Level, Arc<Context>>,
+    contexts: BTreeMap<RenderKey, Arc<Context>>,
     version: Option<ContextVersion>,
 }
+
+/// How many renderings of one version are kept.
+const MOST: usize = 16;
 
 /// What a rendering would be made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub struct Inputs<'a> {
     pub session_id: &'a str,
     /// The version of source data, level state and rendering.
     pub version: ContextVersion,
-    /// The level asked for.
-    pub level: Level,
+    /// What it depends on beside them.
+    pub key: &'a RenderKey,
 }
 
 /// Whether what is frozen serves.
@@ -48,12 +50,9 @@ pub enum Reuse {
 /// Why what is frozen does not serve, or why a rendering cannot be frozen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// Nothing was rendered at this level yet.
-    #[error("nothing is frozen at level {}", level.as_str())]
-    Nothing {
-        /// The level asked for.
-        level: Level,
-    },
+    /// Nothing was rendered for this key yet.
+    #[error("nothing is frozen yet")]
+    Nothing,
     /// What it was rendered from has changed since.
     #[error("version {frozen} is frozen, the state is at {asked}")]
     Older {
@@ -112,15 +111,15 @@ impl Frozen {
 
     fn find(&self, inputs: &Inputs<'_>) -> Result<Arc<Context>, Mismatch> {
         self.check_identity(inputs.app_id, inputs.session_id)?;
-        let &Inputs { version: asked, level, .. } = inputs;
-        let frozen = self.version.ok_or(Mismatch::Nothing { level })?;
+        let &Inputs { version: asked, key, .. } = inputs;
+        let frozen = self.version.ok_or(Mismatch::Nothing)?;
         if asked < frozen {
             return Err(Mismatch::WentBack { frozen, asked });
         }
-        if !frozen.can_reuse(asked) {
+        if frozen != asked {
             return Err(Mismatch::Older { frozen, asked });
         }
-        self.contexts.get(&level).cloned().ok_or(Mismatch::Nothing { level })
+        self.contexts.get(key).cloned().ok_or(Mismatch::Nothing)
     }
 
     /// Freezes a rendering, or returns the equal one that is frozen already.
@@ -133,19 +132,45 @@ impl Frozen {
         let asked = *header.version();
         match self.version {
             Some(frozen) if asked < frozen => return Err(Mismatch::WentBack { frozen, asked }),
-            Some(frozen) if frozen.can_reuse(asked) => {}
+            Some(frozen) if frozen == asked => {}
             _ => self.contexts.clear(),
         }
+        // Without a key nothing says what it depends on: it is a failure, which may pass.
+        let Some(key) = header.render_key() else { return Ok(context) };
         self.version = Some(asked);
-        let frozen = self
-            .contexts
-            .entry(context.state().current_lod)
-            .or_insert_with(|| Arc::clone(&context));
+        if self.contexts.len() >= MOST && !self.contexts.contains_key(key) {
+            self.contexts.clear();
+        }
+        let key = key.clone();
+        let frozen = self.contexts.entry(key).or_insert_with(|| Arc::clone(&context));
         if *frozen == context {
             Ok(Arc::clone(frozen))
         } else {
             Err(Mismatch::Differs { version: asked })
         }
+    }
+
+    /// Returns the Context of these inputs: the one that is frozen if it serves, else one built and
+    /// frozen now. A Context that tells of a failure is built each time.
+    pub fn build(
+        &mut self,
+        source: &dyn Source,
+        levels: &LevelState,
+        history: Option<&History>,
+    ) -> Result<Arc<Context>, Mismatch> {
+        let key = source.key(levels.level(), history);
+        let inputs = Inputs {
+            app_id: source.app_id(),
+            session_id: source.session_id(),
+            version: build::version(source, levels),
+            key: &key,
+        };
+        match self.find(&inputs) {
+            Ok(context) => return Ok(context),
+            Err(Mismatch::Nothing | Mismatch::Older { .. }) => {}
+            Err(mismatch) => return Err(mismatch),
+        }
+        self.freeze(Arc::new(build::build(source, levels, history)))
     }
 
     fn check_identity(&self, app_id: &str, session_id: &str) -> Result<(), Mismatch> {

@@ -1,21 +1,27 @@
 use super::*;
 use crate::{
-    Timestamp,
-    context::{Anchor, Anchors, Header, History, Round, State},
+    Level, Timestamp,
+    context::{Anchor, Anchors, Header, Round, State},
 };
 
 const LEVEL: Level = Level::Summary;
+
+/// The key of a rendering at a level.
+fn key(level: Level) -> &'static RenderKey {
+    Box::leak(Box::new(RenderKey::of([level.as_str().as_bytes()])))
+}
 
 fn version(major: u64, minor: u64, patch: u64) -> ContextVersion {
     ContextVersion::new(major, minor, patch)
 }
 
 fn inputs(version: ContextVersion) -> Inputs<'static> {
-    Inputs { app_id: "app", session_id: "demo", version, level: LEVEL }
+    Inputs { app_id: "app", session_id: "demo", version, key: key(LEVEL) }
 }
 
 fn context_of(app: &str, session: &str, version: ContextVersion, level: Level) -> Context {
-    let header = Header::new(app, session, version, Timestamp::from_millis(0)).unwrap();
+    let at = Timestamp::from_millis(0);
+    let header = Header::new(app, session, version, at, Some(key(level).clone())).unwrap();
     let state = State { current_lod: level, focus_id: None, custom: None };
     Context::new(header, state, format!("# {version}"), Anchors::default(), None, Vec::new())
 }
@@ -87,13 +93,13 @@ fn another_application_or_session_is_a_mismatch() {
     assert_same(&frozen, &inputs(now), &first);
 }
 
-// D-10: each level has its own rendering; a switch of level never gives that of another.
+// D-10, C50: each key has its own rendering; another level never gives the one of this.
 #[test]
 fn levels_are_frozen_apart() {
     let now = version(1, 0, 0);
     let (mut frozen, summary) = frozen_at(now);
-    let full = Inputs { level: Level::Full, ..inputs(now) };
-    assert_eq!(frozen.reuse(&full), Reuse::Stale(Mismatch::Nothing { level: Level::Full }));
+    let full = Inputs { key: key(Level::Full), ..inputs(now) };
+    assert_eq!(frozen.reuse(&full), Reuse::Stale(Mismatch::Nothing));
     let rendered = Arc::new(context_of("app", "demo", now, Level::Full));
     let rendered = frozen.freeze(rendered).unwrap();
     assert_same(&frozen, &full, &rendered);
@@ -102,7 +108,7 @@ fn levels_are_frozen_apart() {
     // A newer version takes all of them away.
     frozen.freeze(context(version(2, 0, 0))).unwrap();
     let stale = Inputs { version: version(2, 0, 0), ..full };
-    assert_eq!(frozen.reuse(&stale), Reuse::Stale(Mismatch::Nothing { level: Level::Full }));
+    assert_eq!(frozen.reuse(&stale), Reuse::Stale(Mismatch::Nothing));
 }
 
 // D-13, D-14, D-24: anchors and history change with a version or not at all.
@@ -139,6 +145,6 @@ fn a_frozen_part_cannot_change() {
 #[test]
 fn nothing_is_reused_before_the_first_rendering() {
     let frozen = Frozen::new("app", "demo");
-    let expected = Reuse::Stale(Mismatch::Nothing { level: LEVEL });
+    let expected = Reuse::Stale(Mismatch::Nothing);
     assert_eq!(frozen.reuse(&inputs(version(1, 0, 0))), expected);
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Anchor, AnchorKey, AnchorKind, Anchors, ClaimedVersion, Context, Diagnostic, Header, History,
-    ParsedContext, Round, State, lod_name,
+    ParsedContext, RenderKey, Round, State, lod_name,
 };
 use crate::{
     Error, Level, Timestamp,
@@ -49,7 +49,8 @@ fn read_header(header: &Object) -> Reading<Header<ClaimedVersion>> {
     let app_id: String = header.need("appId")?;
     let session_id: String = header.need("sessionId")?;
     let timestamp: Timestamp = header.need("timestamp")?;
-    Header::new(app_id, session_id, version, timestamp).map_err(|error| error.to_string())
+    let key = header.may("renderKey")?.map(RenderKey::claimed);
+    Header::new(app_id, session_id, version, timestamp, key).map_err(|error| error.to_string())
 }
 
 fn read_state(state: &Object) -> Reading<State> {
@@ -65,12 +66,8 @@ fn read_level(text: &str) -> Reading<Level> {
         .ok_or_else(|| format!("state.currentLod '{}' is not Gist, Summary or Full", shorten(text)))
 }
 
-/// The seed allows any value; ours are texts, so another is kept as the JSON it was.
-fn read_custom(raw: &RawJson) -> Reading<BTreeMap<String, String>> {
-    let entry = |(key, raw): (&str, &RawJson)| {
-        let value = raw.read().unwrap_or_else(|_| raw.as_str().to_owned());
-        (key.to_owned(), value)
-    };
+fn read_custom(raw: &RawJson) -> Reading<BTreeMap<String, RawJson>> {
+    let entry = |(key, raw): (&str, &RawJson)| (key.to_owned(), raw.clone());
     Ok(Object::read(raw, "state.custom")?.fields.iter().map(entry).collect())
 }
 

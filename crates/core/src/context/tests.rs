@@ -103,8 +103,11 @@ fn the_vector_with_anchors_is_valid_and_comes_back() {
 
 fn example() -> Context {
     let timestamp = Timestamp::from_millis(1_765_360_800_123);
-    let header = Header::new("app", "demo", ContextVersion::new(7, 2, 1), timestamp).unwrap();
-    let custom = [("b", "2"), ("a", "1")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let key = RenderKey::claimed("k".to_owned());
+    let version = ContextVersion::new(7, 2, 1);
+    let header = Header::new("app", "demo", version, timestamp, Some(key)).unwrap();
+    let custom = [("b", r#"{"c":[2]}"#), ("a", "1.10"), ("t", "text")];
+    let custom = custom.map(|(key, value)| (key.to_owned(), RawJson::of_text(value)));
     let state = State {
         current_lod: Level::Gist,
         focus_id: Some("usr-1".to_owned()),
@@ -126,14 +129,15 @@ fn example() -> Context {
 fn json_has_a_fixed_form() {
     let expected = concat!(
         r#"{"header":{"appId":"app","sessionId":"demo","version":{"major":7,"minor":2,"patch":1},"#,
-        r#""timestamp":"2025-12-10T10:00:00.123Z"},"#,
-        r#""state":{"currentLod":"Gist","focusId":"usr-1","custom":{"a":"1","b":"2"}},"#,
+        r#""timestamp":"2025-12-10T10:00:00.123Z","renderKey":"k"},"#,
+        r#""state":{"currentLod":"Gist","focusId":"usr-1","#,
+        r#""custom":{"a":1.10,"b":{"c":[2]},"t":"text"}},"#,
         r##""content":"# Demo\n","##,
         r#""anchors":{"expand-usr-1":{"type":"Button","params":[],"target":"usr-1"},"#,
         r#""move-usr-1":{"type":"Form","params":["to"],"target":"usr-1"},"#,
         r#""usr-1":{"type":"Reference","params":[],"target":null}},"#,
-        r#""history":[{"round":4,"action":"expand-usr-1","result":"expanded","#,
-        r#""timestamp":"2025-12-10T10:00:00.123Z"}]}"#
+        r#""history":{"4":{"action":"expand-usr-1","result":"expanded","#,
+        r#""timestamp":"2025-12-10T10:00:00.123Z"}}}"#
     );
     assert_eq!(example().to_json(), expected);
     assert_eq!(example(), example());
@@ -205,10 +209,12 @@ fn optional_fields_may_be_missing_and_unknown_ones_are_passed_over() {
         let text = changed(path, json!({"any": [1, {"thing": null}]}));
         assert_eq!(Context::parse(&text).unwrap().to_json(), compact(MINIMAL), "{path}");
     }
-    let custom = Context::parse(&changed("/state/custom", json!({"a": "1", "b": [2]}))).unwrap();
-    let custom = custom.state().custom.clone().unwrap();
-    assert_eq!(custom["a"], "1");
-    assert_eq!(custom["b"], "[2]");
+    // D-03: custom values are any JSON, and stay what they were.
+    let given = changed("/state/custom", json!({"a": "1", "b": [2], "c": {"d": null}, "e": 5}));
+    let parsed = Context::parse(&given).unwrap();
+    assert_eq!(value(&parsed.to_json())["state"]["custom"], value(&given)["state"]["custom"]);
+    let custom = parsed.state().custom.clone().unwrap();
+    assert_eq!(custom["b"].read::<Vec<u8>>().unwrap(), [2]);
 }
 
 // D-05, D-19, D-22: anchors follow their rules also when they are read.
@@ -333,4 +339,23 @@ fn a_parsed_version_is_only_claimed() {
     let parsed = Context::parse(&context.to_json()).unwrap();
     let claimed: &ClaimedVersion = parsed.header().version();
     assert_eq!(*claimed, ClaimedVersion::from(*context.header().version()));
+}
+
+// C34, C50: what was rendered serves again only where version and key are equal, and for nothing that
+// failed.
+#[test]
+fn reuse_needs_equal_version_and_key() {
+    let at = Timestamp::from_millis(0);
+    let header = |version: (u64, u64, u64), key: &str| {
+        let (major, minor, patch) = version;
+        let key = (!key.is_empty()).then(|| RenderKey::of([key.as_bytes()]));
+        Header::new("app", "demo", ContextVersion::new(major, minor, patch), at, key).unwrap()
+    };
+    let first = header((3, 4, 5), "full");
+    assert!(first.can_reuse(&header((3, 4, 5), "full")));
+    for other in [(2, 4, 5), (3, 3, 5), (3, 4, 6)] {
+        assert!(!first.can_reuse(&header(other, "full")));
+    }
+    assert!(!first.can_reuse(&header((3, 4, 5), "gist")));
+    assert!(!header((3, 4, 5), "").can_reuse(&header((3, 4, 5), "")));
 }

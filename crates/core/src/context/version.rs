@@ -50,16 +50,41 @@ impl ContextVersion {
     pub fn is_compatible_with(self, other: Self) -> bool {
         self.major == other.major
     }
-
-    /// Tells whether what was rendered at one serves for the other: nothing at all differs.
-    pub fn can_reuse(self, other: Self) -> bool {
-        self == other
-    }
 }
 
 impl fmt::Display for ContextVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// Names what a rendering depends on beside its version (C50): the view, the filter, the level or budget
+/// of one call, the tokenizer. Equal version and key, equal bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct RenderKey(String);
+
+impl RenderKey {
+    /// Names what these bytes say.
+    pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let mut key = hasher.finalize().to_hex().to_string();
+        key.truncate(32);
+        Self(key)
+    }
+
+    /// Keeps a key that some text claims; it is never compared for reuse.
+    pub(super) fn claimed(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -101,15 +126,5 @@ mod tests {
         let claimed = ClaimedVersion::from(v1);
         assert!(claimed.is_compatible_with(v2.into()) && !claimed.is_compatible_with(v3.into()));
         assert_eq!((v2.major(), v2.minor(), v2.patch()), (1, 1, 0));
-    }
-
-    // C34: compatible is not enough for reuse.
-    #[test]
-    fn reuse_needs_all_three_to_be_equal() {
-        let version = ContextVersion::new(3, 4, 5);
-        assert!(version.can_reuse(ContextVersion::new(3, 4, 5)));
-        for (major, minor, patch) in [(2, 4, 5), (3, 3, 5), (3, 4, 6)] {
-            assert!(!version.can_reuse(ContextVersion::new(major, minor, patch)));
-        }
     }
 }

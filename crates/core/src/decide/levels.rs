@@ -1,7 +1,10 @@
 //! What a view shows, hides, pins and focuses; and the session's custom state.
 
 use super::{Decision, Draft, draft::Lineage};
-use crate::{CustomKey, Error, LevelEntry, Operation, PageIndex, Run, SegmentKind, Visibility};
+use crate::{
+    CustomKey, Error, Level, LevelEntry, Operation, PageIndex, Run, SegmentKind, Visibility,
+    view::entries::{self, AppRound},
+};
 
 /// Shows a page in the caller's view.
 pub(super) fn expand(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
@@ -87,6 +90,33 @@ pub(super) fn focus(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let view = draft.view.clone();
     draft.subjects.push(index.clone());
     draft.set_focus(&view, Some(index.clone()))
+}
+
+/// Switches the caller's view to a level.
+pub(super) fn switch(draft: &mut Draft<'_>, level: Level) -> Decision {
+    let key = entries::level_key(&draft.view);
+    // Full is where every view begins.
+    let value = (level != Level::Full).then(|| level.as_str().to_owned());
+    draft.set_custom(&key, value)
+}
+
+/// Notes what an application did in the caller's view.
+pub(super) fn record_round(draft: &mut Draft<'_>, action: &str, result: &str) -> Decision {
+    let key = entries::round_key(&draft.view);
+    let last = draft.custom(&key)?.and_then(|text| AppRound::read(&text));
+    let count = last.map_or(1, |last| last.count.saturating_add(1));
+    let round = AppRound { count, action: brief(action), result: brief(result) };
+    draft.set_custom(&key, Some(round.write()))
+}
+
+/// The most characters of a text that a round keeps.
+const ROUND: usize = 1_000;
+
+fn brief(text: &str) -> String {
+    match text.char_indices().nth(ROUND) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 /// Sets or clears an entry of the session's custom state.

@@ -74,6 +74,7 @@ fn refuse_purged(entry: &HistoryEntry, inverse: &Inverse) -> Decision {
     let lost = inverse.pages.iter().find(|before| before.purged);
     let reason = match (entry.operation, lost) {
         (Operation::PurgePage, _) => "a purge destroys for good".to_owned(),
+        (Operation::PressAnchor, _) => "an application did it, and keeps its own state".to_owned(),
         (_, Some(before)) => format!("page {} was purged since", before.index),
         (_, None) => return Ok(()),
     };

@@ -14,6 +14,21 @@ impl RawJson {
         Ok(Self(raw.get().into()))
     }
 
+    /// Writes a value as JSON.
+    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    /// Keeps a text as it is if it is JSON, else as a JSON string.
+    pub fn of_text(text: &str) -> Self {
+        Self::new(text).unwrap_or_else(|_| Self::string(text))
+    }
+
+    /// Writes a text as a JSON string.
+    pub fn string(text: &str) -> Self {
+        Self::of(&text).expect("a string is always JSON")
+    }
+
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -317,7 +317,7 @@ pub fn settle(
         creates,
         info,
         segments: changed.iter().filter_map(|id| segments.remove(id)).collect(),
-        views: change.touched_views().into_iter().cloned().collect(),
+        views: change.touched_views(),
         pages,
         levels,
         focus: change.focus.iter().map(|to| (to.view.clone(), to.after.clone())).collect(),

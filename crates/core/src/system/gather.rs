@@ -441,6 +441,8 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         | Edit::SetPermission { .. }
         | Edit::SetCustom { .. }
         | Edit::ExpectCustom { .. }
+        | Edit::SwitchLevel(_)
+        | Edit::RecordRound { .. }
         | Edit::Undo { .. }
         | Edit::Load(_) => {}
     }

@@ -6,6 +6,8 @@
 
 mod context;
 mod frame;
+mod identity;
+mod lowered;
 mod prepare;
 mod press;
 mod quotes;

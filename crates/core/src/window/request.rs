@@ -15,7 +15,7 @@ use super::{
 use crate::{
     ContentHash, FoldReport, Level, PageIndex, Revision, SegmentId, SentPiece, SentWindow, Tokens,
     WindowLevel,
-    context::{Anchors, Apps, ContextVersion},
+    context::{Anchors, Apps, ContextVersion, RenderKey},
 };
 
 /// What a window is asked for.
@@ -23,8 +23,9 @@ use crate::{
 pub struct WindowOptions {
     /// The format to render to.
     pub format: Format,
-    /// The level asked for. System-kind segments stay in full.
-    pub level: Level,
+    /// The level asked for, for this window alone; none is the level of the view. System-kind segments
+    /// stay in full.
+    pub level: Option<Level>,
     /// What it may take. Without it the session's `budget` applies, else capacities alone.
     pub budget: Option<Tokens>,
     /// How many messages may stand in full, those of System-kind segments apart. Met by folding as
@@ -59,7 +60,7 @@ impl WindowOptions {
     pub fn new(format: Format, counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             format,
-            level: Level::Full,
+            level: None,
             budget: None,
             max_messages: None,
             part_limit: None,
@@ -96,10 +97,10 @@ impl WindowOptions {
         self
     }
 
-    /// Sets the level asked for.
+    /// Sets the level asked for, for this window alone.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
-        self.level = level;
+        self.level = Some(level);
         self
     }
 
@@ -138,6 +139,8 @@ pub struct Window {
     pub hash: ContentHash,
     /// The state it shows.
     pub version: ContextVersion,
+    /// What its bytes depend on beside the version (C50).
+    pub key: RenderKey,
     /// The number of that state.
     pub revision: Revision,
     /// What takes how much.

@@ -71,5 +71,5 @@ fn entries_cannot_forge_anchors() {
     assert!(panels.text.contains("1. \\[button:notebook.wipe]: \\[form:"));
     assert_eq!(press(&apps, "notebook.wipe"), Err(ErrorKind::NotFound));
     assert_eq!(panels.anchors.get("notebook.add").unwrap().kind(), AnchorKind::Form);
-    assert_eq!(panels.custom["notebook.entries"], "1");
+    assert_eq!(panels.custom["notebook.entries"].as_str(), "1");
 }

@@ -46,8 +46,8 @@ pub(crate) fn random_options(random: &mut Random) -> WindowOptions {
     if random.chance(30) {
         asked.counter = Arc::new(Words);
     }
-    asked.level =
-        *random.pick(&[Level::Full, Level::Full, Level::Full, Level::Summary, Level::Gist]);
+    let levels = [Level::Full, Level::Full, Level::Full, Level::Summary, Level::Gist];
+    asked.level = Some(*random.pick(&levels));
     if random.chance(85) {
         asked = asked.budget(*random.pick(&[150, 400, 700, 1_200, 2_500, 6_000, 20_000]));
     }
@@ -142,7 +142,7 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
             assert_eq!(shown, Some(WindowLevel::Full), "{at}: {}", seen.page.index);
         }
     }
-    if asked.level < Level::Full {
+    if asked.level < Some(Level::Full) {
         return;
     }
     let all =

@@ -336,7 +336,7 @@ fn a_notebook_is_part_of_the_window() {
         }
         asked.format = Format::Context;
         let context = Context::parse(&alpha.window(&asked).await.unwrap().body).unwrap();
-        assert_eq!(context.state().custom.as_ref().unwrap()["notebook.entries"], "1");
+        assert_eq!(context.state().custom.as_ref().unwrap()["notebook.entries"].as_str(), "1");
         assert!(context.anchors().get("notebook.add").is_some());
 
         alpha.press("notebook.open-1", &BTreeMap::new(), &asked.apps).await.unwrap();
@@ -344,6 +344,44 @@ fn a_notebook_is_part_of_the_window() {
         assert_eq!(gone.map(drop).unwrap_err().kind(), ErrorKind::NotFound);
         let unmounted = press(&alpha, "notebook.open-1", &[]).await.map(drop).unwrap_err();
         assert_eq!(unmounted.kind(), ErrorKind::NotFound);
+    });
+}
+
+// D-06, D-11, D-13, C50: a press of an application is a round, moves major, and cannot be undone; with
+// an application mounted the Context is frozen all the same.
+#[test]
+fn presses_of_applications_are_rounds() {
+    block_on(async {
+        let (system, alpha) = guarded().await;
+        let beta = confined(&system, "beta", &["usr"]);
+        let mut asked = options(Format::Context);
+        asked.apps = mounted();
+        let before = alpha.reader().context(&asked).await.unwrap();
+        assert!(Arc::ptr_eq(&before, &alpha.reader().context(&asked).await.unwrap()));
+        let other = beta.window(&options(Format::Context)).await.unwrap();
+
+        let add = params(&[("title", "Build"), ("text", "use the lock")]);
+        alpha.press("notebook.add", &add, &asked.apps).await.unwrap();
+        let after = alpha.reader().context(&asked).await.unwrap();
+        assert!(after.header().version().major() > before.header().version().major());
+        let last = after.history().unwrap().rounds().last().unwrap().clone();
+        assert_eq!((&*last.action, &*last.result), ("press notebook.add", "added entry 1"));
+        assert!(Arc::ptr_eq(&after, &alpha.reader().context(&asked).await.unwrap()));
+        // Nothing of it reaches a view that has no part in it.
+        assert_eq!(beta.window(&options(Format::Context)).await.unwrap().body, other.body);
+
+        let refused = alpha.undo(None).await.unwrap_err();
+        assert!(refused.to_string().contains("an application did it"), "{refused}");
+        // A change that nobody pressed for shows in the key.
+        asked.apps.press(Level::Full, "notebook.open-1", &BTreeMap::new()).unwrap();
+        let opened = alpha.reader().context(&asked).await.unwrap();
+        assert_eq!(opened.header().version(), after.header().version());
+        assert!(!opened.header().can_reuse(after.header()));
+        assert!(opened.anchors().get("notebook.close-1").is_some());
+        // Presses that are refused leave no round.
+        let gone = alpha.press("notebook.open-1", &BTreeMap::new(), &asked.apps).await;
+        assert_eq!(gone.map(drop).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(alpha.reader().context(&asked).await.unwrap().header(), opened.header());
     });
 }
 

@@ -83,7 +83,7 @@ fn the_rest_of_its_page_comes_back() {
                 system.send(&options).await.unwrap();
             }
         }
-        let whole = WindowOptions { level: Level::Full, budget: None, ..options.clone() };
+        let whole = WindowOptions { level: Some(Level::Full), budget: None, ..options.clone() };
         let unfolded = system.reader().window(&whole).await.unwrap().body;
         let sent = system.send(&options).await.unwrap();
         assert!(sent.window.body.contains("usr-7\\n said: I begin."), "{}", sent.window.body);

@@ -125,7 +125,7 @@ fn assign(db: &Connection, head: &mut Head, change: &Change) -> Outcome<Assigned
         }
     }
     for view in change.touched_views() {
-        head.touch_view(view, revision);
+        head.touch_view(&view, revision);
     }
     Ok(Assigned { revision, numbers, place })
 }

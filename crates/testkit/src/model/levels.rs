@@ -1,10 +1,11 @@
 //! What a view shows, hides, pins and focuses; and the session's custom state.
 
 use contexture_core::{
-    Actor, CustomKey, ErrorKind, LevelEntry, PageIndex, Permission, SegmentKind, Visibility,
+    Actor, CustomKey, ErrorKind, Level, LevelEntry, PageIndex, Permission, SegmentKind, Visibility,
 };
 
 use super::{Answer, Doing, put};
+use crate::fixture::valid;
 
 impl Doing<'_> {
     pub(super) fn expand(&mut self, index: &PageIndex) -> Answer {
@@ -86,6 +87,14 @@ impl Doing<'_> {
 
     pub(super) fn put_focus(&mut self, view: &Actor, index: Option<PageIndex>) {
         put(&mut self.model.focus, &mut self.touched.focus, view, index);
+    }
+
+    /// A view's level is kept in an entry of its name; there is none while everything stands.
+    pub(super) fn switch_level(&mut self, level: Level) -> Answer {
+        let key = valid(&format!("contexture.level.{}", self.view));
+        let value = (level != Level::Full).then(|| level.as_str().to_owned());
+        put(&mut self.model.custom, &mut self.touched.custom, &key, value);
+        Ok(())
     }
 
     pub(super) fn set_custom(&mut self, key: &CustomKey, value: Option<&str>) -> Answer {

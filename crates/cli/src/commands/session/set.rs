@@ -1,7 +1,9 @@
 //! `contexture session set`
 
-use contexture_core::{CustomKey, Edit};
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use contexture_core::{CustomKey, Edit, message::RawJson};
+use serde::Serialize;
 
 use crate::{
     commands::Status,
@@ -21,12 +23,14 @@ const BUDGET: &str = "budget";
 /// Set an entry of the session's custom state
 ///
 /// It becomes part of the rendered context, as `custom`. The entry `budget` is the tokens a window
-/// may take in every view, where `window` and `fold` are given no --budget. Prints all entries.
+/// may take in every view, where `window` and `fold` are given no --budget. A value is text, or any
+/// JSON with --as-json. Prints all entries.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture session set branch main
   contexture session set budget 16000
+  contexture session set limits '{\"retries\":3}' --as-json
   contexture session set branch --clear")]
 pub(crate) struct Args {
     /// Which entry: 1 to 100 characters
@@ -35,9 +39,18 @@ pub(crate) struct Args {
     /// Its value
     #[arg(value_name = "VALUE", required_unless_present = "clear", allow_negative_numbers = true)]
     value: Option<String>,
+    /// Read the value as JSON: a number, a list, an object
+    #[arg(long, requires = "value")]
+    as_json: bool,
     /// Clear the entry instead
     #[arg(long, conflicts_with = "value")]
     clear: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct CustomObject {
+    custom: BTreeMap<String, RawJson>,
 }
 
 pub(crate) async fn run(
@@ -47,22 +60,41 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let key: CustomKey = args.key.parse()?;
     check(&key, args.value.as_deref())?;
+    let value = args.value.map(|text| stored(&key, text, args.as_json)).transpose()?;
     let caller = Caller::open(settings).await?;
-    caller.apply(Edit::SetCustom { key, value: args.value }).await?;
+    caller.apply(Edit::SetCustom { key, value }).await?;
     let system = caller.system();
     let mut custom = system.storage().custom(system.session()).await?;
     custom.retain(|(key, _)| !key.as_str().starts_with(OWN_PREFIX));
     if printer.is_json() {
-        let entries = custom.into_iter().map(|(key, value)| (key.to_string(), value.into()));
-        let entries: Map<String, Value> = entries.collect();
-        printer.json(&json!({ "custom": entries }))?;
+        let entries: BTreeMap<String, RawJson> = custom
+            .into_iter()
+            .map(|(key, value)| (key.to_string(), RawJson::of_text(&value)))
+            .collect();
+        printer.json(&CustomObject { custom: entries })?;
         return Ok(Status::Done);
     }
     for (key, value) in custom {
         let key = printer.paint().id(harmless::line(key.as_str()));
-        printer.line(format_args!("{key} = {}", harmless::line(&value)))?;
+        let value = RawJson::of_text(&value);
+        let text = value.read::<String>().unwrap_or_else(|_| value.as_str().to_owned());
+        printer.line(format_args!("{key} = {}", harmless::line(&text)))?;
     }
     Ok(Status::Done)
+}
+
+/// Returns a value as it is stored: text that could be taken for JSON is written as a JSON string.
+fn stored(key: &CustomKey, text: String, as_json: bool) -> Result<String> {
+    match RawJson::new(&text) {
+        Err(error) if as_json => {
+            let message = format!("invalid value of '{key}': it is not JSON: {error}");
+            Err(Stop::invalid(message, "quote it for the shell, or leave --as-json out"))
+        }
+        Ok(_) if !as_json && key.as_str() != BUDGET => {
+            Ok(RawJson::string(&text).as_str().to_owned())
+        }
+        Ok(_) | Err(_) => Ok(text),
+    }
 }
 
 /// Refuses what would be no setting of the caller's, or none at all.

@@ -167,7 +167,7 @@ impl Session {
             }
         }
         for view in change.touched_views() {
-            self.views.insert(view.clone(), revision);
+            self.views.insert(view, revision);
         }
         Assigned { revision, numbers, place }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{BATCH, Listing, Reader};
-use crate::{Actor, HistoryEntry, PageIndex, Result, Revision, storage::HistoryQuery};
+use crate::{Actor, HistoryEntry, Inverse, PageIndex, Result, Revision, storage::HistoryQuery};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on
@@ -54,7 +54,8 @@ impl Reader<'_> {
         entry.pages = self.pages_seen_in(&entry).await?;
         entry.segments.retain(|segment| self.segment(segment).is_ok());
         // How to take it back may name pages out of view; nobody but undo needs it.
-        entry.inverse = Default::default();
+        let custom = entry.rounds().cloned().collect();
+        entry.inverse = Inverse { custom, ..Inverse::default() };
         let seen = !entry.pages.is_empty() || !entry.segments.is_empty();
         Ok((seen || (!touched && entry.actor != Actor::System)).then_some(entry))
     }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::prepare::Prepared;
+use super::{identity::Identity, lowered::Lowered, prepare::Prepared};
 use crate::{
-    Error, Format, Level, Operation, PageIndex, Result, Revision, RunForm, Tokens,
+    Error, Format, Level, Operation, PageIndex, Result, Revision, RunForm, Timestamp, Tokens,
     context::{
-        Anchor, AnchorKey, Anchors, Context, Diagnostic, Header, History, MountedPanels,
-        PageAction, Round, State, find_anchor, reference_key,
+        Anchor, AnchorKey, Anchors, Changes, Context, History, LevelState, MountedPanels,
+        PageAction, RenderKey, Round, Shown, Source, build, find_anchor, reference_key,
     },
+    message::RawJson,
     permission,
     storage::HistoryQuery,
     system::Reader,
+    view::entries::OWN_PREFIX,
     window::{
         line::Style,
         outline::{Outline, Shape},
@@ -22,25 +24,55 @@ use crate::{
     },
 };
 
-/// What a Context says beside its content.
-#[derive(Clone)]
-struct Around {
-    header: Header,
-    state: State,
-    anchors: Anchors,
-    history: History,
-    diagnostics: Vec<Diagnostic>,
+/// A window as the source of a Context: everything but its content is known before.
+struct WindowSource<'a> {
+    app_id: &'a str,
+    session_id: &'a str,
+    identity: &'a Identity,
+    timestamp: Timestamp,
+    shown: Shown,
 }
 
-impl Around {
-    fn with(self, content: String) -> Context {
-        let Self { header, state, anchors, history, diagnostics } = self;
-        Context::new(header, state, content, anchors, Some(history), diagnostics)
+impl Source for WindowSource<'_> {
+    fn app_id(&self) -> &str {
+        self.app_id
+    }
+
+    fn session_id(&self) -> &str {
+        self.session_id
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::counted(self.identity.version.major())
+    }
+
+    fn changed_at(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    fn show(&self, _: Level) -> Result<Shown> {
+        Ok(self.shown.clone())
+    }
+
+    /// History is part of the state, so the version speaks for it.
+    fn key(&self, _: Level, _: Option<&History>) -> RenderKey {
+        self.identity.key.clone()
     }
 }
 
-/// Custom state under this prefix is the engine's own and does not show.
-pub(crate) const OWN_PREFIX: &str = "contexture.";
+/// A Context but for its content.
+struct Around<'a> {
+    source: WindowSource<'a>,
+    levels: LevelState,
+    history: History,
+}
+
+impl Around<'_> {
+    fn with(&mut self, content: String) -> Context {
+        self.source.shown.content = content;
+        build(&self.source, &self.levels, Some(&self.history))
+    }
+}
 
 /// What the live end of a window is made from.
 pub(super) struct Live<'a> {
@@ -137,14 +169,10 @@ impl Reader<'_> {
     }
 
     /// Returns the Context around the content, with a hole where the content goes.
-    pub(super) async fn frame(
-        &self,
-        options: &WindowOptions,
-        prepared: &Prepared,
-    ) -> Result<String> {
-        let around = self.around(options, prepared).await?;
+    pub(super) async fn frame(&self, prepared: &Prepared) -> Result<String> {
+        let mut around = self.around(prepared).await?;
         // The hole is named after all that stands around it, which nobody can have written into it.
-        let empty = around.clone().with(String::new()).to_json();
+        let empty = around.with(String::new()).to_json();
         let hole = blake3::hash(empty.as_bytes()).to_hex().to_string();
         let context = around.with(hole.clone()).to_json();
         let (before, after) = context.split_once(&format!("\"{hole}\"")).ok_or_else(|| {
@@ -160,54 +188,58 @@ impl Reader<'_> {
         options: &WindowOptions,
         prepared: &Prepared,
     ) -> Result<Context> {
-        let around = self.around(options, prepared).await?;
+        let mut around = self.around(prepared).await?;
         let content = WindowOptions { format: Format::Markdown, ..options.clone() };
         let content = self.render(&content, prepared, None).await?.body;
         Ok(around.with(content))
     }
 
-    /// Returns what a Context says beside its content.
-    async fn around(&self, options: &WindowOptions, prepared: &Prepared) -> Result<Around> {
+    /// Returns what a Context is built from, but for its content.
+    async fn around<'a>(&'a self, prepared: &'a Prepared) -> Result<Around<'a>> {
         let system = self.system;
-        let timestamp = self.time_of(prepared.version.major() + prepared.version.minor()).await?;
-        let header =
-            Header::new(system.app(), system.session().as_str(), prepared.version, timestamp)?;
-        let mut custom: BTreeMap<String, String> = BTreeMap::new();
-        for (key, value) in system.storage().custom(system.session()).await? {
+        let identity = &prepared.identity;
+        let mut custom: BTreeMap<String, RawJson> = BTreeMap::new();
+        for (key, value) in &prepared.custom {
             if !key.as_str().starts_with(OWN_PREFIX) {
-                custom.insert(key.as_str().to_owned(), value);
+                custom.insert(key.as_str().to_owned(), RawJson::of_text(value));
             }
         }
-        custom.extend(prepared.panels.custom.clone());
-        let state = State {
-            current_lod: options.level,
-            focus_id: prepared.focus.as_ref().map(ToString::to_string),
-            custom: (!custom.is_empty()).then_some(custom),
-        };
+        custom.extend(identity.panels.custom.clone());
+        let lowered = Lowered::of(&prepared.plan);
+        let level = lowered.level.map_or(identity.level, |level| level.min(identity.level));
+        let mut diagnostics = identity.panels.diagnostics.clone();
+        diagnostics.extend(lowered.diagnostics);
+        let anchors = prepared.anchors.clone();
+        let focus = prepared.focus.as_ref().map(ToString::to_string);
         Ok(Around {
-            header,
-            state,
-            anchors: prepared.anchors.clone(),
+            source: WindowSource {
+                app_id: system.app(),
+                session_id: system.session().as_str(),
+                identity,
+                timestamp: self.time_of(identity.state).await?,
+                shown: Shown { level, content: String::new(), anchors, custom, diagnostics },
+            },
+            levels: LevelState::counted(identity.level, focus, identity.version.minor()),
             history: self.rounds().await?,
-            diagnostics: prepared.panels.diagnostics.clone(),
         })
     }
 
     async fn rounds(&self) -> Result<History> {
         let entries = self.history(None, History::SHOWN).await?;
-        let rounds = entries.items.into_iter().map(|entry| Round {
-            round: entry.revision.0,
-            action: entry.operation.to_string(),
-            result: entry.pages.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
-            timestamp: entry.at,
+        let rounds = entries.items.into_iter().map(|entry| {
+            let (action, result) = entry.round().unwrap_or_else(|| {
+                let pages: Vec<String> = entry.pages.iter().map(ToString::to_string).collect();
+                (entry.operation.to_string(), pages.join(" "))
+            });
+            Round { round: entry.revision.0, action, result, timestamp: entry.at }
         });
         Ok(History::latest(rounds.collect(), History::SHOWN))
     }
 
     /// Returns when the state that is shown came about.
-    async fn time_of(&self, revision: u64) -> Result<crate::Timestamp> {
+    pub(super) async fn time_of(&self, state: Revision) -> Result<Timestamp> {
         let system = self.system;
-        let before = Some(Revision(revision + 1));
+        let before = Some(Revision(state.0 + 1));
         let query = HistoryQuery { before, limit: 1, ..HistoryQuery::default() };
         let entry = system.storage().history(system.session(), &query).await?.pop();
         Ok(entry.map_or(system.created_at(), |entry| entry.at))

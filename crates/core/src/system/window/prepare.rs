@@ -1,9 +1,9 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use super::{Purpose, frame::Live};
+use super::{Purpose, frame::Live, identity::Identity};
 use crate::{
-    Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens, ViewId,
-    context::{Anchors, ContextVersion, MountedPanels},
+    CustomKey, Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens,
+    context::Anchors,
     storage::ViewHead,
     system::{
         Reader,
@@ -18,7 +18,7 @@ use crate::{
         preface::{LEAST_BUDGET, preface},
         provider::ProviderFormat,
         request::WindowOptions,
-        source::{Family, RENDERER, line_weight, piece_overhead},
+        source::{Family, line_weight, piece_overhead},
     },
 };
 
@@ -36,10 +36,11 @@ pub(super) struct Prepared {
     pub(super) fold: Option<FoldPlan>,
     pub(super) budget: Option<Tokens>,
     pub(super) revision: Revision,
-    pub(super) version: ContextVersion,
+    pub(super) identity: Identity,
     pub(super) mark: Mark,
     pub(super) focus: Option<PageIndex>,
-    pub(super) panels: MountedPanels,
+    /// The session's custom state.
+    pub(super) custom: Vec<(CustomKey, String)>,
     /// What can be pressed, in formats that show it.
     pub(super) anchors: Anchors,
     /// What is live and stands behind everything else, each with what it takes.
@@ -65,11 +66,10 @@ impl Reader<'_> {
         let system = self.system;
         let outline = self.outline().await?;
         let heads = system.storage().views(system.session()).await?;
+        let custom = system.storage().custom(system.session()).await?;
+        let identity = self.identify(options, purpose, &heads, &custom)?;
         let mark = system.mark().clone();
-        let budget = match options.budget {
-            Some(budget) => Some(budget),
-            None => self.session_budget().await?,
-        };
+        let budget = options.budget.or_else(|| session_budget(&custom));
         let family = options.family();
         let style = Style {
             mark: (family == Family::Provider).then_some(&mark),
@@ -85,7 +85,7 @@ impl Reader<'_> {
         };
         let segments: Vec<SegmentId> =
             outline.sections.iter().map(|section| section.segment.id.clone()).collect();
-        let (level, segments) = (options.level, &segments[..]);
+        let (level, segments) = (identity.level, &segments[..]);
         let writing = Writing { family, style, level, limit, part, reader, filler, segments };
         let counter = options.counter.as_ref();
         let scale = Scale { family, counter, style };
@@ -93,16 +93,13 @@ impl Reader<'_> {
         let mut quotes = self.quotes(&outline, &writing).await?;
         let mut plan = Plan::lay_out(&outline, &quotes, &writing);
         self.weigh(&mut plan, &scale, filler).await?;
-        let panels = options
-            .apps
-            .render(options.level, &|text| crate::window::escape::escape(text).into_owned());
         let focus = self.focus_of(&heads).await?;
         let open = match purpose {
             Purpose::Request { .. } => self.open_request(&plan).await?,
             Purpose::Record => None,
         };
         let live = |plan: &Plan| {
-            let (focus, panels, open) = (focus.as_ref(), &panels, open.as_ref());
+            let (focus, panels, open) = (focus.as_ref(), &identity.panels, open.as_ref());
             self.live(options, &Live { outline: &outline, plan, focus, panels, open, style })
         };
         let (mut anchors, mut tail) = live(&plan);
@@ -150,17 +147,16 @@ impl Reader<'_> {
         }
         let shown = plan.items.iter().filter(|item| !item.system).map(|item| &item.block.page);
         system.hold_window(&self.view, shown.filter(|page| !page.index.is_root())).await?;
-        let version = self.version(&heads);
         Ok(Prepared {
             outline,
             plan,
             fold,
             budget,
             revision,
-            version,
+            identity,
             mark,
             focus,
-            panels,
+            custom,
             anchors,
             tail,
             preface,
@@ -187,12 +183,6 @@ impl Reader<'_> {
             return Ok(open.then(|| turn.clone()));
         }
         Ok(None)
-    }
-
-    async fn session_budget(&self) -> Result<Option<Tokens>> {
-        let custom = self.system.storage().custom(self.system.session()).await?;
-        let value = custom.into_iter().find(|(key, _)| key.as_str() == BUDGET_KEY);
-        Ok(value.and_then(|(_, value)| value.trim().parse().ok()).map(Tokens))
     }
 
     /// Counts what the blocks of a plan take.
@@ -234,29 +224,17 @@ impl Reader<'_> {
         Ok(Some((text, Tokens(tokens))))
     }
 
-    /// Derives the version of what this view shows: major with content, minor with levels.
-    pub(super) fn version(&self, heads: &[ViewHead]) -> ContextVersion {
-        let segments = self.system.segments();
-        let mut major = Revision(1);
-        for segment in segments.all() {
-            let present = crate::Segment { removed: false, ..(**segment).clone() };
-            if self.guard.is_none_or(|view| view.mounts(&present)) {
-                let touched = self.system.touched(segment);
-                major = major.max(segment.revision).max(touched);
-            }
-        }
-        let touched = |view: &ViewId| {
-            heads.iter().find(|head| head.view == *view).map_or(Revision(0), |head| head.touched)
-        };
-        let levels = touched(&self.view).max(touched(&ViewId::SYSTEM));
-        ContextVersion::new(major.0, levels.0.saturating_sub(major.0), RENDERER)
-    }
-
     async fn focus_of(&self, heads: &[ViewHead]) -> Result<Option<PageIndex>> {
         let head = heads.iter().find(|head| head.view == self.view);
         let Some(page) = head.and_then(|head| head.focus.clone()) else { return Ok(None) };
         Ok(self.has_page(&page).await?.then_some(page))
     }
+}
+
+/// Returns the budget that the session has for all views.
+fn session_budget(custom: &[(CustomKey, String)]) -> Option<Tokens> {
+    let value = custom.iter().find(|(key, _)| key.as_str() == BUDGET_KEY);
+    value.and_then(|(_, value)| value.trim().parse().ok()).map(Tokens)
 }
 
 /// Tells whether a plan takes more than it may, as a whole or in a segment.

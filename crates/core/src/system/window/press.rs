@@ -168,7 +168,17 @@ impl ContextSystem {
                 None => self.apply_internal(edit).await?,
             }),
             Wish::Find(query) => Pressed::Found(reader.found(query).await?),
-            Wish::App => Pressed::Answered(apps.press(Level::Full, key, params)?),
+            Wish::App => {
+                let result = apps.press(Level::Full, key, params)?;
+                // What an application does is a round like any other (D-06), and moves the version.
+                let round =
+                    Edit::RecordRound { action: format!("press {key}"), result: result.clone() };
+                match guard {
+                    Some(view) => self.apply_for(view, &round).await?,
+                    None => self.apply_internal(round).await?,
+                };
+                Pressed::Answered(result)
+            }
         })
     }
 }

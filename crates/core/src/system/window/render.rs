@@ -5,6 +5,7 @@ use std::{ops::Range, sync::Arc};
 use super::prepare::Prepared;
 use crate::{
     ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, Speech, Tokens,
+    context::RenderKey,
     system::{ContextSystem, Reader, measures::Scale},
     window::{
         account::account,
@@ -50,7 +51,7 @@ impl Reader<'_> {
         pieces.extend(live_pieces(prepared));
         let mut frame = None;
         if options.format == Format::Context {
-            frame = Some(self.frame(options, prepared).await?);
+            frame = Some(self.frame(prepared).await?);
         }
         let before = Before { frozen, tail };
         let rendering = self
@@ -61,7 +62,14 @@ impl Reader<'_> {
             format: options.format,
             hash: ContentHash::of(rendering.body.as_bytes()),
             body: rendering.body,
-            version: prepared.version,
+            version: prepared.identity.version,
+            key: match tail {
+                None => prepared.identity.key.clone(),
+                Some(tail) => {
+                    let key = prepared.identity.key.as_str();
+                    RenderKey::of([key.as_bytes(), &tail.to_le_bytes()])
+                }
+            },
             revision: prepared.revision,
             account: account(
                 options,

@@ -173,7 +173,7 @@ fn record(
         number,
         at,
         revision: window.revision,
-        level: options.level,
+        level: prepared.identity.level,
         budget: prepared.budget,
         tokenizer: options.counter.name().to_owned(),
         model: options.model.clone(),

@@ -100,8 +100,11 @@ impl ContextSystem {
             }
             record.strip();
         }
-        let options =
-            WindowOptions { level: record.level, model: record.model.clone(), ..options.clone() };
+        let options = WindowOptions {
+            level: Some(record.level),
+            model: record.model.clone(),
+            ..options.clone()
+        };
         let before = Before { frozen: record.frozen, tail: record.previous_tail };
         let frame = record.frame.as_deref();
         let rendering = self.render_pieces(&options, self.mark(), &pieces, before, frame).await?;
@@ -119,6 +122,7 @@ impl ContextSystem {
             body: rendering.body,
             hash,
             version: crate::context::ContextVersion::NONE,
+            key: crate::context::RenderKey::of([&hash.as_bytes()[..]]),
             revision: record.revision,
             account: Default::default(),
             due: None,

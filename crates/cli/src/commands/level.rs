@@ -1,0 +1,56 @@
+//! `contexture level`
+
+use contexture_core::{Edit, Level, Revision};
+use serde::Serialize;
+
+use super::{Status, window::LEVELS};
+use crate::{
+    args::Suggested, context::Caller, error::Result, printer::Printer, settings::Settings,
+};
+
+/// Switch your view to a level, or print the one it has
+///
+/// Nothing stands in more detail until the next switch; segments of kind system stay in full. It is an
+/// edit of your view alone, and `undo` takes it back. For one window only, use `window --level`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture level summary
+  contexture level")]
+pub(crate) struct Args {
+    /// The level: full, summary or gist
+    #[arg(value_name = "LEVEL", value_parser = Suggested(LEVELS))]
+    level: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LevelObject {
+    level: Level,
+    /// The edit that switched to it; none where it was only asked for.
+    revision: Option<Revision>,
+}
+
+pub(crate) async fn run(
+    args: Args,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    let wanted: Option<Level> = args.level.as_deref().map(str::parse).transpose()?;
+    let caller = Caller::open(settings).await?;
+    let revision = match wanted {
+        Some(level) => Some(caller.apply(Edit::SwitchLevel(level)).await?.revision),
+        None => None,
+    };
+    let level = caller.reader().level_switched().await?;
+    if printer.is_json() {
+        printer.json(&LevelObject { level, revision })?;
+        return Ok(Status::Done);
+    }
+    match revision {
+        Some(revision) => {
+            printer.line(format_args!("level {}, as revision {revision}", level.as_str()))?;
+        }
+        None => printer.line(level.as_str())?,
+    }
+    Ok(Status::Done)
+}
