@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 
-use crate::{commands, store};
+use crate::commands;
 
 /// Virtual memory for the context window of LLM agents.
 ///
@@ -41,7 +41,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// The store: sqlite:PATH, files:DIR, postgres://…, s3://BUCKET/PREFIX or memory:
+    /// The store: sqlite:PATH, files:DIR, postgres://…, s3://BUCKET/PREFIX or memory: [default:
+    /// sqlite:.contexture/contexture.db, here or in the nearest folder above]
     #[arg(
         long,
         global = true,
@@ -49,8 +50,7 @@ pub(crate) struct GlobalArgs {
         env = "CONTEXTURE_STORE",
         hide_env_values = true
     )]
-    #[arg(default_value = store::DEFAULT)]
-    pub(crate) store: String,
+    pub(crate) store: Option<String>,
     /// The session in the store
     #[arg(long, global = true, value_name = "NAME", default_value = "default")]
     pub(crate) session: String,

@@ -137,12 +137,14 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
     if let Some(what) = refused {
         return Err(Error::SystemSideOnly { what }.into());
     }
-    let settings = || Settings::resolve(&global, caller);
+    let settings = || Settings::resolve(&global, caller.clone());
     match command {
         // These use no store, or one of their own.
         Command::Tour(args) => tour::run(&args, printer),
         Command::Completions(args) => completions::run(&args, printer),
-        Command::Init(args) => block_on(init::run(args, &settings()?, printer)),
+        Command::Init(args) => {
+            block_on(init::run(args, &Settings::here(&global, caller)?, printer))
+        }
         Command::Session(command) => block_on(session::run(command, &settings()?, printer)),
         Command::Segment(command) => block_on(segment::run(command, &settings()?, printer)),
         Command::Page(command) => block_on(page::run(command, &settings()?, printer)),

@@ -28,9 +28,9 @@ use contexture_tokens::counter_for;
 
 use crate::{
     error::{Result, Stop},
-    process,
+    process, project,
     running::How,
-    store::{self, StoreUrl},
+    store::StoreUrl,
 };
 
 /// How long an MCP server may take to start, and each of its calls.
@@ -53,14 +53,12 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Reads the files of the working folder and of the user.
+    /// Reads the files of the project and of the user.
     pub(crate) fn load() -> Result<Self> {
-        let project = env::current_dir().map_err(|error| {
-            Stop::invalid(format!("the working folder cannot be read: {error}"), "go elsewhere")
-        })?;
+        let project = project::find()?;
         let folder =
             |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-        let home = folder("HOME");
+        let home = project::home();
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         let config = config.map(|config| config.join("contexture"));
         let places =
@@ -287,7 +285,7 @@ impl Crew {
     /// what later runs do, wherever it lies.
     fn protected(&self, store: Option<&StoreUrl>) -> Protected {
         let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
-        let usual = store::DEFAULT.parse().ok();
+        let usual = Some(StoreUrl::in_project(&self.project));
         let stores = [store.cloned(), named, usual].into_iter().flatten();
         let mut protected = stores.fold(Protected::default(), |all, store| store.protected(all));
         for path in self.settings_places().paths().into_iter().chain(self.config.clone()) {

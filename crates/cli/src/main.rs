@@ -16,6 +16,7 @@ mod lines;
 mod log;
 mod printer;
 mod process;
+mod project;
 mod run;
 mod running;
 mod settings;

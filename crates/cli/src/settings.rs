@@ -2,7 +2,12 @@
 
 use contexture_core::{Actor, SessionId};
 
-use crate::{args::GlobalArgs, error::Result, store::StoreUrl};
+use crate::{
+    args::GlobalArgs,
+    error::Result,
+    project,
+    store::{self, StoreUrl},
+};
 
 /// Which store, which session, and on whose behalf.
 #[derive(Debug, Clone)]
@@ -16,8 +21,23 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Checks the flags; touches nothing.
+    /// Checks the flags; touches nothing. Where no store is named it is the project's.
     pub(crate) fn resolve(global: &GlobalArgs, caller: Actor) -> Result<Self> {
-        Ok(Self { store: global.store.parse()?, session: global.session.parse()?, caller })
+        let project = project::find()?;
+        let usual = match project == project::working_folder()? {
+            true => store::DEFAULT.parse()?,
+            false => StoreUrl::in_project(&project),
+        };
+        Self::new(global, caller, usual)
+    }
+
+    /// The same for what makes a project: where no store is named it is the working folder's.
+    pub(crate) fn here(global: &GlobalArgs, caller: Actor) -> Result<Self> {
+        Self::new(global, caller, store::DEFAULT.parse()?)
+    }
+
+    fn new(global: &GlobalArgs, caller: Actor, usual: StoreUrl) -> Result<Self> {
+        let store = global.store.as_deref().map_or(Ok(usual), str::parse)?;
+        Ok(Self { store, session: global.session.parse()?, caller })
     }
 }

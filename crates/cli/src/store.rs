@@ -2,7 +2,12 @@
 
 mod url;
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+};
 
 use contexture_agents::tools::workspace::Protected;
 use contexture_core::{
@@ -10,8 +15,8 @@ use contexture_core::{
     storage::{StorageError, StorageResult},
 };
 use contexture_storage::{
-    CreateMode, FilesOptions, FilesStorage, PostgresOptions, PostgresStorage, S3Options, S3Storage,
-    SqliteOptions, SqliteStorage, Unwritable,
+    CreateMode, Durability, FilesOptions, FilesStorage, PostgresOptions, PostgresStorage,
+    S3Options, S3Storage, SqliteOptions, SqliteStorage, Unwritable,
 };
 
 use crate::error::{Result, Stop};
@@ -20,6 +25,10 @@ pub(crate) use url::StoreUrl;
 
 /// The store that is used when none is named.
 pub(crate) const DEFAULT: &str = "sqlite:.contexture/contexture.db";
+
+/// What `.contexture/.gitignore` says.
+const GITIGNORE: &str =
+    "# Conversations stay on this machine; agents and settings are for everybody.\n/*.db*\n";
 
 /// Whether opening may make what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +40,38 @@ pub(crate) enum Access {
 }
 
 impl StoreUrl {
+    /// Returns the store of a project that the working folder lies below.
+    pub(crate) fn in_project(project: &Path) -> Self {
+        let path = project.join(".contexture/contexture.db");
+        StoreUrl::Sqlite { path, durability: Durability::PowerCut }
+    }
+
     /// Opens the storage; without [`Access::Create`] nothing is ever made.
     pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn PageStorage>> {
-        match self.try_open(access).await {
-            Err(StorageError::Missing { what }) => Err(self.missing(&what)),
-            opened => Ok(opened?),
+        let storage = match self.try_open(access).await {
+            Err(StorageError::Missing { what }) => return Err(self.missing(&what)),
+            opened => opened?,
+        };
+        if access == Access::Create {
+            self.keep_out_of_git()?;
+        }
+        Ok(storage)
+    }
+
+    /// Keeps a store in `.contexture` from being committed by accident; a file that is there stays.
+    fn keep_out_of_git(&self) -> Result<()> {
+        let StoreUrl::Sqlite { path, .. } = self else { return Ok(()) };
+        let Some(folder) = path.parent().filter(|folder| folder.ends_with(".contexture")) else {
+            return Ok(());
+        };
+        let ignored = folder.join(".gitignore");
+        let file = fs::File::create_new(&ignored);
+        match file.and_then(|mut file| file.write_all(GITIGNORE.as_bytes())) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let message = format!("{} cannot be written: {error}", ignored.display());
+                Err(Stop::failed(ErrorKind::Unavailable, message, "make the folder writable"))
+            }
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 

@@ -36,6 +36,7 @@ mod page_edits;
 mod page_reads;
 mod press;
 mod processes;
+mod project;
 mod read_only;
 mod readme;
 mod repair;
