@@ -205,6 +205,12 @@ pub enum Error {
         /// The session named.
         session: SessionId,
     },
+    /// There is no edit that could be taken back.
+    #[error("there is nothing to undo: {actor} made no edit that still stands")]
+    NothingToUndo {
+        /// Whose edits were looked at.
+        actor: crate::Actor,
+    },
     /// Something else that was asked for is not there.
     #[error("{what} not found")]
     NothingFound {

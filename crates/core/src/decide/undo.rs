@@ -20,10 +20,9 @@ use crate::{
 pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decision {
     let revision = match revision {
         Some(revision) => revision,
-        None => draft.newest_undoable()?.ok_or_else(|| Error::NothingFound {
-            what: format!("an edit of {} to undo", draft.request.actor),
-            hint: "`history` shows what was done",
-        })?,
+        None => draft
+            .newest_undoable()?
+            .ok_or_else(|| Error::NothingToUndo { actor: draft.request.actor.clone() })?,
     };
     let missing = || Error::NothingFound {
         what: format!("revision {revision}"),

@@ -26,6 +26,7 @@ impl Error {
             | Error::PageArchived { .. }
             | Error::SegmentNotFound { .. }
             | Error::SessionNotFound { .. }
+            | Error::NothingToUndo { .. }
             | Error::NothingFound { .. } => ErrorKind::NotFound,
             Error::Refused { .. }
             | Error::RefusedSystemRoot { .. }
@@ -64,6 +65,7 @@ impl Error {
             }
             Error::InvalidDocument { .. } => "mend the file; nothing of it was loaded",
             Error::InvalidRequest { hint, .. } | Error::NothingFound { hint, .. } => hint,
+            Error::NothingToUndo { .. } => "`history` shows what was done; name an edit to undo it",
             Error::NotContentsPage { .. } => "name a directory: `page list` shows each page's type",
             Error::NotDetailPage { .. } => "name a DetailPage: a directory holds pages, not text",
             Error::Cycle { .. } => "name a target outside the page's own subtree",
