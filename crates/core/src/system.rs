@@ -16,6 +16,7 @@ mod publish;
 mod reader;
 mod resident;
 mod runs;
+mod seed;
 mod sight;
 mod survey;
 mod switch;

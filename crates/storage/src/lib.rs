@@ -32,6 +32,7 @@ mod packing;
 mod runtime;
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
 mod seed;
+mod session_file;
 
 #[cfg(feature = "files")]
 pub mod files;
@@ -46,6 +47,7 @@ pub use clock::SystemClock;
 #[cfg(feature = "files")]
 pub use files::{FilesOptions, FilesStorage};
 pub use options::{CreateMode, Durability, Unwritable};
+pub use session_file::SessionFile;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStorage};
 #[cfg(feature = "s3")]
