@@ -47,10 +47,10 @@ pub use clock::SystemClock;
 #[cfg(feature = "files")]
 pub use files::{FilesOptions, FilesStorage};
 pub use options::{CreateMode, Durability, Unwritable};
-pub use session_file::SessionFile;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStorage};
 #[cfg(feature = "s3")]
 pub use s3::{S3Options, S3Storage, S3Tuning};
+pub use session_file::SessionFile;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStorage};

@@ -87,19 +87,26 @@ async fn a_run_returns_its_history() {
 #[tokio::test]
 async fn histories_are_reached_by_name() {
     let system = memory().await;
-    let runner = runner(&system);
+    let runner_here = runner(&system);
     let agents = [agent("solo", ContextMode::Isolated), agent("open", ContextMode::Shared)];
-    let contexts = runner.contexts(&agents);
+    let contexts = runner_here.contexts(&agents);
     assert_eq!(contexts.get_context_mode("solo").await.unwrap(), ContextMode::Isolated);
     assert_eq!(contexts.get_context_mode("open").await.unwrap(), ContextMode::Shared);
-    runner.team().set_session_mode(&agents[1].name, Some(ContextMode::Isolated)).await.unwrap();
+    let team = runner_here.team();
+    team.set_session_mode(&agents[1].name, Some(ContextMode::Isolated)).await.unwrap();
     assert_eq!(contexts.get_context_mode("open").await.unwrap(), ContextMode::Isolated);
     let missing = contexts.get_context_mode("nobody").await.unwrap_err();
     assert_eq!(missing.to_string(), "Agent 'nobody' not found");
     assert_eq!(contexts.get_main_session_context().await.unwrap(), []);
+    let bare = ContextSystem::in_memory(Arc::new(ManualClock::at_millis(0))).await.unwrap();
+    let without = runner(&bare);
+    assert_eq!(without.contexts(&agents).get_main_session_context().await.unwrap(), []);
     let solo = ContextMode::Isolated;
     assert_eq!(contexts.last_accessed_at("solo", solo).await.unwrap(), None);
-    assert!(system.reader().segment(&"agent-solo".parse().unwrap()).is_err(), "asking makes nothing");
+    assert!(
+        system.reader().segment(&"agent-solo".parse().unwrap()).is_err(),
+        "asking makes nothing"
+    );
 
     let first = contexts.get_context("solo", solo).await.unwrap();
     assert_eq!((first.conversation_history.len(), first.mode), (0, solo));

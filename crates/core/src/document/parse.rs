@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
 use crate::{
-    Actor, Body, Content, Detail, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
-    Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp, Tokens, Trust, Version,
-    Visibility,
+    Actor, Body, Content, Detail, Error, Message, Owner, Page, PageIndex, Permission, Place,
+    Result, Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp,
+    Tokens, Trust, Version, Visibility,
     message::{Fields, detail_text},
     page::MOST_DEEP,
 };
@@ -238,7 +238,9 @@ impl Parser {
         let messages = messages(&new.messages, new.detail.as_deref(), &author).map_err(wrong)?;
         let counted = new.message_count.unwrap_or(0);
         let body = match (new.r#type.as_str(), &new.children) {
-            ("ContentsPage", _) if new.detail.is_some() || new.messages.is_some() || counted > 0 => {
+            ("ContentsPage", _)
+                if new.detail.is_some() || new.messages.is_some() || counted > 0 =>
+            {
                 return Err(wrong("a ContentsPage has no detail"));
             }
             ("DetailPage", Some(children)) if !children.is_empty() => {

@@ -111,7 +111,10 @@ fn numbers_continue_after_the_last_one_given() {
     let system = load(&sample()).unwrap();
     assert_eq!(add_note(&system, "usr-0"), "usr-6");
     let written = as_json(&system);
-    assert_eq!((&written["nextIndex"], &written["segments"][1]["nextIndex"]), (&6.into(), &6.into()));
+    assert_eq!(
+        (&written["nextIndex"], &written["segments"][1]["nextIndex"]),
+        (&6.into(), &6.into())
+    );
     assert_eq!(written["segments"][0]["nextIndex"], 5);
     let again = load(&written.to_string()).unwrap();
     assert_eq!(as_json(&again)["nextIndex"], 6);
@@ -159,11 +162,13 @@ fn the_lifecycle_is_kept() {
         (r#""lifecycle": 2"#, Edit::RestorePage { page: "usr-2".parse().unwrap(), to: None }),
     ] {
         let own = if above.ends_with('2') { 2 } else { 1 };
-        let system = with(&format!(
-            r#""lifecycle": {own}, "parent": "usr-2" }},
+        let system = with(
+            &format!(
+                r#""lifecycle": {own}, "parent": "usr-2" }},
             "usr-2": {{ "type": "ContentsPage", "name": "Folder", "visibility": 0, {above}"#
-        )
-        .replace(r#""visibility": 0, "visibility": 1"#, r#""visibility": 1"#));
+            )
+            .replace(r#""visibility": 0, "visibility": 1"#, r#""visibility": 1"#),
+        );
         let page = block_on(system.reader().page_or_archived(&usr_1)).unwrap();
         assert_eq!(page.lifecycle as u8, own, "{above}");
         block_on(system.apply_internal(back)).unwrap();

@@ -69,7 +69,8 @@ fn the_set_up_in_memory() {
         let root = context_system.get_page(&page("sys-0")).await.unwrap();
         assert!(root.page.is_contents() && root.page.parent.is_none());
         assert_eq!(root.visibility, Visibility::Expanded);
-        let mut sys_prompt = NewDetailPage::new(page("sys-0"), valid("System Prompt"), "You are...");
+        let mut sys_prompt =
+            NewDetailPage::new(page("sys-0"), valid("System Prompt"), "You are...");
         sys_prompt.description = valid("Main prompt");
         let made = apply(&context_system, Edit::CreateDetailPage(sys_prompt)).await;
         assert_eq!(made.pages, [page("sys-1")]);
@@ -93,14 +94,22 @@ fn the_example_of_pages() {
             .await
             .unwrap();
         let contents_page = agent_ctx
-            .create_contents_page("Go语言讨论", "关于Go语言的专题讨论", "usr-0", &[detail_page.clone()])
+            .create_contents_page(
+                "Go语言讨论",
+                "关于Go语言的专题讨论",
+                "usr-0",
+                &[detail_page.clone()],
+            )
             .await
             .unwrap();
         agent_ctx.expand_details(&contents_page).await.unwrap();
         agent_ctx.expand_details(&detail_page).await.unwrap();
         for index in [&contents_page, &detail_page] {
             let seen = agent_ctx.get_page(index).await.unwrap();
-            assert_eq!((seen.visibility, seen.lifecycle), (Visibility::Expanded, Lifecycle::Active));
+            assert_eq!(
+                (seen.visibility, seen.lifecycle),
+                (Visibility::Expanded, Lifecycle::Active)
+            );
         }
         assert!(agent_ctx.has_child(&contents_page, &detail_page).await.unwrap());
         assert_eq!(agent_ctx.child_count(&contents_page).await.unwrap(), 1);
@@ -154,6 +163,16 @@ fn segments_by_the_documents_names() {
         let usr = segment("usr");
         let again = system.add_segment(NewSegment::new(usr.clone(), SegmentKind::User)).await;
         assert_eq!(again.unwrap_err().to_string(), "segment usr already exists");
+        // A new one stands last and changes the session's time.
+        let before = system.info().await.unwrap().updated_at;
+        system.add_segment(NewSegment::new(segment("new"), SegmentKind::Custom)).await.unwrap();
+        let ids: Vec<String> =
+            system.list_segments().iter().map(|segment| segment.id.to_string()).collect();
+        assert_eq!(ids, ["sys", "usr", "new"]);
+        assert!(system.info().await.unwrap().updated_at > before);
+        // What is listed is a copy.
+        system.list_segments()[1].permission = Permission::SystemManaged;
+        assert_eq!(system.get_segment(&usr).unwrap().permission, Permission::ReadWrite);
         let found = system.get_segment_by_page_index(&page("usr-7")).unwrap();
         assert_eq!(found.id, usr);
         let none = system.get_segment_by_page_index(&page("us-1")).unwrap_err();
@@ -179,7 +198,7 @@ fn segments_by_the_documents_names() {
         system.remove_segment(&usr).await.unwrap();
         let ids: Vec<String> =
             system.list_segments().iter().map(|segment| segment.id.to_string()).collect();
-        assert_eq!(ids, ["sys"]);
+        assert_eq!(ids, ["sys", "new"]);
         let gone = system.remove_segment(&usr).await.unwrap_err();
         assert_eq!(gone.to_string(), "segment usr not found");
     });
@@ -214,7 +233,15 @@ fn pages_by_the_documents_names() {
         let leaf = helper.has_child("usr-2", "usr-3").await.unwrap_err();
         assert_eq!(leaf.kind(), ErrorKind::Invalid);
         assert!(!helper.has_child("usr-0", "usr-2").await.unwrap(), "it lies further down");
+        let long = helper.update_page("usr-2", &"x".repeat(201), "").await.unwrap_err();
+        assert_eq!(long.kind(), ErrorKind::Invalid);
+        // What is only in the storage is removed all the same.
+        system.evict_all();
+        let before = system.info().await.unwrap().updated_at;
         system.remove_page(&page("usr-3")).await.unwrap();
+        assert!(system.info().await.unwrap().updated_at > before);
+        let nowhere = system.remove_page(&page("usr-9")).await.unwrap_err();
+        assert_eq!(nowhere.to_string(), "page usr-9 not found");
         assert!(!helper.has_child("usr-1", "usr-3").await.unwrap());
         assert_eq!(names(&folder).await, ["one", "three"]);
         assert_eq!(helper.child_count("usr-1").await.unwrap(), 2);
@@ -290,6 +317,8 @@ fn pages_are_added_under_directories() {
         leaf(&system, "usr-1", "note").await;
         let refused = added("usr-2").await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid);
+        // A parent that is only in the storage is loaded.
+        system.evict_all();
         assert_eq!(added("usr-1").await.unwrap().pages, [page("usr-3")]);
     });
 }

@@ -2,10 +2,12 @@
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, NewDetailPage, NewSegment, Page, PageStorage, Permission,
-    SegmentKind,
+    SegmentKind, storage::PageStore,
 };
 use contexture_storage::SessionFile;
-use contexture_testkit::fixture::{TickingClock, apply, memory, page, reopen, segment, session_id, valid};
+use contexture_testkit::fixture::{
+    TickingClock, apply, memory, page, reopen, segment, session_id, valid,
+};
 use futures::executor::block_on;
 
 use crate::open;
@@ -38,8 +40,24 @@ fn the_set_up_on_files() {
         apply(&context_system, Edit::CreateDetailPage(new)).await;
         assert_eq!(file_of(&path, "test", "sys-1").unwrap()["name"], "System Prompt");
         drop(context_system);
+        // What cannot be read is reported, and is not the same as missing.
+        let file = path.join("sessions/test/pages/sys-1.json");
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+        let pages = PageStore::new(open(&path), session_id(), TickingClock::new());
+        let broken = [
+            pages.load(&page("sys-1")).await.unwrap_err().kind(),
+            pages.exists(&page("sys-1")).await.unwrap_err().kind(),
+            pages.list().await.unwrap_err().kind(),
+        ];
+        assert_eq!(broken, [ErrorKind::Corrupt; 3]);
+        std::fs::write(&file, bytes).unwrap();
+        drop(pages);
         let again = reopen(open(&path)).await;
-        assert_eq!(again.get_page(&page("sys-1")).await.unwrap().page.name.as_str(), "System Prompt");
+        assert_eq!(
+            again.get_page(&page("sys-1")).await.unwrap().page.name.as_str(),
+            "System Prompt"
+        );
     });
 }
 

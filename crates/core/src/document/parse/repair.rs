@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{Parser, fault};
 use crate::{
-    Actor, Body, Page, PageIndex, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust, Version,
-    Visibility, document::LoadPage,
+    Actor, Body, Page, PageIndex, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust,
+    Version, Visibility, document::LoadPage,
 };
 
 impl Parser {
