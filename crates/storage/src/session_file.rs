@@ -36,7 +36,7 @@ impl SessionFile for ContextSystem {
     async fn load_from_file(&self, path: &Path) -> Result<Vec<String>> {
         let bytes = read(path).map_err(|error| unavailable(path, &error))?;
         if bytes.len() as u64 > MOST {
-            let what = format!("{}", path.display());
+            let what = path.display().to_string();
             return Err(Error::TooLarge { what, size: bytes.len() as u64, limit: MOST });
         }
         self.unmarshal(&bytes).await

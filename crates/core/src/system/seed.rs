@@ -38,7 +38,8 @@ impl ContextSystem {
 
     /// Returns a copy of a segment (GetSegment).
     pub fn get_segment(&self, id: &SegmentId) -> Result<Segment> {
-        Ok(self.with_counter(&*self.reader().segment(id)?))
+        let segment = self.reader().segment(id)?;
+        Ok(self.with_counter(&segment))
     }
 
     /// Returns copies of the segments in display order (ListSegments).
