@@ -98,7 +98,7 @@ fn the_example_of_pages() {
                 "Go语言讨论",
                 "关于Go语言的专题讨论",
                 "usr-0",
-                &[detail_page.clone()],
+                std::slice::from_ref(&detail_page),
             )
             .await
             .unwrap();
