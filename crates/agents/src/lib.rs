@@ -35,6 +35,6 @@ pub mod team;
 pub use definition::{AgentDefinition, ContextMode};
 pub use error::{AgentsError, Result};
 pub use model::{Answer, Model, ModelError, ModelEvent, ModelRequest};
-pub use runner::{ExecuteOptions, Job, Response, Runner};
+pub use runner::{ContextManager, ExecuteOptions, Job, Response, Runner};
 pub use team::Team;
 pub use tool::{Tool, ToolOutput, ToolSpec};

@@ -6,6 +6,7 @@
 
 mod ask;
 mod response;
+mod seed;
 mod steps;
 mod summaries;
 mod watch;
@@ -20,6 +21,7 @@ use contexture_core::{
 use summaries::Summaries;
 
 pub use response::{Metadata, Response, RunContext};
+pub use seed::{AgentHistory, ContextManager};
 pub use summaries::{Summarized, Summarizer};
 pub use watch::{Quiet, StopSignal, Stopper, Watcher, stop_signal};
 
@@ -49,6 +51,9 @@ pub struct ExecuteOptions {
     pub temperature: Option<f64>,
     /// Whether somebody is there to be asked before a tool changes anything.
     pub interactive: bool,
+    /// The mode of this run, whatever the job and the agent's file say; sharing that the settings
+    /// forbid is refused. A run that is resumed keeps its own.
+    pub context_mode: Option<ContextMode>,
     /// What bounds the run as a whole.
     pub limits: Limits,
     /// What a window may take; by default the session's, the settings', [`DEFAULT_BUDGET`].
@@ -72,7 +77,7 @@ pub struct Runner {
 pub struct Job<'a> {
     /// The agent.
     pub agent: &'a AgentDefinition,
-    /// The mode it runs in, resolved.
+    /// The mode it runs in, resolved; the options may ask for another.
     pub mode: ContextMode,
     /// The model.
     pub model: Arc<dyn Model>,
@@ -156,6 +161,8 @@ impl Runner {
                 hint: "give a prompt".to_owned(),
             });
         }
+        let asked = self.as_asked(job)?;
+        let job = asked.as_ref().unwrap_or(job);
         let room = self.room(job).await?;
         for left in self.interrupted(job.agent).await? {
             watcher.notice(&format!(

@@ -5,6 +5,7 @@ mod crash;
 mod faults;
 mod guard;
 mod modes;
+mod seed;
 mod shares;
 mod summaries;
 mod takeover;

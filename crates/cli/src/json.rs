@@ -150,7 +150,7 @@ impl From<&Segment> for SegmentObject {
             permission: segment.permission,
             root_index: segment.root(),
             max_capacity: segment.capacity,
-            next_index: segment.next_number,
+            next_index: segment.last_number(),
             owner: segment.owner.clone(),
         }
     }

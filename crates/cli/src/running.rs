@@ -122,6 +122,7 @@ pub(crate) async fn prepare<'a>(
         stream: !how.no_stream,
         max_tokens: how.max_tokens,
         temperature: how.temperature,
+        context_mode: None,
         interactive: how.ask,
         limits,
         budget: how.budget,

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::support::{Sandbox, error};
 
-/// The seed's own sample, in its words.
+/// A document as the seed writes them.
 const SEED: &str = r#"{
   "segments": [
     {"id": "sys", "name": "System", "rootIndex": "sys-0", "permission": 0, "maxCapacity": 10000},
@@ -42,14 +42,20 @@ fn what_is_exported_loads_again() {
 #[test]
 fn the_sample_of_the_seed_loads() {
     let sandbox = Sandbox::empty();
-    let loaded = sandbox.json_from(&["load", "-"], SEED);
-    assert_eq!((&loaded["segments"], &loaded["pages"]), (&json!(2), &json!(2)));
-    let segment = sandbox.json(&["segment", "show", "sys"]);
+    let sample = include_str!("../../core/src/document/sample.txt").replace(", ...", "");
+    let loaded = sandbox.json_from(&["load", "-"], &sample);
+    assert_eq!((&loaded["segments"], &loaded["pages"]), (&json!(2), &json!(4)));
+    let segment = sandbox.json(&["segment", "show", "usr"]);
     assert_eq!(
         (&segment["segmentType"], &segment["permission"], &segment["maxCapacity"]),
-        (&json!("system"), &json!("read-only"), &json!(10_000))
+        (&json!("user"), &json!("read-write"), &json!(4_000))
     );
-    assert!(segment["nextIndex"].as_u64().unwrap() >= 42);
+    assert_eq!(segment["nextIndex"], 5);
+    let exported: serde_json::Value = serde_json::from_str(&sandbox.text(&["export"])).unwrap();
+    let given: serde_json::Value = serde_json::from_str(&sample).unwrap();
+    for key in ["nextIndex", "createdAt", "updatedAt"] {
+        assert_eq!(exported[key], given[key], "{key}");
+    }
 }
 
 #[test]

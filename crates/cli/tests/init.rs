@@ -8,7 +8,7 @@ fn it_makes_a_session_with_its_two_segments() {
     let segment = |id: &str, name: &str, kind: &str, permission: &str| {
         json!({
             "id": id, "name": name, "description": "", "segmentType": kind, "permission": permission,
-            "rootIndex": format!("{id}-0"), "maxCapacity": 0, "nextIndex": 1, "owner": null,
+            "rootIndex": format!("{id}-0"), "maxCapacity": 0, "nextIndex": 0, "owner": null,
         })
     };
     let made = |created: bool| {

@@ -9,7 +9,7 @@ fn segments_are_added_shown_updated_listed_and_removed() {
         json!({
             "id": "notes", "name": name, "description": "for later", "segmentType": "custom",
             "permission": permission, "rootIndex": "notes-0", "maxCapacity": capacity,
-            "nextIndex": 1, "owner": null,
+            "nextIndex": 0, "owner": null,
         })
     };
     let added = sandbox.json(&[

@@ -4,6 +4,7 @@
 //! writes carry the view into the decision, where they are checked against the very state
 //! they are committed on, so no race slips past a permission.
 
+mod seed;
 mod windows;
 
 use std::sync::Arc;

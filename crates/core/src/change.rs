@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Actor, Content, ContentHash, CustomKey, FoldReport, HistoryEntry, Inverse, LevelEntry,
     Operation, Page, PageBefore, PageIndex, Place, Revision, RunPut, Segment, SegmentBefore,
-    SegmentId, Standing, Timestamp, Version, ViewId, view::entries,
+    SegmentId, Standing, Timestamp, Version, ViewId, storage::SessionInfo, view::entries,
 };
 
 /// What an edit does to the storage.
@@ -52,6 +52,8 @@ pub struct Change {
     pub places: PlaceClaim,
     /// Numbers that a segment's counter must lie beyond.
     pub floors: Vec<(SegmentId, u64)>,
+    /// The times the session has from now on, when a document that gives them fills it.
+    pub times: Option<SessionTimes>,
     /// Whether pages taken away are to be scrubbed from history too.
     pub purge: bool,
     /// What a caller wants to hear of: the pages made or acted on, in order.
@@ -60,6 +62,15 @@ pub struct Change {
     pub moved: Vec<(PageIndex, PageIndex)>,
     /// What was read to decide it.
     pub basis: Basis,
+}
+
+/// When a session was made and last changed, as a document says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTimes {
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
 }
 
 /// A page before and after.
@@ -277,6 +288,15 @@ impl Change {
 }
 
 impl Change {
+    /// Writes the times of the session after it to its head.
+    pub fn stamp(&self, info: &mut SessionInfo) {
+        info.updated_at = self.at;
+        if let Some(times) = self.times {
+            info.created_at = times.created_at;
+            info.updated_at = times.updated_at;
+        }
+    }
+
     /// Returns the segments whose pages it changes, each once.
     pub fn touched_segments(&self) -> BTreeSet<&SegmentId> {
         self.pages.iter().map(|delta| delta.index.segment()).collect()

@@ -2,14 +2,15 @@
 //!
 //! One object with `segments` in display order and `pages` by index. Visibility and lifecycle in it
 //! are the system side's. Archived and retired pages are included; views, history and ledger are
-//! not. [`export`] writes it, [`parse`] reads it, ours or the seed's, into a [`LoadPlan`].
+//! not. `nextIndex` is the last number given: each segment has its own, and the document's is the
+//! largest. [`export`] writes it, [`parse`] reads it, ours or the seed's, into a [`LoadPlan`].
 
 mod export;
 mod parse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Page, Segment};
+use crate::{Message, Page, Segment, SessionTimes};
 
 pub use export::export;
 pub use parse::{Parsed, parse};
@@ -24,6 +25,9 @@ pub struct LoadPlan {
     pub segments: Vec<Segment>,
     /// The pages; siblings in their order.
     pub pages: Vec<LoadPage>,
+    /// When the session was made and last changed, where the document says so.
+    #[serde(default)]
+    pub times: Option<SessionTimes>,
 }
 
 /// A page of a document.

@@ -76,7 +76,7 @@ pub mod window;
 pub use agent::AgentContext;
 pub use change::{
     Assigned, Basis, Change, CustomDelta, FocusDelta, LevelDelta, NumberClaim, PageDelta,
-    PlaceClaim, SegmentDelta, UndoneMark,
+    PlaceClaim, SegmentDelta, SessionTimes, UndoneMark,
 };
 pub use content::{Content, ContentHash};
 pub use conversation::Conversation;

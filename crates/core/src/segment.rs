@@ -59,6 +59,11 @@ impl Segment {
         self.id.root()
     }
 
+    /// Returns the last number given to a page of it; 0 is its root's.
+    pub fn last_number(&self) -> u64 {
+        self.next_number.saturating_sub(1)
+    }
+
     /// Compares two of a session by the order they are shown in. Two that were added at the same time
     /// share a place in it.
     pub fn in_order(&self, other: &Self) -> Ordering {

@@ -16,6 +16,7 @@ mod publish;
 mod reader;
 mod resident;
 mod runs;
+mod seed;
 mod sight;
 mod survey;
 mod switch;
@@ -24,7 +25,10 @@ mod window;
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
 };
 
 use futures::lock::Mutex;
@@ -66,7 +70,8 @@ struct Inner {
     gate: Gate,
     session: SessionId,
     app: String,
-    created_at: Timestamp,
+    /// In milliseconds: a document that fills the session brings its own.
+    created_at: AtomicI64,
     mark: Mark,
     clock: Arc<dyn Clock>,
     settings: Settings,
@@ -133,7 +138,7 @@ impl ContextSystem {
             gate: Gate::new(storage),
             session,
             app: info.app,
-            created_at: info.created_at,
+            created_at: AtomicI64::new(info.created_at.as_millis()),
             mark: info.mark,
             clock,
             settings,
@@ -212,7 +217,7 @@ impl ContextSystem {
 
     /// Returns when the session was made.
     pub fn created_at(&self) -> Timestamp {
-        self.inner.created_at
+        Timestamp::from_millis(self.inner.created_at.load(Ordering::Relaxed))
     }
 
     /// Returns the mark of the engine's own lines.

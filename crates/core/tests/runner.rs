@@ -28,6 +28,8 @@ mod publish;
 mod repairing;
 #[path = "runner/runs.rs"]
 mod runs;
+#[path = "runner/seed_documents.rs"]
+mod seed_documents;
 #[path = "runner/seed_flow.rs"]
 mod seed_flow;
 #[path = "runner/seen_in_part.rs"]

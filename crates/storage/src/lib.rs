@@ -32,6 +32,7 @@ mod packing;
 mod runtime;
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
 mod seed;
+mod session_file;
 
 #[cfg(feature = "files")]
 pub mod files;
@@ -50,5 +51,6 @@ pub use options::{CreateMode, Durability, Unwritable};
 pub use postgres::{PostgresOptions, PostgresStorage};
 #[cfg(feature = "s3")]
 pub use s3::{S3Options, S3Storage, S3Tuning};
+pub use session_file::SessionFile;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStorage};

@@ -101,6 +101,7 @@ pub(crate) fn change(operation: Operation) -> Change {
         numbers: Vec::new(),
         places: PlaceClaim::default(),
         floors: Vec::new(),
+        times: None,
         purge: false,
         subjects: Vec::new(),
         moved: Vec::new(),

@@ -10,6 +10,7 @@ mod conflicts;
 mod copy;
 mod damage;
 mod files;
+mod five_methods;
 mod grouping;
 mod model;
 mod purge;

@@ -57,6 +57,43 @@ fn every_test_named_on_a_page_exists() {
     }
 }
 
+// Every name and flow of the source documents leads to code or a command that a test uses.
+#[test]
+fn every_name_of_the_documents_leads_to_a_test() {
+    let text = fs::read_to_string(project().join("docs/seed.md")).unwrap();
+    let is_row = |line: &&str| line.starts_with("| ") && line.contains("::");
+    let rows: Vec<&str> = text.lines().filter(is_row).collect();
+    for row in &rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, ours, shown] = cells[..] else { panic!("{row}: not three cells") };
+        let tests = quoted(shown);
+        assert!(!tests.is_empty(), "{name}: no test is named");
+        tests.iter().for_each(|test| assert_is_test(name, test));
+        let read = |test: &&str| {
+            let (path, _) = test.split_once("::").unwrap_or((test, ""));
+            fs::read_to_string(project().join(path)).unwrap()
+        };
+        let sources: Vec<String> = tests.iter().map(read).collect();
+        for word in quoted(ours).first().into_iter().flat_map(|code| words(code)) {
+            let used = sources.iter().any(|source| source.contains(&word));
+            assert!(used, "{name}: none of {tests:?} uses {word}");
+        }
+    }
+    assert!(rows.len() > 100, "only {} names and flows", rows.len());
+}
+
+/// Returns what must stand in a test that uses this: a command's words, or what is called.
+fn words(code: &str) -> Vec<String> {
+    if let Some(command) = code.strip_prefix("contexture ") {
+        return command.split(' ').map(str::to_owned).collect();
+    }
+    let called = code.split(['(', '{', ' ']).next().unwrap_or(code);
+    vec![match called.rsplit_once('.') {
+        Some((_, method)) => format!(".{method}"),
+        None => called.to_owned(),
+    }]
+}
+
 /// Returns what stands between backquotes.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()

@@ -1,6 +1,6 @@
 //! What a run comes to: the seed's response (M-21).
 
-use contexture_core::{PageIndex, SegmentId, Timestamp};
+use contexture_core::{Message, PageIndex, SegmentId, Timestamp};
 use serde::Serialize;
 
 use super::link_name;
@@ -27,7 +27,7 @@ pub struct Response {
 }
 
 /// Where an exchange stands in the session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunContext {
     /// The segment.
@@ -36,6 +36,10 @@ pub struct RunContext {
     pub pages: Vec<PageIndex>,
     /// What the agent's history is linked to, in words.
     pub linked_to: String,
+    /// The latest messages of that history as the agent sees it, the answer included, as far as the
+    /// settings bound a shared window. It is not written to JSON: there the pages are named.
+    #[serde(skip)]
+    pub conversation_history: Vec<Message>,
 }
 
 /// What a run took.
@@ -57,7 +61,12 @@ pub struct Metadata {
 }
 
 impl Response {
-    pub(super) fn new(run: &Run, ending: Ending, link: Link, now: Timestamp) -> Self {
+    pub(super) fn new(
+        run: &Run,
+        ending: Ending,
+        (link, conversation_history): (Link, Vec<Message>),
+        now: Timestamp,
+    ) -> Self {
         Self {
             agent_name: run.agent.to_string(),
             text: run.text(),
@@ -65,6 +74,7 @@ impl Response {
                 segment: link.segment().clone(),
                 pages: run.pages.clone(),
                 linked_to: link_name(&link),
+                conversation_history,
             },
             metadata: Metadata {
                 model: run.model.clone(),

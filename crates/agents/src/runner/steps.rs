@@ -2,7 +2,7 @@
 
 use contexture_core::{Actor, Edit, ErrorKind, Message, PageIndex, message::ToolCall};
 
-use super::{By, Drive, Response, Watcher, main_segment};
+use super::{By, Drive, Response, Watcher, main_segment, seed};
 use crate::{
     AgentsError, Result,
     run::{CallState, Next, Run},
@@ -249,6 +249,9 @@ impl Drive<'_> {
             system.keep_run(&record.removal(now)).await?;
         }
         let link = Team::link(self.job.agent, self.run.mode)?;
-        Ok(Response::new(&self.run, ending, link, now))
+        let most = self.runner.settings.max_messages();
+        // The run has ended and is stored: what cannot be read now can be read later.
+        let told = seed::history(&self.context, most).await.unwrap_or_default();
+        Ok(Response::new(&self.run, ending, (link, told), now))
     }
 }

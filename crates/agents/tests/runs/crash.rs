@@ -73,6 +73,7 @@ fn ended(job: &Job<'_>) -> Response {
             segment: "agent-worker".parse().unwrap(),
             pages: Vec::new(),
             linked_to: String::new(),
+            conversation_history: Vec::new(),
         },
         metadata: contexture_agents::runner::Metadata {
             model: String::new(),

@@ -14,7 +14,7 @@ use super::{Decision, Known, Request};
 use crate::{
     Basis, Change, Content, CustomDelta, CustomKey, Error, FocusDelta, FoldReport, LevelDelta,
     LevelEntry, NumberClaim, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Revision,
-    Segment, SegmentDelta, SegmentId, UndoneMark, Version, ViewId,
+    Segment, SegmentDelta, SegmentId, SessionTimes, UndoneMark, Version, ViewId,
 };
 
 /// Numbers and places from here on are provisional: the commit assigns the real ones. No stored page
@@ -42,6 +42,7 @@ pub struct Draft<'a> {
     numbers: Vec<NumberClaim>,
     places: PlaceClaim,
     pub(super) floors: Vec<(SegmentId, u64)>,
+    pub(super) times: Option<SessionTimes>,
     pub(super) subjects: Vec<PageIndex>,
     pub(super) moved: Vec<(PageIndex, PageIndex)>,
     pub(super) undoes: Option<Revision>,
@@ -72,6 +73,7 @@ impl<'a> Draft<'a> {
             numbers: Vec::new(),
             places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
             floors: Vec::new(),
+            times: None,
             subjects: Vec::new(),
             moved: Vec::new(),
             undoes: None,
@@ -104,6 +106,7 @@ impl<'a> Draft<'a> {
             numbers: self.numbers,
             places: self.places,
             floors: self.floors,
+            times: self.times,
             purge: self.purge,
             subjects: self.subjects,
             moved: self.moved,
@@ -164,6 +167,12 @@ impl<'a> Draft<'a> {
         self.page_at.insert(index.clone(), self.pages.len());
         let (before, previous, restores) = (None, None, None);
         self.pages.push(PageDelta { index, before, after: Some(page), previous, restores });
+    }
+
+    /// Puts a segment into a session that holds none, as it is.
+    pub(super) fn put_first_segment(&mut self, segment: Segment) {
+        let before = self.any_segment(&segment.id);
+        self.segments.push(SegmentDelta { before, after: segment, restores: None });
     }
 
     /// Puts a segment that changes: its version goes up and its time is now.

@@ -1,7 +1,7 @@
 //! Loading: an empty session filled from a document, all or nothing (C21).
 
 use super::{Decision, Draft};
-use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan};
+use crate::{Body, Detail, Error, Operation, Page, Revision, Version, document::LoadPlan};
 
 /// Fills an empty session.
 pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
@@ -9,15 +9,18 @@ pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
     if !draft.session_is_empty() {
         return Err(Error::SessionNotEmpty.into());
     }
+    draft.times = plan.times;
     for segment in &plan.segments {
         draft.floors.push((segment.id.clone(), segment.next_number.max(1)));
-        draft.change_segment(segment.clone());
+        draft.put_first_segment(segment.clone());
     }
     for loaded in &plan.pages {
         let body = match &loaded.page.body {
             Body::Contents => Body::Contents,
-            Body::Detail(_) => {
-                Body::Detail(super::pages::body(draft, &loaded.page.name, &loaded.messages)?)
+            Body::Detail(given) => {
+                let made = super::pages::body(draft, &loaded.page.name, &loaded.messages)?;
+                // A document may count the messages that were merged into one text.
+                Body::Detail(Detail { messages: given.messages.max(made.messages), ..made })
             }
         };
         let place = draft.claim_place();

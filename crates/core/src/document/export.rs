@@ -29,7 +29,7 @@ pub async fn export(system: &ContextSystem) -> Result<String> {
         schema_version: SCHEMA_VERSION,
         segments: segments.iter().map(segment_out).collect(),
         pages: Pages(&pages),
-        next_index: segments.iter().map(|segment| segment.next_number).max().unwrap_or(0),
+        next_index: segments.iter().map(Segment::last_number).max().unwrap_or(0),
         created_at: info.created_at.to_string(),
         updated_at: info.updated_at.to_string(),
     };
@@ -182,7 +182,7 @@ fn segment_out(segment: &Segment) -> SegmentOut<'_> {
         permission: segment.permission.as_str(),
         root_index: segment.root().to_string(),
         max_capacity: segment.capacity.0,
-        next_index: segment.next_number,
+        next_index: segment.last_number(),
         owner: segment.owner.as_ref().map(ToString::to_string),
         removed: segment.removed,
         created_at: segment.created_at.to_string(),

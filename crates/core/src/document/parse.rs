@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
 use crate::{
-    Actor, Body, Content, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
-    Revision, Role, Segment, SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version,
-    Visibility,
+    Actor, Body, Content, Detail, Error, Message, Owner, Page, PageIndex, Permission, Place,
+    Result, Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp,
+    Tokens, Trust, Version, Visibility,
     message::{Fields, detail_text},
     page::MOST_DEEP,
 };
@@ -36,12 +36,16 @@ pub fn parse(bytes: &[u8], now: Timestamp) -> Result<Parsed> {
             document.schema_version.unwrap_or_default()
         )));
     }
+    let created_at = document.created_at.or(document.updated_at);
+    let updated_at = document.updated_at.or(created_at);
     let mut parser = Parser {
-        created_at: document.created_at.unwrap_or(now),
-        updated_at: document.updated_at.or(document.created_at).unwrap_or(now),
+        created_at: created_at.unwrap_or(now),
+        updated_at: updated_at.unwrap_or(now),
         segments: Vec::new(),
         pages: BTreeMap::new(),
         listed: HashMap::new(),
+        counters: HashMap::new(),
+        only_said: HashSet::new(),
         warnings: Vec::new(),
     };
     for (ordinal, segment) in document.segments.into_iter().enumerate() {
@@ -51,7 +55,11 @@ pub fn parse(bytes: &[u8], now: Timestamp) -> Result<Parsed> {
         let page: PageIn = raw.read().map_err(|error| fault(format!("page '{key}': {error}")))?;
         parser.page(key, page)?;
     }
-    parser.finish(document.next_index)
+    let mut parsed = parser.finish(document.next_index)?;
+    let times = created_at.zip(updated_at);
+    parsed.plan.times =
+        times.map(|(created_at, updated_at)| SessionTimes { created_at, updated_at });
+    Ok(parsed)
 }
 
 fn fault(reason: impl ToString) -> Error {
@@ -106,6 +114,7 @@ struct PageIn {
     children: Option<Vec<String>>,
     detail: Option<String>,
     messages: Option<Vec<Message>>,
+    message_count: Option<u32>,
     archived: Option<Archived>,
     moved_to: Option<PageIndex>,
     turn: Option<PageIndex>,
@@ -149,6 +158,10 @@ struct Parser {
     pages: BTreeMap<PageIndex, LoadPage>,
     /// Children as their directories list them.
     listed: HashMap<PageIndex, Vec<PageIndex>>,
+    /// The last numbers given, as segments say.
+    counters: HashMap<SegmentId, u64>,
+    /// Pages that are archived by their `lifecycle` alone, which also says what they derive from above.
+    only_said: HashSet<PageIndex>,
     warnings: Vec<String>,
 }
 
@@ -177,6 +190,9 @@ impl Parser {
         })?;
         let name = new.name.as_deref().unwrap_or(new.id.as_str()).parse().map_err(at)?;
         let description = new.description.parse().map_err(at)?;
+        if let Some(last) = new.next_index {
+            self.counters.insert(new.id.clone(), last);
+        }
         self.segments.push(Segment {
             owner: new.owner.or_else(|| Owner::implied_by(&new.id)),
             id: new.id,
@@ -186,8 +202,8 @@ impl Parser {
             permission,
             capacity: Tokens(capacity),
             ordinal,
-            // Settled in `finish`, when all numbers are known; 0 says that none was given.
-            next_number: new.next_index.unwrap_or(0),
+            // Settled in `finish`, when all numbers are known.
+            next_number: 1,
             touched: Revision(0),
             removed: new.removed,
             version: Version(1),
@@ -220,19 +236,28 @@ impl Parser {
         let lifecycle = new.lifecycle.as_ref().map(Value::read).transpose().map_err(at)?;
         let author = new.author.unwrap_or(Actor::System);
         let messages = messages(&new.messages, new.detail.as_deref(), &author).map_err(wrong)?;
+        let counted = new.message_count.unwrap_or(0);
         let body = match (new.r#type.as_str(), &new.children) {
-            ("ContentsPage", _) if new.detail.is_some() || new.messages.is_some() => {
+            ("ContentsPage", _)
+                if new.detail.is_some() || new.messages.is_some() || counted > 0 =>
+            {
                 return Err(wrong("a ContentsPage has no detail"));
             }
             ("DetailPage", Some(children)) if !children.is_empty() => {
                 return Err(wrong("a DetailPage has no children"));
             }
             ("ContentsPage", _) => Body::Contents,
-            ("DetailPage", _) => Body::Detail(Content::with_detail(&messages).1),
+            ("DetailPage", _) => {
+                let detail = Content::with_detail(&messages).1;
+                Body::Detail(Detail { messages: counted.max(detail.messages), ..detail })
+            }
             (other, _) => {
                 return Err(wrong(&format!("unknown type '{other}': ContentsPage or DetailPage")));
             }
         };
+        if new.archived.is_none() && new.moved_to.is_none() {
+            self.only_said.insert(index.clone());
+        }
         let default = if index.is_root() || segment.kind == SegmentKind::System {
             Visibility::Expanded
         } else {
@@ -278,14 +303,15 @@ impl Parser {
         self.repair_prompts();
         self.adopt_listed()?;
         self.check_parents()?;
-        let counters = self.segments.iter().map(|segment| segment.next_number).chain(next_index);
+        self.derive_archived();
+        let counters = self.counters.values().copied().chain(next_index);
         if let Some(counter) = counters.into_iter().find(|counter| *counter > LARGEST_NUMBER) {
             return Err(fault(format!("nextIndex {counter} is too large")));
         }
         self.check_moved()?;
         self.settle_counters(next_index);
         let pages = self.in_order();
-        let plan = LoadPlan { segments: self.segments, pages };
+        let plan = LoadPlan { segments: self.segments, pages, times: None };
         Ok(Parsed { plan, warnings: self.warnings })
     }
 
@@ -374,16 +400,14 @@ impl Parser {
         Ok(())
     }
 
-    /// Each segment continues after the larger of its own numbers and what the document says.
+    /// Each segment continues after the larger of its own numbers and the last one given. A segment
+    /// that does not say its own has the document's.
     fn settle_counters(&mut self, next_index: Option<u64>) {
         for segment in &mut self.segments {
             let own = self.pages.keys().filter(|index| *index.segment() == segment.id);
             let largest = own.map(PageIndex::number).max().unwrap_or(0);
-            let given = match segment.next_number {
-                0 => next_index.map_or(1, |next| next.saturating_add(1)),
-                given => given,
-            };
-            segment.next_number = given.max(largest.saturating_add(1));
+            let given = self.counters.get(&segment.id).copied().or(next_index).unwrap_or(0);
+            segment.next_number = given.max(largest).saturating_add(1);
         }
     }
 
@@ -449,8 +473,7 @@ fn standing(
         // The lifecycle of a page below something archived or hidden derives from that.
         (None, Some(Archived::Flag(false)), _) => Ok(Standing::InTree),
         (None, None, Some(Lifecycle::ColdArchived)) => Ok(Standing::ColdArchived),
-        (None, None, Some(Lifecycle::HotArchived | Lifecycle::Active) | None) => {
-            Ok(Standing::InTree)
-        }
+        (None, None, Some(Lifecycle::HotArchived)) => Ok(Standing::HotArchived),
+        (None, None, Some(Lifecycle::Active) | None) => Ok(Standing::InTree),
     }
 }

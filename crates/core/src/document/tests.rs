@@ -5,22 +5,10 @@ use futures::executor::block_on;
 use super::*;
 use crate::*;
 
-/// The sample of the source document, its dots left out.
-const SEED_SAMPLE: &str = r#"{
-  "segments": [
-    {"id": "sys", "name": "System", "rootIndex": "sys-0", "permission": 0, "maxCapacity": 0},
-    {"id": "usr", "name": "User", "rootIndex": "usr-0", "permission": 1, "maxCapacity": 4000}
-  ],
-  "pages": {
-    "sys-0": { "type": "ContentsPage", "name": "System" },
-    "sys-1": { "type": "DetailPage", "name": "System Prompt" },
-    "usr-0": { "type": "ContentsPage", "name": "User" },
-    "usr-1": { "type": "DetailPage", "name": "Chat 1" }
-  },
-  "nextIndex": 5,
-  "createdAt": "2025-02-06T10:00:00Z",
-  "updatedAt": "2025-02-06T10:00:00Z"
-}"#;
+/// The sample of the source document, word for word but for its dots.
+fn sample() -> String {
+    include_str!("sample.txt").replace(", ...", "")
+}
 
 fn now() -> Timestamp {
     Timestamp::from_millis(1_760_000_000_000)
@@ -41,26 +29,174 @@ fn refused(text: &str) -> String {
     error.to_string()
 }
 
-// B-50, B-51, B-52, C21: the seed's own sample loads, numbers going on after the document's.
+fn as_json(system: &ContextSystem) -> serde_json::Value {
+    serde_json::from_str(&block_on(export(system)).unwrap()).unwrap()
+}
+
+fn add_note(system: &ContextSystem, parent: &str) -> String {
+    let new = NewDetailPage::new(parent.parse().unwrap(), "Next".parse().unwrap(), "x");
+    let made = block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap();
+    made.pages[0].to_string()
+}
+
+// B-50, B-51, B-52, C21: the seed's own sample loads, all that it says is kept, and permissions are
+// written as words.
 #[test]
 fn the_seeds_sample_loads() {
-    let system = load(SEED_SAMPLE).unwrap();
+    let system = load(&sample()).unwrap();
     let segments = system.reader().segments();
     assert_eq!(segments[0].kind, SegmentKind::System);
     assert_eq!(segments[1].kind, SegmentKind::User);
     assert_eq!(segments[1].capacity, Tokens(4000));
     let page = block_on(system.reader().page(&"usr-1".parse().unwrap())).unwrap();
     assert_eq!(page.page.parent, Some("usr-0".parse().unwrap()));
-    assert_eq!(page.page.created_at.to_string(), "2025-02-06T10:00:00Z");
-    let new = NewDetailPage::new("usr-0".parse().unwrap(), "Next".parse().unwrap(), "x");
-    let made = block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap();
-    assert_eq!(made.pages, ["usr-6".parse().unwrap()]);
+    let (given, written) =
+        (serde_json::from_str::<serde_json::Value>(&sample()).unwrap(), as_json(&system));
+    for key in ["nextIndex", "createdAt", "updatedAt"] {
+        assert_eq!(written[key], given[key], "{key}");
+    }
+    for (at, permission) in ["read-only", "read-write"].into_iter().enumerate() {
+        assert_eq!(written["segments"][at]["permission"], permission);
+        for key in ["id", "name", "rootIndex", "maxCapacity"] {
+            assert_eq!(written["segments"][at][key], given["segments"][at][key], "{key}");
+        }
+        for key in ["createdAt", "updatedAt"] {
+            assert_eq!(written["segments"][at][key], given[key], "{key}");
+        }
+    }
+    for (index, page) in given["pages"].as_object().unwrap() {
+        let kept = &written["pages"][index];
+        assert_eq!((&kept["type"], &kept["name"]), (&page["type"], &page["name"]));
+        assert_eq!(
+            (&kept["createdAt"], &kept["updatedAt"]),
+            (&given["createdAt"], &given["updatedAt"])
+        );
+    }
+}
+
+// B-50, C21: the session has the document's times, also where it was there before; what happens then
+// has its own.
+#[test]
+fn a_session_has_the_times_of_its_document() {
+    let clock = Arc::new(ManualClock::at_millis(1_760_000_000_000));
+    let made = ContextSystem::create(
+        Arc::new(MemoryStorage::new()),
+        "there".parse().unwrap(),
+        "test",
+        clock,
+    );
+    let system = block_on(made).unwrap();
+    let other = block_on(ContextSystem::open(
+        system.storage(),
+        "there".parse().unwrap(),
+        Arc::new(ManualClock::at_millis(1_760_000_000_000)),
+    ));
+    let other = other.unwrap();
+    let plan = parse(sample().as_bytes(), now()).unwrap().plan;
+    block_on(system.apply_internal(Edit::Load(Box::new(plan)))).unwrap();
+    let info = block_on(system.info()).unwrap();
+    assert_eq!(info.created_at.to_string(), "2025-02-06T10:00:00Z");
+    assert_eq!(info.updated_at, info.created_at);
+    assert_eq!(system.created_at(), info.created_at);
+    assert!(block_on(other.refresh()).unwrap(), "it is the same session still");
+    assert_eq!(other.created_at(), info.created_at);
+    add_note(&system, "usr-0");
+    let later = block_on(system.info()).unwrap();
+    assert_eq!((later.created_at, later.updated_at), (info.created_at, now()));
+}
+
+// B-29, B-50, C21: `nextIndex` is the last number given, on reading and on writing.
+#[test]
+fn numbers_continue_after_the_last_one_given() {
+    let system = load(&sample()).unwrap();
+    assert_eq!(add_note(&system, "usr-0"), "usr-6");
+    let written = as_json(&system);
+    assert_eq!(
+        (&written["nextIndex"], &written["segments"][1]["nextIndex"]),
+        (&6.into(), &6.into())
+    );
+    assert_eq!(written["segments"][0]["nextIndex"], 5);
+    let again = load(&written.to_string()).unwrap();
+    assert_eq!(as_json(&again)["nextIndex"], 6);
+    assert_eq!([add_note(&again, "usr-0"), add_note(&again, "sys-0")], ["usr-7", "sys-6"]);
+    // Its own numbers, where they are larger.
+    let larger = load(&sample().replace("\"usr-1\"", "\"usr-9\"")).unwrap();
+    assert_eq!([add_note(&larger, "usr-0"), add_note(&larger, "sys-0")], ["usr-10", "sys-6"]);
+    let own = sample().replace("\"maxCapacity\": 4000", "\"nextIndex\": 0");
+    assert_eq!(add_note(&load(&own).unwrap(), "usr-0"), "usr-2");
+    // An empty segment has given none.
+    let fresh = load(r#"{"segments": [{"id": "usr", "permission": 1}]}"#).unwrap();
+    assert_eq!(as_json(&fresh)["nextIndex"], 0);
+    assert_eq!(add_note(&fresh, "usr-0"), "usr-1");
+}
+
+// P-02, P-25, C21, C27: `lifecycle` is kept, as a number or as a word; what lies below something that
+// keeps it out of the window comes back with that.
+#[test]
+fn the_lifecycle_is_kept() {
+    let with = |fields: &str| {
+        let page = format!(r#""name": "Chat 1", {fields} }}"#);
+        load(&sample().replace(r#""name": "Chat 1" }"#, &page)).unwrap()
+    };
+    let usr_1: PageIndex = "usr-1".parse().unwrap();
+    for (given, kept) in [
+        ("0", Lifecycle::Active),
+        ("1", Lifecycle::HotArchived),
+        ("2", Lifecycle::ColdArchived),
+        ("\"HotArchived\"", Lifecycle::HotArchived),
+    ] {
+        let system = with(&format!(r#""lifecycle": {given}"#));
+        let page = block_on(system.reader().page_or_archived(&usr_1)).unwrap();
+        assert_eq!(page.lifecycle, kept, "{given}");
+        let again = load(&block_on(export(&system)).unwrap()).unwrap();
+        assert_eq!(block_on(again.reader().page_or_archived(&usr_1)).unwrap().lifecycle, kept);
+        if kept != Lifecycle::Active {
+            let back = Edit::RestorePage { page: usr_1.clone(), to: None };
+            block_on(again.apply_internal(back)).unwrap();
+        }
+        assert_eq!(block_on(again.reader().page(&usr_1)).unwrap().lifecycle, Lifecycle::Active);
+    }
+    for (above, back) in [
+        (r#""visibility": 1"#, Edit::ExpandDetails("usr-2".parse().unwrap())),
+        (r#""lifecycle": 1"#, Edit::RestorePage { page: "usr-2".parse().unwrap(), to: None }),
+        (r#""lifecycle": 2"#, Edit::RestorePage { page: "usr-2".parse().unwrap(), to: None }),
+    ] {
+        let own = if above.ends_with('2') { 2 } else { 1 };
+        let system = with(
+            &format!(
+                r#""lifecycle": {own}, "parent": "usr-2" }},
+            "usr-2": {{ "type": "ContentsPage", "name": "Folder", "visibility": 0, {above}"#
+            )
+            .replace(r#""visibility": 0, "visibility": 1"#, r#""visibility": 1"#),
+        );
+        let page = block_on(system.reader().page_or_archived(&usr_1)).unwrap();
+        assert_eq!(page.lifecycle as u8, own, "{above}");
+        block_on(system.apply_internal(back)).unwrap();
+        let page = block_on(system.reader().page(&usr_1)).unwrap();
+        assert_eq!(page.lifecycle, Lifecycle::Active, "{above}");
+    }
+}
+
+// P-10, C21: the number of messages merged into a text is kept, through storing and exporting.
+#[test]
+fn the_message_count_is_kept() {
+    let page = r#""name": "Chat 1", "detail": "User: hi\nAssistant: hello", "messageCount": 2 }"#;
+    let system = load(&sample().replace(r#""name": "Chat 1" }"#, page)).unwrap();
+    for system in [load(&block_on(export(&system)).unwrap()).unwrap(), system] {
+        system.evict_all();
+        let page = block_on(system.reader().page(&"usr-1".parse().unwrap())).unwrap();
+        assert_eq!(page.page.detail().unwrap().messages, 2);
+        assert_eq!(as_json(&system)["pages"]["usr-1"]["messageCount"], 2);
+        assert_eq!(as_json(&system)["pages"]["usr-1"]["detail"], "User: hi\nAssistant: hello");
+    }
+    let directory = r#""name": "System", "messageCount": 2 }"#;
+    assert!(refused(&sample().replace(r#""name": "System" }"#, directory)).contains("no detail"));
 }
 
 // B-49, C21, C25: what is exported loads back to the same export, archive and order included.
 #[test]
 fn export_and_load_round_trip() {
-    let system = load(SEED_SAMPLE).unwrap();
+    let system = load(&sample()).unwrap();
     let apply = |edit| block_on(system.apply_internal(edit)).unwrap();
     let page = |index: &str| -> PageIndex { index.parse().unwrap() };
     let messages = message::wire::parse_messages(
@@ -90,9 +226,6 @@ fn export_and_load_round_trip() {
         for page in value["pages"].as_object_mut().unwrap().values_mut() {
             page.as_object_mut().unwrap().remove("place");
         }
-        for field in ["createdAt", "updatedAt"] {
-            value.as_object_mut().unwrap().remove(field);
-        }
         value
     };
     assert_eq!(comparable(&second), comparable(&first));
@@ -108,7 +241,7 @@ fn export_and_load_round_trip() {
 // C04: a file that hides what agents are bound by is repaired, with a warning.
 #[test]
 fn a_hidden_system_root_is_repaired() {
-    let text = SEED_SAMPLE.replace(
+    let text = sample().replace(
         r#""name": "System" }"#,
         r#""name": "System", "visibility": 1, "lifecycle": "ColdArchived" }"#,
     );
@@ -122,8 +255,19 @@ fn a_hidden_system_root_is_repaired() {
 // C21: unknown values, broken trees and broken JSON are refused whole.
 #[test]
 fn documents_that_cannot_stand_are_refused() {
-    let with = |from: &str, to: &str| refused(&SEED_SAMPLE.replace(from, to));
+    let with = |from: &str, to: &str| refused(&sample().replace(from, to));
     assert!(with(r#""permission": 0"#, r#""permission": 7"#).contains("unknown permission '7'"));
+    assert!(with(r#""permission": 0"#, r#""permission": "all""#).contains("unknown permission"));
+    assert!(
+        with(r#""permission": 0"#, r#""segmentType": "blob""#).contains("unknown segment kind")
+    );
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "x", "lifecycle": 3"#)
+            .contains("unknown lifecycle '3'")
+    );
+    assert!(
+        with(r#""name": "Chat 1""#, r#""name": "x", "archived": "warm""#).contains("neither hot")
+    );
     assert!(
         with(r#""type": "DetailPage", "name": "Chat 1""#, r#""type": "Blob", "name": "x""#)
             .contains("unknown type")
@@ -160,13 +304,13 @@ fn documents_that_cannot_stand_are_refused() {
 // C08, C10: a session whose segments were all removed still holds their archive, and takes no document.
 #[test]
 fn an_archive_is_not_loaded_over() {
-    let system = load(SEED_SAMPLE).unwrap();
+    let system = load(&sample()).unwrap();
     for id in ["sys", "usr"] {
         let segment = id.parse().unwrap();
         let gone = Edit::RemoveSegment { segment, cascade: true, force: true };
         block_on(system.apply_internal(gone)).unwrap();
     }
-    let plan = parse(SEED_SAMPLE.as_bytes(), now()).unwrap().plan;
+    let plan = parse(sample().as_bytes(), now()).unwrap().plan;
     let refused = block_on(system.apply_internal(Edit::Load(Box::new(plan)))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
 }
@@ -174,7 +318,7 @@ fn an_archive_is_not_loaded_over() {
 // C21, P-25: what lies below an archived directory comes back with it, also after a round trip.
 #[test]
 fn an_archived_directory_comes_back_whole() {
-    let system = load(SEED_SAMPLE).unwrap();
+    let system = load(&sample()).unwrap();
     let mut folder = NewContentsPage::new("usr-0".parse().unwrap(), "folder".parse().unwrap());
     folder.children = vec!["usr-1".parse().unwrap()];
     let made = block_on(system.apply_internal(Edit::CreateContentsPage(folder))).unwrap();
@@ -189,14 +333,14 @@ fn an_archived_directory_comes_back_whole() {
 // Retired pages that lead in a circle, and numbers that leave no room, are refused.
 #[test]
 fn documents_that_would_hang_or_block_are_refused() {
-    let circle = SEED_SAMPLE.replace(
+    let circle = sample().replace(
         r#""name": "Chat 1" }"#,
         r#""name": "Chat 1", "movedTo": "usr-2" }, "usr-2": { "type": "DetailPage", "name": "x", "movedTo": "usr-1" }"#,
     );
     assert!(refused(&circle).contains("leads back"));
-    let large = SEED_SAMPLE.replace("\"nextIndex\": 5", "\"nextIndex\": 18446744073709551615");
+    let large = sample().replace("\"nextIndex\": 5", "\"nextIndex\": 18446744073709551615");
     assert!(refused(&large).contains("too large"));
-    let far = SEED_SAMPLE.replace("\"usr-1\"", "\"usr-9223372036854775806\"");
+    let far = sample().replace("\"usr-1\"", "\"usr-9223372036854775806\"");
     assert!(refused(&far).contains("too large"));
 }
 

@@ -175,6 +175,7 @@ impl PageStore {
             numbers: Vec::new(),
             places: PlaceClaim::default(),
             floors: Vec::new(),
+            times: None,
             purge: false,
             subjects: vec![index.clone()],
             moved: Vec::new(),

@@ -365,7 +365,7 @@ impl Ground {
     fn assign(&mut self, change: &Change) -> StorageResult<Assigned> {
         let revision = Revision(add(self.info.revision.0, 1, "revision")?);
         self.info.revision = revision;
-        self.info.updated_at = change.at;
+        change.stamp(&mut self.info);
         let place = self.info.next_place;
         self.info.next_place = Place(add(place.0, change.places.count, "place")?);
         // Segments come first: claims may be on one that this very change adds.

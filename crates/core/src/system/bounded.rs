@@ -55,9 +55,14 @@ impl<K: Hash + Eq, V> Aged<K, V> {
 
     /// Drops the entry that was used longest ago; tells whether there was one.
     pub(super) fn drop_oldest(&mut self) -> bool {
-        let Some((_, slot)) = self.entries.pop_lru() else { return false };
+        self.take_oldest().is_some()
+    }
+
+    /// Takes out the entry that was used longest ago.
+    pub(super) fn take_oldest(&mut self) -> Option<V> {
+        let (_, slot) = self.entries.pop_lru()?;
         self.bytes -= slot.size;
-        true
+        Some(slot.value)
     }
 
     pub(super) fn clear(&mut self) {
@@ -71,6 +76,10 @@ impl<K: Hash + Eq, V> Aged<K, V> {
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
         self.entries.iter().map(|(key, _)| key)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.iter().map(|(_, slot)| &slot.value)
     }
 }
 

@@ -25,8 +25,9 @@ impl ContextSystem {
         }
     }
 
-    /// Drops what was used longest ago until no more than `max_bytes` are in memory (the seed's
-    /// EvictLRU); returns how many bytes that freed.
+    /// Drops what was used longest ago until no more than `max_bytes` are in memory; returns how many
+    /// bytes that freed. [`evict_lru_pages`](Self::evict_lru_pages) counts pages, as the seed's
+    /// EvictLRU does.
     ///
     /// What [`evict_page`](Self::evict_page) refuses stays here too, and may be more than that.
     pub fn evict_lru(&self, max_bytes: usize) -> usize {
@@ -53,7 +54,7 @@ impl ContextSystem {
         Ok(page)
     }
 
-    /// Lists the pages in memory, by segment and number (the seed's ListPages). Lists of a
+    /// Lists the indices of the pages in memory, by segment and number. Lists of a
     /// [`Reader`](super::Reader) hold all pages, in memory or not.
     pub fn resident_pages(&self) -> Vec<PageIndex> {
         self.inner.resident.page_indices()

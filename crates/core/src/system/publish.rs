@@ -7,7 +7,7 @@ use std::{
 
 use super::ContextSystem;
 use crate::{
-    Change, ChunkKey, HistoryEntry, Operation, Revision,
+    Change, ChunkKey, HistoryEntry, Operation, Revision, Timestamp,
     decide::{Known, Segments},
     storage::{Committed, HistoryQuery, StorageError, StorageResult},
 };
@@ -156,6 +156,9 @@ impl ContextSystem {
 
     async fn take_in(&self, committed: Committed, flight: Flight<'_>) -> StorageResult<()> {
         if let Some(change) = committed.change {
+            if let Some(times) = change.times {
+                self.made_at(times.created_at);
+            }
             if !change.segments.is_empty() {
                 self.reload_segments().await?;
             }
@@ -216,6 +219,11 @@ impl ContextSystem {
         seen.take_in(revision);
     }
 
+    /// Notes when the session was made.
+    fn made_at(&self, at: Timestamp) {
+        self.inner.created_at.store(at.as_millis(), Ordering::Relaxed);
+    }
+
     async fn reload_segments(&self) -> StorageResult<()> {
         // One after the other, so that an old list never replaces a newer one.
         let _turn = self.inner.reloading.lock().await;
@@ -233,12 +241,13 @@ impl ContextSystem {
         let Some(info) = self.storage().session(&inner.session).await? else {
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         };
-        if info.created_at != inner.created_at {
+        if info.mark != inner.mark {
             // Removed and made again: nothing that is resident is true of it.
             inner.resident.clear();
             inner.lists.clear();
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         }
+        self.made_at(info.created_at);
         let upto = self.seen().upto;
         if info.revision <= upto {
             return Ok(false);

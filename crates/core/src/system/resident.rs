@@ -301,6 +301,22 @@ impl Resident {
         before - state.droppable()
     }
 
+    /// Drops the pages that were used longest ago, with their contents, until no more than `most` are
+    /// left, or only what is pinned; returns how many went.
+    pub(super) fn evict_lru_pages(&self, most: usize) -> usize {
+        let state = &mut *self.lock();
+        let resident = state.pages.keys().count() + state.kept.len();
+        let mut dropped = 0;
+        while resident - dropped > most {
+            let Some(page) = state.pages.take_oldest() else { break };
+            if let Some(detail) = page.detail() {
+                state.contents.remove(&detail.content);
+            }
+            dropped += 1;
+        }
+        dropped
+    }
+
     /// Drops everything, what is pinned included.
     pub(super) fn clear(&self) {
         let mut state = self.lock();
@@ -325,7 +341,16 @@ impl Resident {
         }
     }
 
-    /// Returns the pages that are resident, by segment and number.
+    /// Returns the pages that are resident, by segment and number. None is used by that.
+    pub(super) fn pages(&self) -> Vec<Arc<Page>> {
+        let state = self.lock();
+        let mut pages: Vec<Arc<Page>> =
+            state.pages.values().chain(state.kept.values()).cloned().collect();
+        pages.sort_unstable_by(|one, other| one.index.cmp(&other.index));
+        pages
+    }
+
+    /// Returns the indices of the pages that are resident, by segment and number.
     pub(super) fn page_indices(&self) -> Vec<PageIndex> {
         let state = self.lock();
         let mut indices: Vec<PageIndex> =

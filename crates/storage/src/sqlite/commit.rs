@@ -106,7 +106,7 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<R
 fn assign(db: &Connection, head: &mut Head, change: &Change) -> Outcome<Assigned> {
     let revision = Revision(add(head.info.revision.0, 1, "revision")?);
     head.info.revision = revision;
-    head.info.updated_at = change.at;
+    change.stamp(&mut head.info);
     let place = head.info.next_place;
     head.info.next_place = Place(add(place.0, change.places.count, "place")?);
     // Segments come first: claims may be on one that this very change adds.

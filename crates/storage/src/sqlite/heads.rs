@@ -205,7 +205,7 @@ impl Head {
         let info = &self.info;
         db.prepare_cached(
             "UPDATE sessions SET revision = ?2, next_place = ?3, updated_at = ?4, checksum = ?5,
-                 mark = ?6
+                 mark = ?6, created_at = ?7
              WHERE id = ?1",
         )?
         .execute(params![
@@ -215,6 +215,7 @@ impl Head {
             info.updated_at.as_millis(),
             SessionRow::checksum(self.key, info),
             info.mark.as_str(),
+            info.created_at.as_millis(),
         ])?;
         let mut update =
             db.prepare_cached("UPDATE segments SET data = ?2, checksum = ?3 WHERE id = ?1")?;

@@ -10,6 +10,7 @@ mod import;
 mod index;
 mod missing;
 mod processes;
+mod seed_documents;
 mod snapshots;
 mod suite;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, Mark, PageStorage, SessionId, Timestamp,
-    ViewId,
+    Change, ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, Mark, PageStorage, SessionId,
+    SessionTimes, Timestamp, ViewId,
     storage::{
         ChildQuery, Commit, HistoryQuery, NewSession, Order, ScanQuery, StandingFilter,
         StorageError,
@@ -151,4 +151,20 @@ pub(super) async fn a_session_has_a_mark(storage: Arc<dyn PageStorage>) {
     storage.remove_session(&other).await.expect("it can be removed");
     storage.commit(&other, new("app")).await.expect("a new session");
     assert_eq!(mark(&other).await != made, storage.capabilities().durable);
+}
+
+pub(super) async fn a_change_may_bring_the_sessions_times(storage: Arc<dyn PageStorage>) {
+    let id = session_id();
+    let at = Timestamp::from_millis;
+    let times = SessionTimes { created_at: at(1_000), updated_at: at(2_000) };
+    storage.commit(&id, new("app")).await.expect("a new session");
+    let told = commit(&*storage, &id, Change { times: Some(times), ..change() }).await;
+    told.expect("it holds");
+    let info = storage.session(&id).await.expect("reads").expect("it exists");
+    assert_eq!((info.created_at, info.updated_at), (at(1_000), at(2_000)));
+    // What comes after it has its own time again.
+    commit(&*storage, &id, change()).await.expect("it holds");
+    let info = storage.session(&id).await.expect("reads").expect("it exists");
+    assert_eq!((info.created_at, info.updated_at), (at(1_000), at(BEGIN)));
+    assert_eq!(storage.verify().await.expect("it can be verified"), [""; 0]);
 }

@@ -28,6 +28,7 @@ pub(super) fn empty(segment: &Segment, at: Timestamp) -> Change {
         numbers: Vec::new(),
         places: PlaceClaim { first: Place(PROVISIONAL), count: 0 },
         floors: Vec::new(),
+        times: None,
         purge: false,
         subjects: Vec::new(),
         moved: Vec::new(),

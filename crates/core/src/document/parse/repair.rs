@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{Parser, fault};
 use crate::{
-    Actor, Body, Page, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust, Version,
-    Visibility, document::LoadPage,
+    Actor, Body, Page, PageIndex, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust,
+    Version, Visibility, document::LoadPage,
 };
 
 impl Parser {
@@ -54,6 +54,37 @@ impl Parser {
             }
         }
         Ok(())
+    }
+
+    /// A page that says no more than that it is out of the window, below one that keeps it out, was not
+    /// archived itself: it comes back with that one.
+    pub(super) fn derive_archived(&mut self) {
+        let above = |page: &Page| {
+            let mut above = Vec::new();
+            let mut next = page.parent.as_ref().and_then(|parent| self.pages.get(parent));
+            while let Some(LoadPage { page, .. }) = next {
+                above.push(page);
+                next = page.parent.as_ref().and_then(|parent| self.pages.get(parent));
+            }
+            above
+        };
+        let derives = |page: &Page| match page.standing {
+            Standing::InTree | Standing::Moved(_) => false,
+            Standing::HotArchived => above(page).into_iter().any(|above| {
+                above.standing == Standing::HotArchived || above.visibility == Visibility::Hidden
+            }),
+            Standing::ColdArchived => {
+                above(page).into_iter().any(|above| above.standing == Standing::ColdArchived)
+            }
+        };
+        let said = self.only_said.iter().filter_map(|index| self.pages.get(index));
+        let derived: Vec<PageIndex> =
+            said.filter(|it| derives(&it.page)).map(|it| it.page.index.clone()).collect();
+        for index in derived {
+            if let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) {
+                page.standing = Standing::InTree;
+            }
+        }
     }
 
     /// All pages of a read-only System-kind segment stand in full, whatever the file says (C04).

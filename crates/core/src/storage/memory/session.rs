@@ -150,7 +150,7 @@ impl Session {
     pub(super) fn assign(&mut self, change: &Change) -> Assigned {
         let revision = self.info.revision.next();
         self.info.revision = revision;
-        self.info.updated_at = change.at;
+        change.stamp(&mut self.info);
         let place = self.info.next_place;
         self.info.next_place = Place(place.0 + change.places.count);
         self.write_segments(change, revision);
