@@ -145,6 +145,10 @@ fn which_model_is_asked() {
         stage.text(&[&["agents", "run"], args].concat());
         assert_eq!(stage.requests().pop().unwrap().model(), model);
     }
+    // Where nobody names one, the seed's.
+    stage.settings(&json!({}));
+    let shown = stage.json(&["agents", "show", "code-reviewer"]).to_string();
+    assert!(shown.contains("gemini-2.0-flash"), "{shown}");
 }
 
 // M-40: groups see their own and nothing of each other, nor of the main session.
