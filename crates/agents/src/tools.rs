@@ -28,10 +28,21 @@ use crate::{
     tool::{Effect, Tool, ToolOutput, ToolSpec},
 };
 
-/// The tools that only concern the agent's own window: there unless denied, because a folded window
-/// must always be one that can be opened.
-pub const ALWAYS: [&str; 6] =
-    ["expand_details", "hide_details", "pin_page", "unpin_page", "find_page", "get_page"];
+/// The tools that only concern the agent's own view: there unless denied, because a folded window
+/// must always be one that can be opened (C54).
+pub const ALWAYS: [&str; 7] = [
+    "read_window",
+    "get_page",
+    "expand_details",
+    "hide_details",
+    "pin_page",
+    "unpin_page",
+    "find_page",
+];
+
+/// The tools that change pages, which others may see: there only when they are allowed by name (C54).
+pub const CHANGE_PAGES: [&str; 5] =
+    ["create_detail_page", "create_contents_page", "update_page", "move_page", "remove_page"];
 
 /// The tools of one agent.
 pub struct Toolbox {
@@ -197,8 +208,11 @@ fn allows(rules: &ToolRules, tool: &Arc<dyn Tool>) -> bool {
         return false;
     }
     match &rules.allow {
-        None => true,
-        Some(allow) => ALWAYS.contains(&name) || allow.iter().any(named),
+        _ if ALWAYS.contains(&name) => true,
+        // A rule for all tools names none of these.
+        Some(allow) if CHANGE_PAGES.contains(&name) => allow.iter().any(|rule| rule == name),
+        None => !CHANGE_PAGES.contains(&name),
+        Some(allow) => allow.iter().any(named),
     }
 }
 

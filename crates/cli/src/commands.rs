@@ -91,10 +91,17 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the line it was read from with its options where they are read, if some stand elsewhere.
+    pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
+        match self {
+            Command::Agents(command) => command.rearranged(line),
+            _ => Ok(None),
+        }
+    }
+
     /// Notes the line it was read from, where its words say more than their meaning.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
         match self {
-            Command::Agents(command) => command.note_line(line),
             Command::Store(command) => command.note_line(line),
             _ => {}
         }

@@ -14,6 +14,7 @@ mod input;
 mod json;
 mod lines;
 mod log;
+mod nearest;
 mod printer;
 mod process;
 mod project;

@@ -23,6 +23,14 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
         Ok(cli) => cli,
         Err(error) => return misused(&error, &line, printer),
     };
+    match cli.command.rearranged(&line) {
+        Ok(None) => {}
+        Ok(Some(line)) => match Cli::try_parse_from(&line) {
+            Ok(rearranged) => cli = rearranged,
+            Err(error) => return misused(&error, &line, printer),
+        },
+        Err(stop) => return report(&stop, printer),
+    }
     printer.set_json(cli.global.json);
     cli.command.note_line(&line);
     let done = commands::dispatch(cli, printer).and_then(|status| {

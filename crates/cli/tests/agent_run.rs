@@ -22,11 +22,11 @@ fn asked(words: &[&str]) -> (String, String) {
     (text, status.split(" · ").nth(1).unwrap().to_owned())
 }
 
-// M-24, C33: options stand before the request or are its last two words; `--` ends them; the rest is
+// M-24, C33: any number of options stands before and behind the request; `--` ends them; the rest is
 // byte for byte what was typed.
 #[test]
 fn options_and_the_request() {
-    let cases: [(&[&str], &str, &str); 8] = [
+    let cases: [(&[&str], &str, &str); 13] = [
         (&["修复代码"], "修复代码", "isolated"),
         (&["修复代码", "--context", "shared"], "修复代码", "shared"),
         (&["--context", "shared", "修复代码"], "修复代码", "shared"),
@@ -41,14 +41,47 @@ fn options_and_the_request() {
             "explain git commit --amend -m",
             "isolated",
         ),
-        (&["a", "--context", "shared", "b"], "a --context shared b", "isolated"),
+        (&["a", "b", "--context", "shared", "--max-turns", "3"], "a b", "shared"),
+        (&["--context=shared", "--max-turns", "3", "a"], "a", "shared"),
+        (&["--max-turns", "3", "a", "--context", "shared"], "a", "shared"),
+        (&["--context", "shared", "a", "--max-turns=3", "--no-stream"], "a", "shared"),
+        (&["a", "--context shared", "b"], "a --context shared b", "isolated"),
+        (&["--context", "shared", "--", "a", "--context"], "a --context", "shared"),
         (&["what", "is", "--", "--context", "shared"], "what is -- --context shared", "isolated"),
     ];
     for (words, prompt, mode) in cases {
         let (text, ran) = asked(words);
-        assert!(text.ends_with(prompt), "{words:?}: {text}");
+        assert!(text == prompt || text.ends_with(&format!("\n{prompt}")), "{words:?}: {text}");
         assert_eq!(ran, mode, "{words:?}");
     }
+}
+
+// C33: a mode that was asked for is never ignored, nor sent to the model as text.
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let within = "the option '--context' stands within the request";
+    let cases: [(&[&str], &str); 6] = [
+        (&["a", "--context", "shared", "b"], within),
+        (&["a", "--context=shared", "b", "--max-turns", "3"], within),
+        (&["a", "--context", "shared", "--", "b"], within),
+        (&["a", "--context"], "'--context' has no value"),
+        (&["a", "--contex", "shared"], "there is no option '--contex'"),
+        (&["a", "--context", "open"], "open"),
+    ];
+    let stage = Stage::openai([]);
+    for (words, said) in cases {
+        let ran = stage.run(&[&["agents", "run", "code-reviewer"], words].concat());
+        assert_eq!(ran.code, 1, "{words:?}: {}", ran.err);
+        assert!(ran.err.contains(said), "{words:?}: {}", ran.err);
+        assert!(said == "open" || ran.err.contains("put -- before the request"), "{}", ran.err);
+    }
+    // Asked for on both sides, one of the two would be ignored.
+    let both = ["agents", "run", "code-reviewer", "--context", "shared", "a", "--context=isolated"];
+    let ran = stage.run(&both);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("'--context <MODE>' cannot be used multiple times"), "{}", ran.err);
+    assert_eq!(stage.requests().len(), 0);
+    assert_eq!(stage.sandbox.indices(&["page", "children", "usr-0"]), [""; 0]);
 }
 
 #[test]
@@ -112,6 +145,10 @@ fn which_model_is_asked() {
         stage.text(&[&["agents", "run"], args].concat());
         assert_eq!(stage.requests().pop().unwrap().model(), model);
     }
+    // Where nobody names one, the seed's.
+    stage.settings(&json!({}));
+    let shown = stage.json(&["agents", "show", "code-reviewer"]).to_string();
+    assert!(shown.contains("gemini-2.0-flash"), "{shown}");
 }
 
 // M-40: groups see their own and nothing of each other, nor of the main session.

@@ -58,8 +58,10 @@ fn places_must_exist_and_be_directories() {
     let sandbox = Sandbox::with_pages();
     let create =
         |parent: &str| sandbox.unchanged(&["page", "create", "--name", "x", "--parent", parent]);
-    assert_eq!(create("usr-9"), error("not-found", "page usr-9 not found"));
-    assert_eq!(create("gone-0"), error("not-found", "page gone-0 not found"));
+    for parent in ["usr-9", "gone-0"] {
+        let missing = format!("page {parent} not found, which page 'x' was to go to");
+        assert_eq!(create(parent), error("not-found", &missing));
+    }
     assert_eq!(create("usr-1"), error("invalid", "page usr-1 is not a ContentsPage"));
     assert_eq!(
         sandbox.unchanged(&["page", "move", "usr-2", "--to", "usr-1"]),

@@ -23,7 +23,7 @@ fn a_tree_is_drawn() {
     ├── usr-2  Drawer/  hidden, 1 page
     │   └── usr-1  Note  pinned, out, 1 message
     ├── usr-3  What is 6 x 7?  turn, archived, 2 messages
-    └── usr-4  goroutine原理  hidden, no messages
+    └── usr-4  goroutine原理  no messages
     ");
 }
 
@@ -46,16 +46,16 @@ fn a_large_directory_is_drawn_in_part() {
     ]);
     assert_snapshot!(sandbox.text(&["page", "tree", "usr-0", "--limit", "2"]), @r"
     usr-0  User/  user, read-write, 5 pages
-    ├── usr-1  Page  hidden, no messages
-    ├── usr-2  Page  hidden, no messages
+    ├── usr-1  Page  no messages
+    ├── usr-2  Page  no messages
     └── … 3 more (page children usr-0)
     ");
     assert_snapshot!(sandbox.text(&["page", "tree", "usr-6", "--depth", "1"]), @r"
-    usr-6  D/  hidden, 1 page
-    └── usr-5  Page  out, no messages
+    usr-6  D/  1 page
+    └── usr-5  Page  no messages
     ");
     let deep = sandbox.text(&["page", "tree", "usr-0", "--depth", "1"]);
-    assert!(deep.ends_with("└── usr-6  D/  hidden, 1 page\n    └── … 1 below (page tree usr-6)\n"));
+    assert!(deep.ends_with("└── usr-6  D/  1 page\n    └── … 1 below (page tree usr-6)\n"));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn lists_are_aligned() {
     usr-1  Note  pinned, out, 1 message
     usr-2  Drawer/  hidden
     usr-3  What is 6 x 7?  turn, archived, 2 messages
-    usr-4  goroutine原理  hidden, no messages
+    usr-4  goroutine原理  no messages
     ");
     assert_snapshot!(sandbox.text(&["segment", "list"]), @r"
     sys  system  read-only       System

@@ -14,16 +14,16 @@ fn pages_are_created_with_texts_from_anywhere() {
     let page =
         sandbox.json(&[&create[..], &["A", "--description", "d", "--detail", "- item"]].concat());
     assert_eq!(fields(&page, ["index", "description", "detail"]), ["usr-1", "d", "- item"]);
-    assert_eq!(page["visibility"], "Hidden");
+    assert_eq!(page["visibility"], "Expanded");
     let page =
-        sandbox.json(&[&create[..], &["B", "--detail-file", "text.md", "--expanded"]].concat());
+        sandbox.json(&[&create[..], &["B", "--detail-file", "text.md", "--hidden"]].concat());
     assert_eq!(
         fields(&page, ["index", "detail", "visibility"]),
-        ["usr-2", "from a file\n", "Expanded"]
+        ["usr-2", "from a file\n", "Hidden"]
     );
     let page =
         sandbox.json_from(&[&create[..], &["C", "--detail-file", "-"]].concat(), "from stdin");
-    assert_eq!(fields(&page, ["index", "detail", "level"]), ["usr-3", "from stdin", "summary"]);
+    assert_eq!(fields(&page, ["index", "detail", "level"]), ["usr-3", "from stdin", "full"]);
     let page = sandbox.json(&[&create[..], &["D"]].concat());
     assert_eq!((&page["detail"], &page["messageCount"]), (&json!(""), &json!(0)));
     let page = sandbox.json(

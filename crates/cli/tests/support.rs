@@ -35,14 +35,15 @@ impl Sandbox {
         sandbox
     }
 
-    /// Makes a folder with a session that has a system prompt, a note and a directory:
+    /// Makes a folder with a session that has a system prompt, a note and a directory, both hidden:
     /// sys-1, usr-1 and usr-2.
     pub(crate) fn with_pages() -> Self {
         let sandbox = Self::empty();
         sandbox.write("system.md", "You are careful.");
         sandbox.json(&["init", "--system", "system.md"]);
-        sandbox.json(&["page", "create", "--parent", "usr-0", "--name", "Note", "--detail", "one"]);
-        sandbox.json(&["page", "create", "--contents", "--parent", "usr-0", "--name", "Drawer"]);
+        let create = ["page", "create", "--hidden", "--parent", "usr-0", "--name"];
+        sandbox.json(&[&create[..], &["Note", "--detail", "one"]].concat());
+        sandbox.json(&[&create[..], &["Drawer", "--contents"]].concat());
         sandbox
     }
 

@@ -32,7 +32,7 @@ fn room(replies: impl IntoIterator<Item = Reply>) -> Room {
     sandbox.json(&["init"]);
     let name = "n\u{202e}ame\u{2066}";
     let page = ["page", "create", "--parent", "usr-0", "--name", name, "--description", name];
-    sandbox.json(&[&page[..], &["--detail", EVIL, "--expanded"]].concat());
+    sandbox.json(&[&page[..], &["--detail", EVIL]].concat());
     sandbox.json(&["turn", "add", "--user", EVIL, "--assistant", EVIL]);
     sandbox.json(&["session", "set", "mood", "\u{202e}doom"]);
     let agent = format!(

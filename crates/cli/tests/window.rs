@@ -178,7 +178,7 @@ fn the_account_can_be_read() {
 fn an_agent_sees_only_its_view() {
     let sandbox = Sandbox::with_talk(1);
     sandbox.json(&["segment", "add", "agent-ant", "--kind", "user", "--permission", "1"]);
-    let secret = ["--parent", "agent-ant-0", "--name", "Own", "--detail", "of ant", "--expanded"];
+    let secret = ["--parent", "agent-ant-0", "--name", "Own", "--detail", "of ant"];
     sandbox.json(&[&["page", "create"], &secret[..]].concat());
     for format in FORMATS {
         let window = |agent: &str| sandbox.text(&["--as", agent, "window", "--format", format]);

@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         let finding = reviewer
             .create_detail_page("Finding", "off by one in the parser", "See line 42.", "usr-0")
             .await?;
-        fixer.expand_details(&finding).await?;
+        reviewer.hide_details(&finding).await?;
         fixer.pin_page(&finding).await?;
 
         for agent in [&reviewer, &fixer] {

@@ -278,7 +278,8 @@ impl AgentContext {
         created(self.apply(Edit::CreateDetailPage(new)).await?)
     }
 
-    /// Creates a directory at the end of another, adopting pages; returns its index (C05).
+    /// Creates a directory at the end of another, adopting pages; returns its index (C05). They stay as
+    /// visible as they were, for everyone (C44).
     pub async fn create_contents_page(
         &self,
         name: &str,

@@ -186,7 +186,7 @@ pub struct NewDetailPage {
     pub description: Description,
     /// Its text.
     pub detail: String,
-    /// How it stands by default; see C44 for what is used when not given.
+    /// How it stands by default: Expanded when not given (C44).
     pub visibility: Option<Visibility>,
     /// The pages it was made from; its trust is the lowest of theirs.
     pub sources: Vec<PageIndex>,
@@ -215,7 +215,7 @@ pub struct NewContentsPage {
     pub name: PageName,
     /// What it is about.
     pub description: Description,
-    /// How it stands by default; see C44 for what is used when not given.
+    /// How it stands by default: Expanded when not given. A hidden one hides what it adopts (C44).
     pub visibility: Option<Visibility>,
     /// Pages it adopts, in this order.
     pub children: Vec<PageIndex>,

@@ -6,7 +6,7 @@
 mod remedy;
 
 use crate::{
-    CustomKey, Operation, PageIndex, Revision, RunKey, SegmentId, SessionId, Version,
+    CustomKey, Operation, PageIndex, PageName, Revision, RunKey, SegmentId, SessionId, Version,
     storage::StorageError,
 };
 
@@ -172,6 +172,14 @@ pub enum Error {
         page: PageIndex,
         /// The nearest hidden ancestor.
         ancestor: PageIndex,
+    },
+    /// The directory that a new page was to go to does not exist, or not for this caller.
+    #[error("page {parent} not found, which page '{page}' was to go to")]
+    ParentNotFound {
+        /// What the new page was to be called.
+        page: PageName,
+        /// The directory named.
+        parent: PageIndex,
     },
     /// The page does not exist, or not for this caller.
     #[error("page {page} not found")]

@@ -22,8 +22,9 @@
 //! // An agent acts through its proxy.
 //! let agent = AgentContext::new(system.clone(), View::common("helper".parse()?));
 //! let note = agent.create_detail_page("Plan", "what to do", "1. read 2. think", "usr-0").await?;
-//! agent.expand_details(&note).await?;
 //! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
+//! agent.hide_details(&note).await?;
+//! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Hidden);
 //!
 //! // It may not touch the prompt, and what it did can be undone.
 //! let refused = agent.update_page("sys-1", "Mine", "").await.unwrap_err();
@@ -32,7 +33,7 @@
 //!     "permission denied: operation 'updatePage' on sys-1 requires higher permission"
 //! );
 //! agent.undo(None).await?;
-//! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Hidden);
+//! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
 //! # Ok::<(), Error>(()) }).unwrap();
 //! ```
 

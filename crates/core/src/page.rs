@@ -304,6 +304,42 @@ mod tests {
         assert_ne!(other.checksum(), page.checksum());
     }
 
+    // P-28: a page is plain data. It holds no tree, no window and no messages, and nothing it can do
+    // waits for any of them or is given one.
+    #[test]
+    fn a_page_walks_no_tree_and_makes_no_window_or_message() {
+        // All there is in a page: whoever adds a field comes by here.
+        let Page {
+            index: _,
+            parent: _,
+            place: _,
+            body: _,
+            name: _,
+            description: _,
+            visibility: _,
+            standing: _,
+            author: _,
+            rewritten_by: _,
+            trust: _,
+            sources: _,
+            turn: _,
+            version: _,
+            revision: _,
+            created_at: _,
+            updated_at: _,
+        } = page();
+        let source = include_str!("page.rs");
+        let (code, _) = source.split_once("#[cfg(test)]").unwrap();
+        let code: Vec<&str> =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let words = ["async", "await", "ContextSystem", "Reader", "PageStorage", "Message", "dyn"];
+        for word in words.into_iter().chain(["Window", "WindowLevel", "Outline", "Context"]) {
+            let named =
+                |line: &&&str| line.split(|c: char| !c.is_alphanumeric()).any(|it| it == word);
+            assert_eq!(code.iter().find(named), None, "{word}");
+        }
+    }
+
     // P-13, P-22, C21: the seed's names and numbers are both read; anything else is refused.
     #[test]
     fn unknown_values_are_refused() {

@@ -22,6 +22,8 @@ mod permission_matrix;
 mod prompt_stands;
 #[path = "runner/properties.rs"]
 mod properties;
+#[path = "runner/proxy.rs"]
+mod proxy;
 #[path = "runner/publish.rs"]
 mod publish;
 #[path = "runner/repairing.rs"]

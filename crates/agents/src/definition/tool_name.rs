@@ -51,7 +51,7 @@ const OURS: [(&str, &[&str]); 5] = [
 ];
 
 /// Our tools on the context: they are called the same everywhere.
-const CONTEXT: [&str; 11] = [
+const CONTEXT: [&str; 12] = [
     "create_contents_page",
     "create_detail_page",
     "expand_details",
@@ -60,6 +60,7 @@ const CONTEXT: [&str; 11] = [
     "hide_details",
     "move_page",
     "pin_page",
+    "read_window",
     "remove_page",
     "unpin_page",
     "update_page",

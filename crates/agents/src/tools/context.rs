@@ -52,10 +52,11 @@ enum Kind {
     CreateContentsPage,
     FindPage,
     GetPage,
+    ReadWindow,
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    const ALL: [Kind; 12] = [
         Kind::ExpandDetails,
         Kind::HideDetails,
         Kind::PinPage,
@@ -67,6 +68,7 @@ impl Kind {
         Kind::CreateContentsPage,
         Kind::FindPage,
         Kind::GetPage,
+        Kind::ReadWindow,
     ];
 }
 
@@ -90,7 +92,9 @@ impl Tool for ContextTool {
 
     fn effect(&self) -> Effect {
         match self.kind {
-            Kind::ExpandDetails | Kind::FindPage | Kind::GetPage => Effect::Reads,
+            Kind::ExpandDetails | Kind::FindPage | Kind::GetPage | Kind::ReadWindow => {
+                Effect::Reads
+            }
             Kind::HideDetails
             | Kind::PinPage
             | Kind::UnpinPage
@@ -116,6 +120,7 @@ impl Tool for ContextTool {
             Kind::CreateContentsPage => change::create_contents(hand, arguments).await,
             Kind::FindPage => look::find(hand, arguments).await,
             Kind::GetPage => look::get(hand, arguments).await,
+            Kind::ReadWindow => look::window(hand, arguments).await,
         };
         done.unwrap_or_else(|failed| failed.0)
     }
@@ -141,7 +146,9 @@ impl From<Error> for Failed {
 /// Says what to do about an error with the tools an agent has.
 fn hint(error: &Error) -> String {
     match error {
-        Error::PageNotFound { .. } | Error::SegmentNotFound { .. } => {
+        Error::PageNotFound { .. }
+        | Error::ParentNotFound { .. }
+        | Error::SegmentNotFound { .. } => {
             "find_page finds pages by name or description".to_owned()
         }
         Error::PageArchived { .. } => {

@@ -243,22 +243,75 @@ async fn a_shared_run_needs_a_main_session() {
 // M-37, C47: a shared window is bounded, by folding, and says how to get the rest back.
 #[tokio::test]
 async fn a_shared_window_is_bounded() {
-    let system = memory().await;
-    for number in 0..40 {
-        talk(&system, &format!("question {number}")).await;
+    for (settings, most) in [
+        ("{}", 100),
+        (r#"{"agents":{"sharedContextMaxMessages":20}}"#, 20),
+        (r#"{"agents":{"sharedContextMaxMessages":60}}"#, 60),
+    ] {
+        let system = memory().await;
+        for number in 0..80 {
+            talk(&system, &format!("question {number}.")).await;
+        }
+        let (path, text) = (std::path::Path::new("settings.json"), settings.as_bytes());
+        let file = SettingsFile::parse(Layer::User, path, SettingsDialect::Contexture, text);
+        let runner = runner_with(&system, Settings::merge(&[file.unwrap()]));
+        let server = ProviderServer::scripted([Reply::text("Here.")]);
+        let shared = agent("open", ContextMode::Shared);
+        execute(&runner, &job(&shared, model(&server, MODELS[0])), "where are we?").await;
+        let request = &served(&server)[0];
+        // What stands in full has its answer; of what is folded a line may quote it.
+        let body = server.requests()[0].json();
+        let messages = body["messages"].as_array().unwrap();
+        let answers = messages.iter().filter(|message| message["content"] == "Understood.");
+        let stand = 2 * answers.count() + 1;
+        // A fold goes down to three fifths of the bound and no further: the newest stand.
+        assert!(stand <= most && stand > most / 2, "{stand} of {most}");
+        assert!(request.contains("messages folded"), "{request}");
+        assert!(request.contains("question 79.") && request.contains("where are we?"));
+        // The main session itself lost nothing.
+        assert_eq!(texts(&system, "usr").await.len(), 81);
     }
-    let text = br#"{"agents":{"sharedContextMaxMessages":20}}"#;
-    let path = std::path::Path::new("settings.json");
-    let file = SettingsFile::parse(Layer::User, path, SettingsDialect::Contexture, text).unwrap();
-    let runner = runner_with(&system, Settings::merge(&[file]));
-    let server = ProviderServer::scripted([Reply::text("Here.")]);
-    let shared = agent("open", ContextMode::Shared);
-    execute(&runner, &job(&shared, model(&server, MODELS[0])), "where are we?").await;
-    let requests = served(&server);
-    let messages = server.requests()[0].json()["messages"].as_array().unwrap().len();
-    assert!(messages <= 23, "{messages}");
-    assert!(requests[0].contains("messages folded"), "{}", requests[0]);
-    assert!(requests[0].contains("question 39") && !requests[0].contains("question 7\""));
-    // The main session itself lost nothing.
-    assert_eq!(texts(&system, "usr").await.len(), 41);
+}
+
+// M-19: the mode is resolved once: every message of a run, the user's, the model's and the tools', goes
+// where it says, also when the session's mode is switched meanwhile.
+#[tokio::test]
+async fn every_message_of_a_run_goes_where_its_mode_says() {
+    for mode in [ContextMode::Isolated, ContextMode::Shared] {
+        let system = memory().await;
+        let other = match mode {
+            ContextMode::Isolated => ContextMode::Shared,
+            ContextMode::Shared => ContextMode::Isolated,
+        };
+        let (team, name) = (Team::new(system.clone()), "asked".parse().unwrap());
+        let server = ProviderServer::answering(move |request| {
+            let switched = futures::executor::block_on(team.set_session_mode(&name, Some(other)));
+            switched.expect("it may be switched at any time");
+            if request.body.contains("c1") {
+                return Reply::text("Nothing there.");
+            }
+            Reply::call("c1", "find_page", r#"{"query":"needle"}"#)
+        });
+        let asked = agent("asked", mode);
+        let runner = runner(&system);
+        let answer = execute(&runner, &job(&asked, model(&server, MODELS[0])), "look").await;
+        assert_eq!(answer.metadata.context_mode, mode);
+        assert_eq!(server.requests().len(), 2);
+        let main = texts(&system, "usr").await.concat();
+        let whole = |text: &str| {
+            ["look", "needle", "no page's name", "Nothing there."].map(|part| text.contains(part))
+        };
+        match mode {
+            ContextMode::Shared => {
+                assert_eq!(whole(&main), [true; 4], "{main}");
+                let own = "agent-asked".parse().unwrap();
+                assert!(system.reader().segment(&own).is_err(), "it wrote nowhere else");
+            }
+            ContextMode::Isolated => {
+                // The exchange is published; how it came about is the agent's own.
+                assert_eq!(whole(&main), [true, false, false, true], "{main}");
+                assert_eq!(whole(&texts(&system, "agent-asked").await.concat()), [true; 4]);
+            }
+        }
+    }
 }

@@ -262,6 +262,7 @@ async fn edits_say_index_version_and_place() {
     let text = right(hand.call("update_page", json!({"page": "usr-2", "name": "Second"})).await);
     assert!(text.starts_with("updated usr-2 \"Second\", now version 3: "), "{text}");
     assert!(text.ends_with("the cache holds"), "{text}");
+    hand.context.hide_details("usr-4").await.unwrap();
     let update = json!({"page": "usr-4", "description": "what to do next"});
     let text = right(hand.call("update_page", update).await);
     assert!(text.contains("applies at once: the next request reads again"), "{text}");
@@ -289,8 +290,9 @@ async fn a_claim_that_the_cache_holds_is_true() {
         ("get_page", json!({"page": "usr-1"})),
         ("pin_page", json!({"page": "usr-2"})),
         ("unpin_page", json!({"page": "usr-2"})),
-        ("hide_details", json!({"page": "usr-4"})),
+        ("read_window", json!({})),
     ];
+    let first = hand.body().await;
     for (name, arguments) in edits {
         let before = hand.body().await;
         let text = right(hand.call(name, arguments).await);
@@ -300,6 +302,10 @@ async fn a_claim_that_the_cache_holds_is_true() {
         assert!(after.starts_with(kept), "{name}: {text}\n{before}\n{after}");
         assert!(!text.contains("applies at once"), "{name}: {text}");
     }
+    // What stands at the end goes, and nothing before it is another.
+    let text = right(hand.call("hide_details", json!({"page": "usr-4"})).await);
+    assert!(text.ends_with("it stands at the end: the cache holds"), "{text}");
+    assert!(hand.body().await.starts_with(first.trim_end_matches([']', '}', '\n'])));
 }
 
 #[tokio::test]
@@ -312,16 +318,75 @@ async fn finding_and_getting() {
         "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: ask for more with limit, or narrow the query]"
     );
     let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
-    assert_eq!(text, "usr-4 \"Turnip\": \"about Turnip\" (summary)");
+    assert_eq!(text, "usr-4 \"Turnip\": \"about Turnip\" (full)");
     let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
     assert!(text.starts_with("no page's name or description holds that"), "{text}");
     let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
-        "usr-4 \"Turnip\" (DetailPage)\ndescription: \"about Turnip\"\ndirectory: usr-0\nlevel: summary (Active)\nversion: 1, by system, trust system\nholds: 1 messages, about 3 tokens"
+        "usr-4 \"Turnip\" (DetailPage)\ndescription: \"about Turnip\"\ndirectory: usr-0\nlevel: full (Active)\nversion: 1, by system, trust system\nholds: 1 messages, about 3 tokens\n---\ntext of Turnip"
     );
     let text = right(hand.call("get_page", json!({"page": "usr-0"})).await);
     assert!(text.contains("(ContentsPage)") && text.ends_with("holds: 4 pages"), "{text}");
+}
+
+// C54: a folded page is read with `get_page` and stays folded; a long one in parts.
+#[tokio::test]
+async fn getting_gives_the_text_and_opens_nothing() {
+    let (_, hand) = begun().await;
+    hand.context.hide_details("usr-1").await.unwrap();
+    let before = hand.body().await;
+    let output = hand.call("get_page", json!({"page": "usr-1"})).await;
+    assert_eq!(output.expands, None);
+    let text = right(output);
+    let (head, content) = text.split_once("\n---\n").unwrap();
+    assert!(head.contains("level: summary"), "{head}");
+    assert_eq!(content, format!("User: turn 100\nAssistant: {}", words(100)));
+    assert_eq!(hand.body().await, before);
+    let tight = Hand::new(hand.context.clone(), options().budget(2_500));
+    let text = right(tight.call("get_page", json!({"page": "usr-1"})).await);
+    let offset = text.rsplit_once("read on with offset ").expect(&text).1.trim_end_matches(']');
+    let offset: u64 = offset.parse().unwrap();
+    let rest = json!({"page": "usr-1", "offset": offset});
+    assert!(right(tight.call("get_page", rest).await).contains(&format!("[bytes {offset}–")));
+    let past = wrong(tight.call("get_page", json!({"page": "usr-1", "offset": 99_999})).await);
+    assert!(past.contains("nothing at 99999"), "{past}");
+}
+
+// C54: the window as a list, in order, with what each page takes.
+#[tokio::test]
+async fn the_window_is_listed() {
+    let (system, hand) = begun().await;
+    hand.context.hide_details("usr-2").await.unwrap();
+    let text = right(hand.call("read_window", json!({})).await);
+    let account = hand.context.window(&options()).await.unwrap().account;
+    let mut lines = text.lines();
+    let head = format!("{} tokens, {} pages and runs", account.tokens, account.pages.len());
+    assert_eq!(lines.next(), Some(head.as_str()));
+    let names = [
+        "sys-1 \"Prompt\" (full, ",
+        "usr-1 \"turn 100\" (full, ",
+        "usr-2 \"turn 200\" (summary, ",
+        "usr-3 \"turn 300\" (full, ",
+    ];
+    let pages: Vec<&str> = lines.filter(|line| !line.contains("-0 ")).collect();
+    assert_eq!(pages.len(), names.len(), "{text}");
+    for (line, name) in pages.iter().zip(names) {
+        assert!(line.starts_with(name), "{text}");
+    }
+    // What the view does not show is not in it.
+    add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
+    leaf(&system, "secret-0", "Hidden").await;
+    let narrow = Hand::new(confined(&system, "narrow", &["usr"]), options());
+    let text = right(narrow.call("read_window", json!({})).await);
+    assert!(!text.contains("secret") && !text.contains("Prompt"), "{text}");
+    for _ in 0..110 {
+        hand.context.add_turn(vec![user("more")]).await.unwrap();
+    }
+    let text = right(hand.call("read_window", json!({})).await);
+    assert!(text.ends_with("[read on with offset 100]") && text.lines().count() == 102, "{text}");
+    let rest = right(hand.call("read_window", json!({"offset": 100})).await);
+    assert!(rest.ends_with(" tokens)") && rest.contains("usr-113 "), "{rest}");
 }
 
 #[tokio::test]

@@ -111,7 +111,7 @@ async fn pins_leave_half_of_the_budget_for_work() {
     let text = wrong(hand.call("pin_page", json!({"page": "usr-2"})).await);
     assert_eq!(
         text,
-        "usr-2 \"turn 200\" cannot be pinned: it takes about 202 tokens and 310 are pinned already, and pinned pages may take 500, half of the budget. Unpin another page, or keep what you need of it with create_detail_page."
+        "usr-2 \"turn 200\" cannot be pinned: it takes about 202 tokens and 310 are pinned already, and pinned pages may take 500, half of the budget. Unpin another page first."
     );
     assert!(!hand.context.get_page("usr-2").await.unwrap().pinned);
     right(hand.call("pin_page", json!({"page": "usr-1"})).await);

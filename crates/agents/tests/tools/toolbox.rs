@@ -1,8 +1,11 @@
 //! The toolbox: rules at each call, arguments, and tools that break down.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -10,7 +13,7 @@ use contexture_agents::{
     Tool, ToolOutput, ToolSpec,
     definition::ToolRules,
     tool::Effect,
-    tools::{Refusal, Toolbox, mcp},
+    tools::{ALWAYS, CHANGE_PAGES, Refusal, Toolbox, mcp},
 };
 use contexture_core::message::RawJson;
 use serde_json::{Value, json};
@@ -48,7 +51,10 @@ impl Tool for Fake {
 const SCHEMA: &str =
     r#"{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}"#;
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 12] = [
+    "create_contents_page",
+    "update_page",
+    "read_window",
     "mcp__time_zone__now",
     "write_file",
     "mcp__time__now",
@@ -77,7 +83,7 @@ fn names(toolbox: &Toolbox) -> Vec<&str> {
     toolbox.specs().iter().map(|spec| spec.name.as_str()).collect()
 }
 
-const OWN: [&str; 4] = ["expand_details", "find_page", "get_page", "hide_details"];
+const OWN: [&str; 5] = ["expand_details", "find_page", "get_page", "hide_details", "read_window"];
 
 #[test]
 fn rules_decide_what_is_listed_in_a_fixed_order() {
@@ -87,6 +93,7 @@ fn rules_decide_what_is_listed_in_a_fixed_order() {
         "get_page",
         "grep",
         "hide_details",
+        "read_window",
         "write_file",
         "mcp__time__now",
         "mcp__time__zones",
@@ -99,7 +106,7 @@ fn rules_decide_what_is_listed_in_a_fixed_order() {
     assert_eq!(names(&boxed(Some(&["*"]), &["*"]).0), [""; 0]);
     // Deny wins, also over what is always there.
     let (toolbox, _) = boxed(Some(&["grep", "write_file"]), &["write_file", "hide_details"]);
-    assert_eq!(names(&toolbox), ["expand_details", "find_page", "get_page", "grep"]);
+    assert_eq!(names(&toolbox), ["expand_details", "find_page", "get_page", "grep", "read_window"]);
     for rule in ["mcp__time", "mcp__time__*"] {
         let with = [&OWN[..], &["mcp__time__now", "mcp__time__zones"]].concat();
         assert_eq!(names(&boxed(Some(&[rule]), &[]).0), with, "{rule}");
@@ -110,6 +117,45 @@ fn rules_decide_what_is_listed_in_a_fixed_order() {
     // No rule reaches further than it says.
     for rule in ["mcp__ti", "mcp__time__", "mcp__", "mcp", "gre", "grep*", "", "m*"] {
         assert_eq!(names(&boxed(Some(&[rule]), &[]).0), OWN, "{rule}");
+    }
+}
+
+// C54: what changes pages that others may see is there when it is allowed by its own name, and only
+// then; what concerns the agent's own view is there unless denied.
+#[test]
+fn tools_that_change_pages_are_named_or_not_there() {
+    let tools = || {
+        let tool = |name: &&str| {
+            let (name, schema) = ((*name).to_owned(), RawJson::new(SCHEMA).unwrap());
+            let spec = ToolSpec { name, description: String::new(), schema };
+            Arc::new(Fake { spec, calls: Arc::default(), origin: None }) as Arc<dyn Tool>
+        };
+        ALWAYS.iter().chain(&CHANGE_PAGES).chain(&["grep"]).map(tool).collect()
+    };
+    let given = |allow: Option<&[&str]>, deny: &[&str]| -> BTreeSet<String> {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let rules = ToolRules { allow: allow.map(owned), deny: owned(deny) };
+        let toolbox = Toolbox::new(tools(), &rules);
+        for name in CHANGE_PAGES {
+            let there = toolbox.specs().iter().any(|spec| spec.name == name);
+            assert_eq!(toolbox.get(name).is_ok(), there, "{name}");
+        }
+        toolbox.specs().iter().map(|spec| spec.name.clone()).collect()
+    };
+    let with = |more: &[&str]| -> BTreeSet<String> {
+        ALWAYS.iter().chain(more).map(|name| (*name).to_owned()).collect()
+    };
+    assert_eq!(given(None, &[]), with(&["grep"]));
+    assert_eq!(given(Some(&["*"]), &[]), with(&["grep"]));
+    assert_eq!(given(Some(&[]), &[]), with(&[]));
+    for name in CHANGE_PAGES {
+        assert_eq!(given(Some(&[name]), &[]), with(&[name]));
+        assert_eq!(given(Some(&[name, "*"]), &[]), with(&[name, "grep"]));
+        assert_eq!(given(Some(&[name]), &[name]), with(&[]));
+        assert_eq!(given(Some(&[name]), &["*"]), BTreeSet::new());
+    }
+    for name in ALWAYS {
+        assert!(!given(Some(&[name]), &[name]).contains(name), "{name}");
     }
 }
 
@@ -161,7 +207,7 @@ async fn rules_are_checked_at_each_call_and_a_refused_tool_is_never_reached() {
         let text = wrong(toolbox.run(&call(name, &json!({}))).await);
         assert!(text.starts_with(&format!("permission denied: tool '{name}'")), "{text}");
     }
-    let there = "expand_details, find_page, get_page, grep, hide_details";
+    let there = "expand_details, find_page, get_page, grep, hide_details, read_window";
     let unknown = wrong(toolbox.run(&call("expand_detail", &json!({}))).await);
     let meant = "Did you mean 'expand_details'?";
     assert_eq!(unknown, format!("no tool 'expand_detail'; there are: {there}. {meant}"));

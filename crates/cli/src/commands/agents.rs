@@ -39,10 +39,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Notes the line it was read from.
-    pub(crate) fn note_line(&mut self, line: &[OsString]) {
-        if let Command::Run(args) = self {
-            args.note_line(line);
+    /// Returns the line it was read from with its options where they are read.
+    pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
+        match self {
+            Command::Run(args) => args.rearranged(line),
+            _ => Ok(None),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   contexture press create-usr-0 name=Plan detail='1. read 2. think'
-  contexture press expand-usr-1
+  contexture press hide-usr-1
   contexture press find query=plan")]
 pub(crate) struct Args {
     /// The anchor, such as expand-usr-3

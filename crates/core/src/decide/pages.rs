@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::{Decision, Draft, draft::Lineage, segments::actor_trust};
+use super::{Decision, Draft, Halt, draft::Lineage, segments::actor_trust};
 use crate::{
-    Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
-    PageIndex, PageName, PageUpdate, Revision, Role, Segment, SegmentKind, Standing, Trust,
-    Version, Visibility,
+    Actor, Body, ChunkKey, Content, Detail, Error, Fold, Message, NewContentsPage, NewDetailPage,
+    Operation, Page, PageIndex, PageName, PageUpdate, Revision, Role, Segment, Standing, Trust,
+    Version, ViewId, Visibility,
 };
 
 /// Creates a leaf with a text.
 pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decision {
-    let parent = draft.allowed(&new.parent, Operation::CreatePage)?.directory()?;
+    let parent = directory_for(draft, &new.parent, &new.name)?;
     let own = actor_trust(&draft.request.actor);
     let trust = trust_of_sources(draft, &new.sources)?.map_or(own, |lowest| lowest.min(own));
     let body = Body::Detail(text_body(draft, &new.name, &new.detail)?);
@@ -21,6 +21,17 @@ pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decis
     page.sources = new.sources.clone();
     draft.subjects.push(page.index.clone());
     draft.put_page(page.index.clone(), Some(page), None)
+}
+
+/// Returns the directory that a new page goes to.
+fn directory_for(draft: &mut Draft<'_>, parent: &PageIndex, name: &PageName) -> Decision<Lineage> {
+    let found = draft.allowed(parent, Operation::CreatePage).map_err(|halt| match halt {
+        Halt::Refused(Error::PageNotFound { page: parent }) => {
+            Error::ParentNotFound { page: name.clone(), parent }.into()
+        }
+        halt => halt,
+    });
+    found?.directory()
 }
 
 /// Returns the lowest trust of the pages something is made from, which the caller must see.
@@ -37,9 +48,10 @@ pub(super) fn trust_of_sources(
     Ok(lowest)
 }
 
-/// Creates a directory, optionally adopting pages in argument order (C05).
+/// Creates a directory, optionally adopting pages in argument order (C05). Adopted pages stay as visible
+/// as they were in every view that shows the parent, unless the directory is asked to be hidden (C44).
 pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> Decision {
-    let parent = draft.allowed(&new.parent, Operation::CreatePage)?.directory()?;
+    let parent = directory_for(draft, &new.parent, &new.name)?;
     let children = adopted(draft, &parent, &new.children)?;
     let seed = PageSeed {
         body: Body::Contents,
@@ -52,6 +64,7 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
     let index = page.index.clone();
     draft.subjects.push(index.clone());
     draft.put_page(index.clone(), Some(page), None)?;
+    stay_folded(draft, &parent.segment, &children)?;
     for child in children {
         let place = draft.claim_place();
         draft.change_page(Page { parent: Some(index.clone()), place, ..child })?;
@@ -85,6 +98,36 @@ fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> D
         adopted.push((**page).clone());
     }
     Ok(adopted)
+}
+
+/// Keeps adopted pages folded in the views that have folded them into a run: with their place they leave
+/// the run, and would stand in full (C44).
+fn stay_folded(draft: &mut Draft<'_>, segment: &Segment, children: &[Page]) -> Decision {
+    if children.is_empty() || segment.stands_in_full() {
+        return Ok(());
+    }
+    let views = draft.views()?;
+    let parents = children.iter().filter_map(|child| child.parent.as_ref());
+    let pages: Vec<&PageIndex> = parents.chain(children.iter().map(|child| &child.index)).collect();
+    let keys = views.iter().chain([&ViewId::SYSTEM]);
+    draft.need_chunks(
+        keys.flat_map(|view| pages.iter().map(move |page| ChunkKey::of(view, page))),
+    )?;
+    for view in &views {
+        for child in children {
+            let Some(parent) = &child.parent else { continue };
+            if draft.entry(view, parent)?.run_over(&child.index, child.place).is_none() {
+                continue;
+            }
+            let mut entry = draft.entry(view, &child.index)?;
+            let system = draft.entry(&ViewId::SYSTEM, &child.index)?;
+            if !entry.pinned.or(system.pinned).unwrap_or(false) {
+                entry.fold = Some(Fold::Gist);
+                draft.set_entry(view, &child.index, entry)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Changes what is given of a page (C26).
@@ -171,11 +214,6 @@ pub(super) fn new_page(
     seed: PageSeed<'_>,
 ) -> Page {
     let (index, place) = draft.claim(segment);
-    // C44: hidden unless asked otherwise; what agents are bound by stands expanded.
-    let default = match segment.kind {
-        SegmentKind::System => Visibility::Expanded,
-        SegmentKind::User | SegmentKind::Tool | SegmentKind::Custom => Visibility::Hidden,
-    };
     Page {
         index,
         parent: Some(parent.clone()),
@@ -183,7 +221,8 @@ pub(super) fn new_page(
         body: seed.body,
         name: seed.name.clone(),
         description: Default::default(),
-        visibility: seed.visibility.unwrap_or(default),
+        // C44: an agent's own note must not be invisible to it.
+        visibility: seed.visibility.unwrap_or(Visibility::Expanded),
         standing: Standing::InTree,
         author: draft.request.actor.clone(),
         rewritten_by: None,

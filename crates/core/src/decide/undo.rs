@@ -5,14 +5,16 @@
 //! what this one left; for levels, focus and custom state their values decide.
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
 };
 
 use super::{Decision, Draft, Halt, Need, Subject};
 use crate::{
-    Actor, ChunkKey, Error, HistoryEntry, Inverse, LevelDelta, Operation, Page, PageBefore,
-    PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark, Visibility,
+    Actor, ChunkKey, Error, FocusDelta, HistoryEntry, Inverse, LevelDelta, Operation, Page,
+    PageBefore, PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark,
+    ViewId, Visibility,
     permission::{self, AccessLevel},
 };
 
@@ -44,10 +46,33 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
     mark(draft, entry)?;
     let reverse = Reverse::new(revision, source.revision);
     let veiled = seen_among(draft, entry)? < entry.pages.len();
-    let done = reverse.all(draft, &source.inverse);
+    let done = reverse.all(draft, &with_other_views(source, entry));
     done.map_err(|halt| if veiled { reverse.veil(halt) } else { halt })?;
     draft.subjects = source.pages.clone();
     Ok(())
+}
+
+/// Returns the inverse of the edit in force, with what only the original did to other views: where
+/// one of these had gone its own way meanwhile, the edit that redid it left it alone.
+fn with_other_views<'a>(source: &'a HistoryEntry, entry: &HistoryEntry) -> Cow<'a, Inverse> {
+    let mut inverse = Cow::Borrowed(&source.inverse);
+    if source.revision == entry.revision {
+        return inverse;
+    }
+    let levels = source.inverse.levels.iter().map(|delta| (&delta.view, &delta.page));
+    let levels: HashSet<(&ViewId, &PageIndex)> = levels.collect();
+    let others = entry.inverse.levels.iter().filter(|delta| delta.view != entry.view);
+    let others: Vec<&LevelDelta> =
+        others.filter(|delta| !levels.contains(&(&delta.view, &delta.page))).collect();
+    let focus = entry.inverse.focus.iter().filter(|delta| delta.view != entry.view);
+    let known = |view: &ViewId| source.inverse.focus.iter().any(|delta| delta.view == *view);
+    let focus: Vec<&FocusDelta> = focus.filter(|delta| !known(&delta.view)).collect();
+    if !others.is_empty() || !focus.is_empty() {
+        let inverse = inverse.to_mut();
+        inverse.levels.extend(others.into_iter().cloned());
+        inverse.focus.extend(focus.into_iter().cloned());
+    }
+    inverse
 }
 
 /// Counts the pages an edit named that exist for the caller: as they stand, or as they stood before

@@ -258,11 +258,6 @@ impl Parser {
         if new.archived.is_none() && new.moved_to.is_none() {
             self.only_said.insert(index.clone());
         }
-        let default = if index.is_root() || segment.kind == SegmentKind::System {
-            Visibility::Expanded
-        } else {
-            Visibility::Hidden
-        };
         let trust = new.trust.as_deref().map(str::parse).transpose().map_err(at)?;
         let default_trust = match segment.kind {
             SegmentKind::System => Trust::System,
@@ -275,7 +270,7 @@ impl Parser {
             body,
             name: new.name.parse().map_err(at)?,
             description: new.description.parse().map_err(at)?,
-            visibility: visibility.unwrap_or(default),
+            visibility: visibility.unwrap_or(Visibility::Expanded),
             standing: standing(new.archived, new.moved_to, lifecycle).map_err(wrong)?,
             author,
             rewritten_by: new.rewritten_by,

@@ -1,6 +1,7 @@
 //! What a caller can do about an error: its kind, and a hint.
 
 use super::{Error, ErrorKind};
+use crate::Operation;
 
 impl Error {
     /// Returns what the caller can do about it.
@@ -22,6 +23,7 @@ impl Error {
             | Error::PageInUse { .. }
             | Error::HiddenAncestor { .. } => ErrorKind::Invalid,
             Error::PageNotFound { .. }
+            | Error::ParentNotFound { .. }
             | Error::PageMoved { .. }
             | Error::PageArchived { .. }
             | Error::SegmentNotFound { .. }
@@ -71,7 +73,7 @@ impl Error {
             Error::Cycle { .. } => "name a target outside the page's own subtree",
             Error::Root { .. } => "remove the segment instead, or act on the pages below the root",
             Error::SystemRoot { .. } => {
-                "hide a page below the root; the root of a System-kind segment always stands expanded"
+                "leave it: the root of a system prompt stands for everyone; `page archive` takes a page below it out of the window"
             }
             Error::PromptStands { page } => {
                 return format!(
@@ -81,7 +83,9 @@ impl Error {
             Error::TooDeep { .. } => "put it higher up in the tree",
             Error::PageInUse { .. } => "leave it there; what no window shows can be dropped",
             Error::HiddenAncestor { ancestor, .. } => return format!("expand {ancestor} first"),
-            Error::PageNotFound { .. } => "`page list` and `page find` show what there is",
+            Error::PageNotFound { .. } | Error::ParentNotFound { .. } => {
+                "`page list` and `page find` show what there is"
+            }
             Error::PageMoved { to, .. } => return format!("use {to}"),
             Error::PageArchived { page } => {
                 return format!("`page restore {page}` brings it back");
@@ -92,7 +96,14 @@ impl Error {
                     "`--session {session} init` makes it; `session list` shows what there is"
                 );
             }
-            Error::Refused { .. } | Error::RefusedSystemRoot { .. } => {
+            // Not even the system side hides what agents are bound by.
+            Error::RefusedSystemRoot { .. } => {
+                "leave it: nobody can hide the root of a system prompt; the system side can archive a page below it"
+            }
+            Error::Refused { operation: Operation::HideDetails, .. } => {
+                "leave it: nobody can hide a page of a read-only system prompt; the system side can archive it or make the segment read-write"
+            }
+            Error::Refused { .. } => {
                 "ask the system side to do it or to change the segment's permission"
             }
             Error::SystemSideOnly { .. } => "run it without --as",

@@ -213,6 +213,19 @@ fn refusals_read_as_the_seed_says() {
             "permission denied: cannot hide system prompt root page sys-0: agent must remain constrained by system prompts"
         );
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
+        // The hints are true: the system side cannot hide them either, and can do what they say.
+        assert!(refused.hint().starts_with("leave it: nobody can hide"), "{}", refused.hint());
+        let page_hint = agent.hide_details("sys-1").await.unwrap_err().hint();
+        assert!(page_hint.contains("archive it or make the segment read-write"), "{page_hint}");
+        for prompt in ["sys-0", "sys-1"] {
+            let own = system.apply_internal(Edit::HideDetails(page(prompt))).await.unwrap_err();
+            assert!(!own.hint().contains("hide a page below"), "{}", own.hint());
+        }
+        apply(&system, Edit::ArchivePage(page("sys-1"))).await;
+        apply(&system, Edit::RestorePage { page: page("sys-1"), to: None }).await;
+        let permission = Permission::ReadWrite;
+        apply(&system, Edit::SetPermission { segment: segment("sys"), permission }).await;
+        apply(&system, Edit::HideDetails(page("sys-1"))).await;
     });
 }
 

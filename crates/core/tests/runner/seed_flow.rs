@@ -74,6 +74,9 @@ fn reads_are_copies() {
         let mut page = (*agent.get_page("usr-1").await.unwrap().page).clone();
         page.name = valid("mine");
         assert_eq!(agent.get_page("usr-1").await.unwrap().page.name.as_str(), "note");
+        let mut children = agent.get_children("usr-0").await.unwrap();
+        children.clear();
+        assert_eq!(agent.get_children("usr-0").await.unwrap().len(), 1);
     });
 }
 

@@ -459,3 +459,30 @@ fn another_views_levels_do_not_block_undo() {
         assert!(bob.get_page(&note).await.expect("it is back").pinned);
     });
 }
+
+// C11: an edit that was undone and redone while another view had gone its own way still takes that
+// view back to where it was.
+#[test]
+fn what_a_redo_left_to_another_view_is_undone_with_the_edit() {
+    block_on(async {
+        let system = memory().await;
+        add_segment(&system, "w1", SegmentKind::Custom, Permission::ReadWrite).await;
+        let (alice, bob) = (agent(&system, "alice"), agent(&system, "bob"));
+        let note = alice.create_detail_page("note", "", "x", "usr-0").await.expect("it may");
+        bob.pin_page(&note).await.expect("it may");
+        bob.focus_page(&note).await.expect("it may");
+        let before = state(&system).await;
+        let moving = alice.move_page(&note, "w1-0").await.expect("it may");
+        let moved = moving.moved[0].1.clone();
+        let after = state(&system).await;
+        let hiding = bob.hide_details(&moved).await.expect("it may");
+        let looking_away = bob.focus_page("usr-0").await.expect("it may");
+        let undone = apply(&system, undo(moving.revision)).await;
+        apply(&system, undo(undone.revision)).await;
+        apply(&system, undo(looking_away.revision)).await;
+        apply(&system, undo(hiding.revision)).await;
+        assert_eq!(state(&system).await.differences(&after), [""; 0]);
+        apply(&system, undo(moving.revision)).await;
+        assert_eq!(state(&system).await.differences(&before), [""; 0]);
+    });
+}

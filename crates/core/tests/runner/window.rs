@@ -253,8 +253,8 @@ fn sessions_built_alike_render_alike() {
     }
 }
 
-// C01, P-02, P-03: what is archived is in no window, what is hidden shows no text, and a hidden
-// directory keeps its pages to itself.
+// C01, P-02, P-03, P-04: what is archived is in no window; a hidden leaf shows its description and no
+// text, and a hidden directory itself and none of its pages.
 #[test]
 fn lifecycle_and_visibility_decide_what_stands() {
     use contexture_testkit::fixture::{agent, directory, leaf, memory};
@@ -268,8 +268,10 @@ fn lifecycle_and_visibility_decide_what_stands() {
             let window = alpha.window(&options(Format::Markdown)).await.unwrap();
             window.body.contains(text)
         };
-        alpha.expand_details(&folder).await.unwrap();
-        assert!(shows("\"Inner\"").await && !shows("text of Inner").await, "a line only");
+        assert!(shows("text of Inner").await, "new pages stand in full");
+        alpha.hide_details(&inner).await.unwrap();
+        assert!(shows("\"Inner\"").await && shows("about Inner").await);
+        assert!(!shows("text of Inner").await, "a line only");
         alpha.expand_details(&inner).await.unwrap();
         assert!(shows("text of Inner").await);
         alpha.hide_details(&folder).await.unwrap();

@@ -36,6 +36,7 @@ fn a_context_has_five_parts() {
         let alpha = agent(&system, "alpha");
         let folder = directory(&system, "usr-0", "Folder").await;
         let note = leaf(&system, "usr-0", "Note").await;
+        alpha.hide_details(&note).await.unwrap();
         alpha.focus_page(&note).await.unwrap();
         apply(&system, custom("mood", "calm")).await;
         apply(&system, custom("contexture.secret", "own")).await;

@@ -304,7 +304,8 @@ fn the_last_page_never_folds() {
         // Notes behind it that are lines already give way before it does.
         for note in 0..30 {
             let name = format!("Note {note}");
-            alpha.create_detail_page(&name, "of no use", "text", "usr-0").await.unwrap();
+            let note = alpha.create_detail_page(&name, "of no use", "text", "usr-0").await.unwrap();
+            alpha.hide_details(&note).await.unwrap();
         }
         let window = alpha.window(&openai(300)).await.unwrap();
         assert!(window.body.contains("the last question"), "{}", window.body);
@@ -324,7 +325,8 @@ fn lines_without_any_page_in_full_fold_too() {
         let alpha = agent(&system, "alpha");
         for note in 0..50 {
             let name = format!("Note {note}");
-            alpha.create_detail_page(&name, "of some use", "text", "usr-0").await.unwrap();
+            let note = alpha.create_detail_page(&name, "of some use", "text", "usr-0").await;
+            alpha.hide_details(&note.unwrap()).await.unwrap();
         }
         for format in Format::ALL {
             let window = alpha.window(&options(format).budget(400)).await.unwrap();

@@ -61,6 +61,7 @@ fn anchors_act() {
         };
         let plan = outcome.pages[0].clone();
         assert_eq!(plan.to_string(), "usr-2");
+        press(&alpha, "hide-usr-2", &[]).await.unwrap();
         assert!(anchors(&alpha).await.contains(&"expand-usr-2".to_owned()));
 
         press(&alpha, "expand-usr-2", &[]).await.unwrap();
@@ -92,13 +93,16 @@ fn anchors_act() {
     });
 }
 
-/// A session with a read-only segment beside the usual ones.
+/// A session with a read-only segment beside the usual ones; what agents may hide is hidden.
 async fn guarded() -> (ContextSystem, AgentContext) {
     let system = memory().await;
     add_segment(&system, "ro", SegmentKind::Custom, Permission::ReadOnly).await;
     leaf(&system, "sys-0", "Rule").await;
     leaf(&system, "ro-0", "Fact").await;
     leaf(&system, "usr-0", "Note").await;
+    for hidden in ["ro-1", "usr-1"] {
+        apply(&system, Edit::HideDetails(page(hidden))).await;
+    }
     let alpha = agent(&system, "alpha");
     (system, alpha)
 }

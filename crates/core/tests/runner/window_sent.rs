@@ -413,6 +413,7 @@ fn lines_of_unknown_pages_are_not_shown_again() {
         let system = memory().await;
         let alpha = agent(&system, "alpha");
         let note = alpha.create_detail_page("Note", "", "text", "usr-0").await.unwrap();
+        alpha.hide_details(&note).await.unwrap();
         say(&alpha, 1).await;
         let asked = options("openai".parse().unwrap());
         let mut old = alpha.send(&asked).await.unwrap().record;

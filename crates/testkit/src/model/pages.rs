@@ -1,8 +1,10 @@
 //! Pages and turns: created, updated, extended.
 
+use std::collections::BTreeSet;
+
 use contexture_core::{
-    Actor, AgentName, ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate,
-    Role, SegmentId, SegmentKind, Standing, Trust, Visibility,
+    Actor, AgentName, ErrorKind, Fold, LevelEntry, Message, NewContentsPage, NewDetailPage,
+    PageIndex, PageUpdate, Role, SegmentId, Standing, Trust, Visibility,
 };
 
 use super::{Answer, Doing, ModelPage, is_listed};
@@ -53,12 +55,27 @@ impl Doing<'_> {
         self.named.push(index.clone());
         self.put_page(&index, Some(page));
         for child in &new.children {
+            self.stay_folded(child);
+        }
+        for child in &new.children {
             let mut adopted = self.model.pages[child].clone();
             adopted.parent = Some(index.clone());
             adopted.rank = self.next_rank();
             self.put_page(child, Some(adopted));
         }
         Ok(())
+    }
+
+    /// What a view has folded into a run stays folded in it where it goes.
+    fn stay_folded(&mut self, child: &PageIndex) {
+        let views: BTreeSet<Actor> =
+            self.model.levels.keys().map(|(view, _)| view.clone()).collect();
+        for view in views {
+            if self.model.run_of(&view, child).is_some() {
+                let entry = self.model.entry(&view, child);
+                self.put_entry(&view, child, LevelEntry { fold: Some(Fold::Gist), ..entry });
+            }
+        }
     }
 
     pub(super) fn update_page(&mut self, update: &PageUpdate) -> Answer {
@@ -98,16 +115,13 @@ impl Doing<'_> {
         name: &str,
         visibility: Option<Visibility>,
     ) -> ModelPage {
-        let kind = self.model.segments[parent.segment()].kind;
-        let default =
-            if kind == SegmentKind::System { Visibility::Expanded } else { Visibility::Hidden };
         ModelPage {
             parent: Some(parent.clone()),
             rank: self.next_rank(),
             is_contents: false,
             name: name.to_owned(),
             description: String::new(),
-            visibility: visibility.unwrap_or(default),
+            visibility: visibility.unwrap_or(Visibility::Expanded),
             standing: Standing::InTree,
             author: self.caller.actor(),
             rewritten_by: None,

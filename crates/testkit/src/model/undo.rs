@@ -42,9 +42,17 @@ impl Doing<'_> {
         }
         // An edit that was redone is in force through the edit that redid it.
         let source = past.redone_by.unwrap_or(revision);
-        let force = self.model.past(source).cloned().ok_or(ErrorKind::NotFound)?;
+        let mut force = self.model.past(source).cloned().ok_or(ErrorKind::NotFound)?;
         if force.lost {
             return Err(ErrorKind::Conflict);
+        }
+        // What a redo left to other views is put back with the original.
+        let of_others = |view: &Actor| *view != past.view;
+        for (at, touch) in past.touched.levels.iter().filter(|((view, _), _)| of_others(view)) {
+            force.touched.levels.entry(at.clone()).or_insert_with(|| touch.clone());
+        }
+        for (view, touch) in past.touched.focus.iter().filter(|(view, _)| of_others(view)) {
+            force.touched.focus.entry(view.clone()).or_insert_with(|| touch.clone());
         }
         self.untouched(&force)?;
         self.put_back(&force);

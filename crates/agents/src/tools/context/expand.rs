@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use contexture_core::{
-    Lifecycle, Message, Operation, Tokens, WindowLevel,
+    Lifecycle, Message, Operation, PageIndex, Tokens, WindowLevel,
     message::{Part, detail_text},
     storage::Order,
     system::PageView,
@@ -12,7 +12,7 @@ use contexture_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Hand, arguments, named, standing::Standing};
+use super::{Done, Failed, Hand, arguments, named, standing::Standing};
 use crate::tool::ToolOutput;
 
 /// The most tokens of content that one answer gives.
@@ -22,7 +22,7 @@ const MOST: u64 = 8_000;
 const AROUND: u64 = 120;
 
 /// How many pages of a directory one answer lists.
-const LISTED: usize = 100;
+pub(super) const LISTED: usize = 100;
 
 const OPENS: &str =
     "its place in the window opens at the next fold; nothing earlier was changed, the cache holds";
@@ -38,8 +38,8 @@ struct Arguments {
 pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
     let Arguments { page, offset } = arguments::read(arguments)?;
     let view = hand.context.check_permission(page, Operation::ExpandDetails).await?;
-    let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
     if view.page.is_contents() {
+        let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
         return directory(hand, &view, offset).await;
     }
     let index = &view.page.index;
@@ -51,32 +51,42 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
             named(&view.page)
         )));
     }
-    let text = detail_text(&messages);
-    let counter = hand.options.counter.as_ref();
-    let piece = piece(counter, &text, offset, room(hand, &standing));
-    if piece.text.is_empty() && offset > 0 {
-        return Ok(ToolOutput::failed(format!(
-            "{index} has {} bytes: nothing at {offset}",
-            text.len()
-        )));
-    }
-    let tokens = counter.count(piece.text).0;
+    let (part, tokens) = part(hand, &standing, index, &detail_text(&messages), offset)?;
     let (opens, expands) = opening(&view);
-    let mut answer = format!("{}: {tokens} tokens, here only; {opens}\n---\n", named(&view.page));
-    answer.push_str(piece.text);
+    let head = format!("{}: {tokens} tokens, here only; {opens}", named(&view.page));
+    Ok(ToolOutput { text: format!("{head}\n---\n{part}"), error: false, expands })
+}
+
+/// Returns what one answer gives of a page's text, with a line that says how to read on, and the tokens
+/// of the text.
+pub(super) fn part(
+    hand: &Hand,
+    standing: &Standing,
+    index: &PageIndex,
+    text: &str,
+    offset: Option<u64>,
+) -> Result<(String, u64), Failed> {
+    let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+    let counter = hand.options.counter.as_ref();
+    let piece = piece(counter, text, offset, room(hand, standing));
+    if piece.text.is_empty() && offset > 0 {
+        let past = format!("{index} has {} bytes: nothing at {offset}", text.len());
+        return Err(ToolOutput::failed(past).into());
+    }
+    let mut part = piece.text.to_owned();
     let (from, to) = (piece.from, piece.from + piece.text.len());
     if from > 0 || to < text.len() {
-        let _ = write!(answer, "\n---\n[bytes {from}–{to} of {}", text.len());
+        let _ = write!(part, "\n---\n[bytes {from}–{to} of {}", text.len());
         if to < text.len() {
-            let _ = write!(answer, ": read on with offset {to}");
+            let _ = write!(part, ": read on with offset {to}");
         }
-        answer.push(']');
+        part.push(']');
     }
-    Ok(ToolOutput { text: answer, error: false, expands })
+    Ok((part, counter.count(piece.text).0))
 }
 
 /// Says what becomes of the page's place in the window.
-fn opening(view: &PageView) -> (&'static str, Option<contexture_core::PageIndex>) {
+fn opening(view: &PageView) -> (&'static str, Option<PageIndex>) {
     match view.lifecycle {
         Lifecycle::Active => (OPENS, Some(view.page.index.clone())),
         Lifecycle::HotArchived | Lifecycle::ColdArchived => (

@@ -1,12 +1,17 @@
-//! `find_page` and `get_page`: what there is, without its content.
+//! `find_page`, `get_page` and `read_window`: what there is and what it says; nothing changes.
 
 use std::fmt::Write as _;
 
-use contexture_core::{system::PageView, window::escape::quote};
+use contexture_core::{message::detail_text, system::PageView, window::escape::quote};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Hand, arguments, named};
+use super::{
+    Done, Hand, arguments,
+    expand::{LISTED, part},
+    named,
+    standing::Standing,
+};
 use crate::tool::ToolOutput;
 
 /// How many pages are found when nothing is said, and at most.
@@ -52,10 +57,12 @@ fn line(found: &PageView) -> String {
 #[serde(deny_unknown_fields)]
 struct Get {
     page: String,
+    #[serde(default)]
+    offset: Option<u64>,
 }
 
 pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
-    let Get { page } = arguments::read(arguments)?;
+    let Get { page, offset } = arguments::read(arguments)?;
     let view = hand.context.get_page(page).await?;
     let page = &view.page;
     let mut answer = format!("{} ({})", named(page), page.type_name());
@@ -83,11 +90,43 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
         Some(detail) => {
             let (count, tokens) = (detail.messages, detail.weight / 4);
             let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
+            let text = detail_text(&hand.context.get_messages(&page.index).await?);
+            let standing = Standing::of(hand).await;
+            let _ =
+                write!(answer, "\n---\n{}", part(hand, &standing, &page.index, &text, offset)?.0);
         }
         None => {
             let count = hand.context.reader().child_count(&page.index).await?;
             let _ = write!(answer, "\nholds: {count} pages");
         }
+    }
+    Ok(ToolOutput::of(answer))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Window {
+    #[serde(default)]
+    offset: Option<u64>,
+}
+
+pub(super) async fn window(hand: &Hand, arguments: &Value) -> Done {
+    let Window { offset } = arguments::read(arguments)?;
+    let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+    let account = hand.context.window(&hand.options).await?.account;
+    let budget = account.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let count = account.pages.len();
+    let mut answer = format!("{}{budget} tokens, {count} pages and runs", account.tokens);
+    for item in account.pages.iter().skip(offset).take(LISTED) {
+        let page = match hand.context.get_page(&item.page).await {
+            Ok(view) => named(&view.page),
+            Err(_) => item.page.to_string(),
+        };
+        let _ = write!(answer, "\n{page} ({}, {} tokens)", item.level.as_str(), item.tokens);
+    }
+    let next = offset.saturating_add(LISTED);
+    if next < count {
+        let _ = write!(answer, "\n[read on with offset {next}]");
     }
     Ok(ToolOutput::of(answer))
 }

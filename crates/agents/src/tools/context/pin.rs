@@ -98,7 +98,7 @@ async fn fits(hand: &Hand, standing: &Standing, view: &PageView, size: u64) -> R
     };
     Err(Failed(ToolOutput::failed(format!(
         "{} cannot be pinned: it takes about {size} tokens{others}, and pinned pages may take {most}, \
-         half of the budget. Unpin another page, or keep what you need of it with create_detail_page.",
+         half of the budget. Unpin another page first.",
         named(&view.page)
     ))))
 }

@@ -57,8 +57,13 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         ),
         Kind::GetPage => (
             "get_page",
-            "Tells what a page is: name, description, type, directory, level, version, size. Its content is given by expand_details.",
-            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
+            "Gives what a page is (name, description, type, directory, level, version, size) and its text. Its place in the window stays as it is: expand_details opens it there.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the answer before said."}},"required":["page"],"additionalProperties":false}"#,
+        ),
+        Kind::ReadWindow => (
+            "read_window",
+            "Lists what stands in your window, in order: each page or run with its level and the tokens it takes, and how full the window is.",
+            r#"{"type":"object","properties":{"offset":{"type":"integer","minimum":0,"description":"Where to go on in a long list, as the answer before said."}},"additionalProperties":false}"#,
         ),
     }
 }

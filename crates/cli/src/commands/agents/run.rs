@@ -24,9 +24,13 @@ use crate::{
 /// Run an agent on a request and print its answer
 ///
 /// The answer goes to standard output as it comes, tool calls and a line with the mode, the model and
-/// what it took to standard error. Options stand before the request or are its last two words; after
-/// -- nothing is an option. Several words are joined with a space, one argument is taken as it is.
-/// Ctrl-C stops the run and keeps what there is; an interrupted run can be resumed.
+/// what it took to standard error. Ctrl-C stops the run and keeps what there is; an interrupted run
+/// can be resumed.
+///
+/// Options stand before or behind the request, any number of them; -- ends them, and what follows is
+/// sent as it is. Several words are joined with a space; one argument is taken as it is. A word of its
+/// own that is spelled like an option is refused within a request: quote the request, or put -- before
+/// it.
 ///
 /// Models are named with their provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
 /// ollama/llama3.2, and want their key in OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.
@@ -35,8 +39,8 @@ use crate::{
 Examples:
   contexture agents create fix-bugs --tool read_file --tool edit_file
   contexture agents run fix-bugs 修复代码
-  contexture agents run fix-bugs 修复代码 --context shared
-  contexture agents run fix-bugs --max-turns 5 -- 'what does --context do?'
+  contexture agents run fix-bugs 修复代码 --context shared --max-turns 5
+  contexture agents run fix-bugs --max-turns 5 -- what does --context do?
   echo 'Find the bug.' | contexture agents run fix-bugs -")]
 pub(crate) struct Args {
     /// The agent
@@ -50,16 +54,24 @@ pub(crate) struct Args {
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
     #[arg(required_unless_present = "resume")]
     prompt: Vec<String>,
-    /// Whether `--` came before the request: nothing in it is an option then.
-    #[arg(skip)]
-    exact: bool,
 }
 
 impl Args {
-    /// Notes what the line was like before the request, which reaches to its end (C33).
-    pub(crate) fn note_line(&mut self, line: &[OsString]) {
+    /// Returns the line with the options behind the request before it, where there are any (C33). The
+    /// request reaches to the end of the line.
+    pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
         let begins = line.len().saturating_sub(self.prompt.len());
-        self.exact = line[..begins].iter().any(|word| word == "--");
+        if self.prompt.is_empty() || line[..begins].iter().any(|word| word == "--") {
+            return Ok(None);
+        }
+        let begin = words::Options::known().begin(&self.prompt)?;
+        if begin == self.prompt.len() {
+            return Ok(None);
+        }
+        let (before, request) = line.split_at(begins);
+        let (request, options) = request.split_at(begin);
+        let dashes = [OsString::from("--")];
+        Ok(Some([before, options, &dashes, request].concat()))
     }
 }
 
@@ -114,16 +126,12 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let Args { name, flags, resume, prompt, exact } = args;
-    let said = words::part(flags, prompt, exact)?;
-    if said.json {
-        printer.set_json(true);
-    }
-    let mut how = how(said.flags)?;
+    let Args { name, flags, resume, prompt } = args;
+    let mut how = how(flags)?;
     how.store = Some(settings.store.clone());
-    let prompt = match said.prompt.as_str() {
-        "-" => input::text(Path::new("-"))?,
-        prompt => prompt.to_owned(),
+    let prompt = match prompt.join(" ") {
+        dash if dash == "-" => input::text(Path::new("-"))?,
+        prompt => prompt,
     };
     let system = team(settings).await?.system().clone();
     let agent = crew.agent(&name)?;

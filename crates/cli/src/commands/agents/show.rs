@@ -146,7 +146,7 @@ fn fields(
     };
     let allowed = match &agent.tools.allow {
         Some(allow) => format!("{}, and always {}", allow.join(", "), ALWAYS.join(", ")),
-        None => "all there are".to_owned(),
+        None => format!("all on files and of MCP servers, and always {}", ALWAYS.join(", ")),
     };
     let mut fields = vec![
         ("name", agent.name.to_string()),

@@ -2,8 +2,10 @@
 
 use contexture_agents::ContextMode;
 
-use super::slash;
-use crate::error::{Result, Stop};
+use crate::{
+    error::{Result, Stop},
+    nearest::nearest,
+};
 
 /// The options a request may have.
 const OPTIONS: [&str; 5] = ["--shared", "--isolated", "--context", "--model", "--budget"];
@@ -54,7 +56,8 @@ pub(super) fn read(line: &str) -> Line<'_> {
     }
 }
 
-/// Parts a request from the options before it and from one behind it; `--` ends them.
+/// Parts a request from the options before and behind it; `--` ends them. A word within it that is
+/// spelled like an option is refused: what was asked for is never ignored.
 pub(super) fn request(text: &str) -> Result<Request<'_>> {
     let mut request = Request::default();
     let mut rest = text;
@@ -72,8 +75,11 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
     }
     // Behind a `--` nothing is an option, wherever it stands.
     if !rest.split_whitespace().any(|word| word == "--") {
-        rest = request.trailing(rest)?;
+        while let Some(before) = request.trailing(rest)? {
+            rest = before;
+        }
     }
+    rest.split_whitespace().take_while(|word| *word != "--").try_for_each(refuse)?;
     request.prompt = rest;
     Ok(request)
 }
@@ -89,7 +95,7 @@ impl<'a> Request<'a> {
             return Ok(after);
         }
         if !is_valued(word) {
-            let hint = match slash::nearest(word, OPTIONS) {
+            let hint = match nearest(word, OPTIONS) {
                 Some(meant) => format!("did you mean {meant}? else {AS_IT_IS}"),
                 None => AS_IT_IS.to_owned(),
             };
@@ -100,22 +106,22 @@ impl<'a> Request<'a> {
         Ok(after)
     }
 
-    /// Takes the option that a request ends in; returns the request before it. The first word is
-    /// always asked for.
-    fn trailing(&mut self, text: &'a str) -> Result<&'a str> {
-        let Some((before, last)) = last_word(text) else { return Ok(text) };
+    /// Takes the option that a request ends in, if it ends in one; returns the request before it. The
+    /// first word is always asked for.
+    fn trailing(&mut self, text: &'a str) -> Result<Option<&'a str>> {
+        let Some((before, last)) = last_word(text) else { return Ok(None) };
         if self.switch(last)? {
-            return Ok(before);
+            return Ok(Some(before));
         }
         if let Some((name, value)) = last.split_once('=').filter(|(name, _)| is_valued(name)) {
             self.set(name, value)?;
-            return Ok(before);
+            return Ok(Some(before));
         }
         if let Some((before, name)) = last_word(before).filter(|(_, name)| is_valued(name)) {
             self.set(name, last)?;
-            return Ok(before);
+            return Ok(Some(before));
         }
-        Ok(text)
+        Ok(None)
     }
 
     /// Takes an option without a value; tells whether it is one.
@@ -154,6 +160,24 @@ impl<'a> Request<'a> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Refuses a word of a request that is spelled like an option, or nearly so.
+fn refuse(word: &str) -> Result<()> {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    if OPTIONS.contains(&name) {
+        return Err(Stop::invalid(
+            format!("the option '{name}' stands within the request, or has no value"),
+            format!("options stand before or behind a request; {AS_IT_IS}"),
+        ));
+    }
+    match nearest(name, OPTIONS).filter(|_| name.starts_with("--")) {
+        Some(meant) => Err(Stop::invalid(
+            format!("there is no option '{name}'"),
+            format!("did you mean {meant}? else {AS_IT_IS}"),
+        )),
+        None => Ok(()),
     }
 }
 
@@ -234,16 +258,22 @@ mod tests {
         assert_eq!(asked("修复代码 --context shared"), (shared, "修复代码"));
         assert_eq!(asked("修复代码 --context=isolated"), (isolated, "修复代码"));
         assert_eq!(asked("--context shared a --shared"), (shared, "a"));
-        let said = request("--model openai/x --budget 9000 go").unwrap();
-        assert_eq!((said.model, said.budget, said.prompt), (Some("openai/x"), Some(9000), "go"));
+        for text in [
+            "--model openai/x --budget 9000 go",
+            "go --model openai/x --budget 9000",
+            "--budget 9000 go --model=openai/x ",
+        ] {
+            let said = request(text).unwrap();
+            let options = (said.model, said.budget);
+            assert_eq!((options, said.prompt), ((Some("openai/x"), Some(9000)), "go"), "{text}");
+        }
     }
 
     #[test]
     fn what_is_no_option_is_asked_for_as_it_is() {
         for text in [
-            "say --shared please",
             "a -- b --shared",
-            "what does --context mean here",
+            "what does '--context' mean here",
             "a --contextual shared",
             "line one\n  line two --sharedness",
         ] {
@@ -251,6 +281,20 @@ mod tests {
         }
         assert_eq!(asked("-- --shared  x "), (None, "--shared  x "));
         assert_eq!(asked("--isolated -- a --shared"), (Some(ContextMode::Isolated), "a --shared"));
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        for text in
+            ["say --shared please", "what does --context mean here", "a --model", "a --shared -- b"]
+        {
+            let (message, hint) = refused(text);
+            assert!(message.contains("stands within the request, or has no value"), "{message}");
+            assert!(hint.ends_with(AS_IT_IS), "{hint}");
+        }
+        let (message, hint) = refused("fix --contex shared");
+        assert_eq!(message, "there is no option '--contex'");
+        assert!(hint.starts_with("did you mean --context?"), "{hint}");
     }
 
     #[test]

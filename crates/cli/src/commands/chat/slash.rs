@@ -13,6 +13,7 @@ use crate::{
     crew::Crew,
     error::{Result, Stop},
     harmless, lines,
+    nearest::nearest,
     printer::Printer,
     run,
 };
@@ -89,16 +90,6 @@ pub(super) fn run(
         _ => return Err(unknown(name)),
     }
     Ok(Go::On)
-}
-
-/// Returns what was probably meant by a word.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).clamp(1, 2);
-    // Distances of very long words are never small, and dear to compute.
-    let short = word.len() <= 100;
-    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
-    let near = known.into_iter().filter(|known| short && distance(known) <= most);
-    near.min_by_key(|known| (distance(known), *known))
 }
 
 fn unknown(name: &str) -> Stop {

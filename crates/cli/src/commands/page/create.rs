@@ -11,7 +11,8 @@ use crate::{
 /// Create a page at the end of a directory
 ///
 /// A DetailPage holds a text; with --contents a ContentsPage is made, a directory that may adopt
-/// pages of its segment. New pages are hidden, except in segments of kind system.
+/// pages of its segment: they stay as visible as they were, for everyone. With --hidden a line stands
+/// for the new page by default, and what a hidden directory adopts leaves the window with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,9 +35,9 @@ pub(crate) struct Args {
     /// A file with its text; - reads standard input
     #[arg(long, value_name = "FILE", conflicts_with = "contents")]
     detail_file: Option<PathBuf>,
-    /// Show it in full by default
+    /// Hide it by default; `page expand` shows it
     #[arg(long)]
-    expanded: bool,
+    hidden: bool,
     /// Make a directory
     #[arg(long)]
     contents: bool,
@@ -52,7 +53,7 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let name: PageName = args.name.parse()?;
     let description: Description = args.description.as_deref().unwrap_or_default().parse()?;
-    let visibility = args.expanded.then_some(Visibility::Expanded);
+    let visibility = args.hidden.then_some(Visibility::Hidden);
     let detail = match &args.detail_file {
         Some(file) => input::text(file)?,
         None => args.detail.unwrap_or_default(),

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, ErrorKind, MemoryStorage, NewContentsPage, NewDetailPage, PageName,
-    PageUpdate, Trust, Visibility, decide::Limits, message::detail_text, system::Settings,
+    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewContentsPage, NewDetailPage,
+    Page, PageName, PageUpdate, Standing, Trust, Visibility, WindowLevel, decide::Limits,
+    message::detail_text, system::Settings,
 };
-use contexture_testkit::fixture::{
-    TickingClock, agent, apply, description, leaf, new_directory, new_leaf, page, session,
-    session_id, user, valid,
+use contexture_testkit::{
+    fixture::{
+        TickingClock, agent, apply, assistant, confined, description, leaf, new_directory,
+        new_leaf, page, session, session_id, user, valid,
+    },
+    state,
+    window::options,
 };
 use futures::executor::block_on;
 
@@ -55,8 +60,104 @@ fn pages_are_created_once_under_a_directory() {
     });
 }
 
-// C44, P-03, P-04, A-34: hidden unless asked otherwise; roots, turns and System-kind pages are
-// expanded.
+// B-26: the error names the page that was to be made and the parent that is missing, alike for one
+// that there is not and one outside the view.
+#[test]
+fn a_missing_parent_is_named_with_the_page() {
+    block_on(async {
+        let system = prepared().await;
+        let missing = |index: &str| format!("page {index} not found, which page 'x' was to go to");
+        for edit in [new_leaf("usr-99", "x"), new_directory("usr-99", "x", &[])] {
+            let error = refused(&system, edit).await;
+            assert_eq!((error.to_string(), error.kind()), (missing("usr-99"), ErrorKind::NotFound));
+        }
+        let narrow = confined(&system, "narrow", &["oth"]);
+        for parent in ["usr-0", "usr-99"] {
+            let error = narrow.create_detail_page("x", "", "", parent).await.unwrap_err();
+            assert_eq!(error.to_string(), missing(parent));
+        }
+    });
+}
+
+// P-29: a page's record holds its own state and where it stands; what lies in a directory is found by
+// that, so the directory's own record does not change when pages come and go.
+#[test]
+fn a_page_records_its_own_state_and_its_parent() {
+    block_on(async {
+        let system = prepared().await;
+        let stored = || async {
+            let pages = state::read(&*system.storage(), system.session()).await.pages;
+            let stands = |index: &str| pages[&page(index)].clone();
+            (stands("usr-4"), stands("usr-1"), stands("usr-2"))
+        };
+        let (flat, from, to) = stored().await;
+        assert_eq!(
+            (flat.parent.clone(), flat.standing.clone()),
+            (Some(page("usr-1")), Standing::InTree)
+        );
+        apply(&system, hop("usr-4", "usr-2")).await;
+        let (moved, from_after, to_after) = stored().await;
+        assert_eq!(moved.parent, Some(page("usr-2")));
+        assert!(moved.place > flat.place);
+        assert_eq!((from_after, to_after), (from, to));
+        assert_eq!(children(&system, "usr-2").await.last().unwrap(), "usr-4");
+        assert!(!children(&system, "usr-1").await.contains(&"usr-4".to_owned()));
+        agent(&system, "helper").update_page("usr-4", "renamed", "").await.unwrap();
+        apply(&system, Edit::RemovePage(page("usr-4"))).await;
+        let (removed, _, _) = stored().await;
+        assert_eq!(
+            (removed.name.as_str(), &removed.standing),
+            ("renamed", &Standing::ColdArchived)
+        );
+        assert_eq!((removed.parent, removed.place), (moved.parent, moved.place));
+        assert_eq!(Page::decode(&flat.encode()).unwrap(), flat, "its stored form is all of it");
+    });
+}
+
+// C44: tidying up by one agent leaves what another sees: pages that a directory adopts stand in every
+// view as they stood, in full, hidden or folded; unless the directory is asked to be hidden.
+#[test]
+fn adopted_pages_stay_as_visible_as_they_were() {
+    block_on(async {
+        let system = session(Arc::new(MemoryStorage::new())).await;
+        let (tidy, other) = (agent(&system, "tidy"), agent(&system, "other"));
+        for number in 0..40 {
+            tidy.add_turn(vec![user(&format!("turn {number}")), assistant("yes")]).await.unwrap();
+        }
+        other.hide_details("usr-39").await.unwrap();
+        other.pin_page("usr-2").await.unwrap();
+        let bounded = options("markdown".parse().unwrap()).max_messages(30);
+        other.fold(&bounded).await.unwrap().expect("one is due");
+        let names = ["usr-1", "usr-2", "usr-38", "usr-39", "usr-40"];
+        let levels = |agent: AgentContext| async move {
+            let mut levels = Vec::new();
+            for index in names {
+                levels.push(agent.get_page(index).await.unwrap().level);
+            }
+            levels
+        };
+        use WindowLevel::{Full, Gist, Out, Run, Summary};
+        assert_eq!(levels(tidy.clone()).await, [Full; 5]);
+        assert_eq!(levels(other.clone()).await, [Run, Full, Full, Summary, Full]);
+        let adopted = names.map(page);
+        let dir = tidy.create_contents_page("done", "", "usr-0", &adopted).await.unwrap();
+        for view in [&tidy, &other] {
+            assert_eq!(view.get_page(&dir).await.unwrap().visibility, Visibility::Expanded);
+        }
+        assert_eq!(levels(tidy.clone()).await, [Full; 5]);
+        // Out of its run, a page stands by its name alone, and not in full.
+        assert_eq!(levels(other.clone()).await, [Gist, Full, Full, Summary, Full]);
+        tidy.undo(None).await.unwrap();
+        assert_eq!(levels(other.clone()).await, [Run, Full, Full, Summary, Full]);
+        let mut hidden = NewContentsPage::new(page("usr-0"), valid("away"));
+        (hidden.children, hidden.visibility) = (adopted.to_vec(), Some(Visibility::Hidden));
+        tidy.apply(Edit::CreateContentsPage(hidden)).await.unwrap();
+        assert_eq!(levels(other.clone()).await, [Out; 5]);
+    });
+}
+
+// C44, P-03, P-04, A-34: expanded unless asked otherwise; a read-only prompt is expanded whatever was
+// asked.
 #[test]
 fn new_pages_stand_as_they_should() {
     block_on(async {
@@ -66,16 +167,19 @@ fn new_pages_stand_as_they_should() {
             let system = &system;
             async move { system.reader().page(&page(index)).await.unwrap().visibility }
         };
-        assert_eq!(visibility("usr-1").await, Visibility::Hidden);
-        assert_eq!(visibility("usr-4").await, Visibility::Hidden);
+        assert_eq!(visibility("usr-1").await, Visibility::Expanded);
+        assert_eq!(visibility("usr-4").await, Visibility::Expanded);
         assert_eq!(visibility("usr-0").await, Visibility::Expanded);
         assert_eq!(visibility("sys-1").await, Visibility::Expanded);
         agent(&system, "helper").add_turn(vec![user("hi")]).await.unwrap();
         assert_eq!(visibility("usr-5").await, Visibility::Expanded);
-        let mut asked = NewDetailPage::new(page("usr-0"), valid("shown"), "");
-        asked.visibility = Some(Visibility::Expanded);
+        let mut asked = NewDetailPage::new(page("usr-0"), valid("away"), "");
+        asked.visibility = Some(Visibility::Hidden);
         apply(&system, Edit::CreateDetailPage(asked)).await;
-        assert_eq!(visibility("usr-6").await, Visibility::Expanded);
+        assert_eq!(visibility("usr-6").await, Visibility::Hidden);
+        let helper = agent(&system, "helper");
+        let note = helper.create_detail_page("note", "", "mine", "usr-0").await.unwrap();
+        assert_eq!(helper.get_page(&note).await.unwrap().level, WindowLevel::Full);
         let mut asked = NewContentsPage::new(page("sys-0"), valid("folded"));
         asked.visibility = Some(Visibility::Hidden);
         apply(&system, Edit::CreateContentsPage(asked)).await;
@@ -105,6 +209,11 @@ fn updates_change_what_is_given() {
         let cleared = helper.get_page("usr-4").await.unwrap().page;
         assert!(cleared.description.is_empty());
         assert_eq!(cleared.detail().unwrap().messages, 0);
+        let text = PageUpdate { detail: Some("more".to_owned()), ..PageUpdate::of(page("usr-4")) };
+        helper.apply(Edit::UpdatePage(text)).await.unwrap();
+        let written = helper.get_page("usr-4").await.unwrap().page;
+        assert!(written.updated_at > cleared.updated_at, "a new text alone changes the time");
+        assert_eq!(detail_text(&helper.get_messages("usr-4").await.unwrap()), "more");
         assert_eq!(
             helper.update_page("usr-4", "", "").await.unwrap_err().kind(),
             ErrorKind::Invalid
@@ -117,7 +226,7 @@ fn updates_change_what_is_given() {
             ..PageUpdate::of(page("usr-4"))
         };
         let error = refused(&system, Edit::UpdatePage(stale)).await;
-        assert_eq!(error.to_string(), "page usr-4 is at version 3, not 2");
+        assert_eq!(error.to_string(), "page usr-4 is at version 4, not 2");
         assert_eq!(error.kind(), ErrorKind::Conflict);
     });
 }

@@ -1,148 +1,157 @@
-//! The words of a request: which of them are options, and what is asked for (C33).
+//! The words of a request: which of them are options behind it, and which are asked for (C33).
 
-use std::str::FromStr;
+use clap::CommandFactory as _;
 
-use super::Flags;
-use crate::error::{Result, Stop};
+use crate::{
+    args::Cli,
+    error::{Result, Stop},
+    nearest::nearest,
+};
 
-/// A request and how it is to be run.
+const AS_IT_IS: &str = "put -- before the request to send it as it is";
+
+/// The options of `agents run`, those of every command included.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) flags: Flags,
-    pub(super) prompt: String,
-    /// Whether JSON is asked for behind the request.
-    pub(super) json: bool,
+pub(super) struct Options(Vec<Known>);
+
+#[derive(Debug)]
+struct Known {
+    /// As it is typed, such as `--context`.
+    name: String,
+    has_value: bool,
 }
 
-/// Parts a request from the option that may be its last two words. After a `--` it is exact;
-/// a `--` in the midst of a request is a word of it, and behind it nothing is an option either.
-pub(super) fn part(flags: Flags, words: Vec<String>, exact: bool) -> Result<Said> {
-    let mut said = Said { flags, prompt: String::new(), json: false };
-    let mut words = words;
-    if !exact && !words.iter().any(|word| word == "--") {
-        said.take_last(&mut words)?;
+impl Options {
+    /// Returns the options as the command line itself knows them.
+    pub(super) fn known() -> Self {
+        let mut cli = Cli::command();
+        cli.build();
+        let run = cli.find_subcommand("agents").and_then(|agents| agents.find_subcommand("run"));
+        let options = run.into_iter().flat_map(clap::Command::get_arguments);
+        let options = options.flat_map(|option| {
+            let has_value = option.get_action().takes_values();
+            let long = option.get_long().map(|long| format!("--{long}"));
+            let short = option.get_short().map(|short| format!("-{short}"));
+            long.into_iter().chain(short).map(move |name| Known { name, has_value })
+        });
+        Self(options.collect())
     }
-    said.prompt = words.join(" ");
-    Ok(said)
-}
 
-impl Said {
-    /// Takes the last two words as an option, if they are one. The first word is always asked for.
-    fn take_last(&mut self, words: &mut Vec<String>) -> Result<()> {
-        if let [_, .., name, value] = words.as_slice()
-            && self.set(name, value)?
-        {
-            words.truncate(words.len() - 2);
-            return Ok(());
+    /// Returns where the options behind a request begin among its words; nothing after a `--` is one.
+    ///
+    /// # Errors
+    ///
+    /// A word that is spelled like an option but stands within the request, has no value, or is nearly
+    /// one: what was asked for is never ignored.
+    pub(super) fn begin(&self, words: &[String]) -> Result<usize> {
+        // The first word is always asked for.
+        let mut begin = (1..words.len()).find(|&begin| self.are_options(&words[begin..]));
+        let dashes = words.iter().position(|word| word == "--");
+        if dashes.is_some() {
+            begin = None;
         }
-        for _ in 0..2 {
-            let [_, .., last] = words.as_slice() else { return Ok(()) };
-            let taken = match last.split_once('=') {
-                Some((name, value)) => self.set(name, value)?,
-                None => self.switch(last),
-            };
-            if !taken {
-                return Ok(());
+        let asked = &words[..dashes.or(begin).unwrap_or(words.len())];
+        for (at, word) in asked.iter().enumerate() {
+            self.refuse(word, at + 1 == asked.len())?;
+        }
+        Ok(begin.unwrap_or(words.len()))
+    }
+
+    /// Tells whether words are nothing but options and their values.
+    fn are_options(&self, words: &[String]) -> bool {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let Some(known) = self.named(word) else { return false };
+            let value_follows = known.has_value && !word.contains('=');
+            let is_value = |word: &String| word == "-" || !word.starts_with('-');
+            if value_follows && !words.next().is_some_and(is_value) {
+                return false;
             }
-            words.pop();
-        }
-        Ok(())
-    }
-
-    /// Sets an option that has a value; tells whether there is one of that name.
-    fn set(&mut self, name: &str, value: &str) -> Result<bool> {
-        let flags = &mut self.flags;
-        match name {
-            "--context" => flags.context = Some(value.to_owned()),
-            "--model" => flags.model = Some(value.to_owned()),
-            "--budget" => flags.budget = Some(number(name, value)?),
-            "--share" => flags.shares.share.push(value.to_owned()),
-            "--max-turns" => flags.max_turns = Some(number(name, value)?),
-            "--token-limit" => flags.token_limit = Some(number(name, value)?),
-            "--max-tokens" => flags.max_tokens = Some(number(name, value)?),
-            "--temperature" => flags.temperature = Some(number(name, value)?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Sets an option without a value; tells whether there is one of that name.
-    fn switch(&mut self, name: &str) -> bool {
-        match name {
-            "--no-stream" => self.flags.no_stream = true,
-            "--ask" => self.flags.ask = true,
-            "--trust-mcp" => self.flags.trust_mcp = true,
-            "--json" => self.json = true,
-            _ => return false,
         }
         true
     }
-}
 
-fn number<T: FromStr>(name: &str, value: &str) -> Result<T> {
-    value.parse().map_err(|_| {
-        let message = format!("invalid value '{value}' for '{name}': it is not a number");
-        Stop::invalid(message, "give a number, or put -- before the request to have it as it is")
-    })
+    /// Returns the option that a word is: `--name`, or `--name=value` where it has one.
+    fn named(&self, word: &str) -> Option<&Known> {
+        let name = word.split_once('=').map(|(name, _)| name);
+        self.0.iter().find(|known| known.name == word || name == Some(&known.name))
+    }
+
+    fn refuse(&self, word: &str, is_last: bool) -> Result<()> {
+        if let Some(known) = self.named(word) {
+            let name = &known.name;
+            return Err(if is_last && known.has_value && !word.contains('=') {
+                Stop::invalid(format!("'{name}' has no value"), AS_IT_IS)
+            } else {
+                Stop::invalid(
+                    format!("the option '{name}' stands within the request"),
+                    format!("options stand before or behind a request; {AS_IT_IS}"),
+                )
+            });
+        }
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        let near = nearest(name, self.0.iter().map(|known| known.name.as_str()));
+        match near.filter(|_| name.starts_with("--")) {
+            Some(meant) => Err(Stop::invalid(
+                format!("there is no option '{name}'"),
+                format!("did you mean {meant}? else {AS_IT_IS}"),
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(words: &[&str]) -> (String, Option<String>, bool) {
-        let words = words.iter().map(|word| (*word).to_owned()).collect();
-        let said = part(Flags::default(), words, false).unwrap();
-        (said.prompt, said.flags.context, said.json)
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
     }
 
-    #[test]
-    fn a_share_may_come_last() {
-        let words = ["a", "b", "--share", "requests=0"].map(str::to_owned).to_vec();
-        let said = part(Flags::default(), words, false).unwrap();
-        assert_eq!(
-            (said.prompt.as_str(), said.flags.shares.share),
-            ("a b", vec!["requests=0".to_owned()])
-        );
-        let words = ["a", "--share=held=2"].map(str::to_owned).to_vec();
-        let said = part(Flags::default(), words, false).unwrap();
-        assert_eq!(said.flags.shares.share, ["held=2"]);
-    }
-
-    // M-24, C33: the option may be the last two words; everything else is the request, byte for byte.
-    #[test]
-    fn the_last_two_words_may_be_an_option() {
-        let shared = Some("shared".to_owned());
-        assert_eq!(said(&["修复代码", "--context", "shared"]), ("修复代码".into(), shared, false));
-        for words in [
-            &["修复  代码 --context shared"][..],
-            &["--context"],
-            &["say", "--context", "shared", "please"],
-            &["a", "--", "--context", "shared"],
-            &["a", "--contextual", "shared"],
-        ] {
-            assert_eq!(said(words), (words.join(" "), None, false), "{words:?}");
+    fn refused(line: &str) -> (String, String) {
+        match Options::known().begin(&words(line)) {
+            Err(Stop::Failed { message, hint, .. }) => (message, hint),
+            other => panic!("{line}: {other:?}"),
         }
-        assert_eq!(said(&["a", "--context=isolated"]).1.unwrap(), "isolated");
-        assert_eq!(said(&["a", "b", "--json"]), ("a b".into(), None, true));
-        assert_eq!(said(&["a", "--json", "--ask"]), ("a".into(), None, true));
-        assert_eq!(said(&["--json"]), ("--json".into(), None, false));
     }
 
     #[test]
-    fn what_comes_after_the_dashes_is_exact() {
-        let words = ["a", "--context", "shared"].map(str::to_owned).to_vec();
-        let said = part(Flags::default(), words, true).unwrap();
-        assert_eq!(said.prompt, "a --context shared");
-        assert_eq!(said.flags.context, None);
+    fn any_number_of_options_stands_behind_a_request() {
+        let options = Options::known();
+        for (line, count) in [
+            ("fix it", 2),
+            ("fix --context shared", 1),
+            ("fix it --context isolated --max-turns 3", 2),
+            ("fix it --ask --model=openai/x --json --share held=2 --store memory:", 2),
+            ("fix it --share=held=2", 2),
+            ("explain git commit --amend -m", 5),
+            ("fix --contextual shared", 3),
+            ("what is -- --context shared", 5),
+            ("fix -", 2),
+        ] {
+            assert_eq!(options.begin(&words(line)).unwrap(), count, "{line}");
+        }
     }
 
     #[test]
-    fn a_value_that_is_no_number_is_told() {
-        let words = ["a", "--budget", "much"].map(str::to_owned).to_vec();
-        let Err(Stop::Failed { message, .. }) = part(Flags::default(), words, false) else {
-            panic!("it was accepted");
-        };
-        assert_eq!(message, "invalid value 'much' for '--budget': it is not a number");
+    fn an_option_that_would_be_ignored_is_refused() {
+        let within = "the option '--context' stands within the request";
+        for line in [
+            "say --context shared please",
+            "say --context=shared please",
+            "a --context shared b --ask",
+            "a --context shared -- b",
+        ] {
+            let (message, hint) = refused(line);
+            assert_eq!(message, within, "{line}");
+            assert!(hint.ends_with(AS_IT_IS), "{hint}");
+        }
+        for line in ["a --context", "a --context --ask"] {
+            assert_eq!(refused(line), ("'--context' has no value".into(), AS_IT_IS.into()));
+        }
+        let (message, hint) = refused("a --contex isolated");
+        assert_eq!(message, "there is no option '--contex'");
+        assert!(hint.starts_with("did you mean --context? else put --"), "{hint}");
     }
 }
