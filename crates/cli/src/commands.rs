@@ -101,9 +101,8 @@ impl Command {
 
     /// Notes the line it was read from, where its words say more than their meaning.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
-        match self {
-            Command::Store(command) => command.note_line(line),
-            _ => {}
+        if let Command::Store(command) = self {
+            command.note_line(line);
         }
     }
 

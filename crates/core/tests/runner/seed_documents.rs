@@ -313,7 +313,10 @@ fn pages_are_added_under_directories() {
             system.apply_internal(Edit::CreateContentsPage(new)).await
         };
         assert_eq!(added("usr-0").await.unwrap().pages, [page("usr-1")]);
-        assert_eq!(added("usr-7").await.unwrap_err().to_string(), "page usr-7 not found");
+        assert_eq!(
+            added("usr-7").await.unwrap_err().to_string(),
+            "page usr-7 not found, which page 'Folder' was to go to"
+        );
         leaf(&system, "usr-1", "note").await;
         let refused = added("usr-2").await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid);
