@@ -113,6 +113,8 @@ pub enum Fold {
     Gist,
     /// To its stub: name, description and what is most telling in it.
     Summary,
+    /// To its log, without the texts of files that were written again since.
+    Rewritten,
     /// To what was asked in it, and a log of what was called and how that ended.
     #[serde(alias = "asked")]
     Log,
@@ -121,11 +123,16 @@ pub enum Fold {
 }
 
 impl Fold {
+    /// Tells whether it leaves a log.
+    pub fn is_log(self) -> bool {
+        matches!(self, Fold::Log | Fold::Rewritten)
+    }
+
     /// Returns the level it caps a page at.
     pub fn cap(self) -> Level {
         match self {
             Fold::Gist => Level::Gist,
-            Fold::Summary | Fold::Log => Level::Summary,
+            Fold::Summary | Fold::Rewritten | Fold::Log => Level::Summary,
             Fold::Trimmed => Level::Full,
         }
     }

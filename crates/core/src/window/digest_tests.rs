@@ -52,6 +52,28 @@ fn commands_in_fences_are_calls_where_a_result_follows() {
 }
 
 #[test]
+fn calls_are_known_without_the_texts_they_write() {
+    let digest = digest(
+        r#"[{"role":"user","content":"Go."},
+        {"role":"assistant","tool_calls":[
+          {"id":"a","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"src/a.rs\",\"content\":\"one\\ntwo\"}"}},
+          {"id":"b","type":"function","function":{"name":"edit_file","arguments":"{\"path\":\"src/b.rs\",\"new\":\"one\\ntwo\"}"}},
+          {"id":"c","type":"function","function":{"name":"run","arguments":"{\"command\":\"cat > c.py <<EOF\\none\\nEOF\\npython c.py\"}"}},
+          {"id":"d","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"src/d.rs\"}"}}]}]"#,
+    );
+    let known: Vec<_> =
+        digest.calls().map(|call| (call.bare.as_deref(), &*call.whole, &*call.read)).collect();
+    assert_eq!(
+        known[0],
+        (Some("write_file path=src/a.rs\ncontent: …"), &["src/a.rs".into()][..], &[][..])
+    );
+    assert_eq!(known[1], (None, &[][..], &[][..]));
+    let bare = "run\ncommand:\ncat > c.py <<EOF …\npython c.py";
+    assert_eq!(known[2], (Some(bare), &["c.py".into()][..], &[][..]));
+    assert_eq!(known[3], (None, &[][..], &["d.rs".into()][..]));
+}
+
+#[test]
 fn noise_is_not_asked() {
     let page = digest(
         r#"[{"role":"user","content":"<local-command-stdout>ok</local-command-stdout>"},

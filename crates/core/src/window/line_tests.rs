@@ -204,12 +204,12 @@ fn what_is_quoted_in_a_log_begins_no_line() {
     ]);
     let digest = Digest::of(&parse_messages(json.to_string().as_bytes()).unwrap());
     let style = Style { mark: Some(&mark), filter: &NoFilter };
-    let log = style.log(&page, &digest, None);
+    let log = style.log(&page, &digest, crate::Fold::Log, None);
     let mut lines = log.lines();
     assert!(lines.next().unwrap().starts_with(&mark.tag()), "{log}");
     assert!(lines.clone().count() >= 5, "{log}");
     assert!(lines.all(|line| line.starts_with(' ') && !line.contains(mark.as_str())), "{log}");
     let style = Style { mark: None, filter: &NoFilter };
-    let log = style.log(&page, &digest, None);
+    let log = style.log(&page, &digest, crate::Fold::Log, None);
     assert!(find_anchors(&log).is_empty(), "{log}");
 }

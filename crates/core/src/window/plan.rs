@@ -262,14 +262,13 @@ pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing
             (_, Level::Summary | Level::Gist) => line(style.stub(page, [], action)),
         };
     }
-    let logged = shape.fold == Some(Fold::Log) && level == Level::Summary;
-    if logged
+    if let Some(fold) = shape.fold.filter(|fold| fold.is_log() && level == Level::Summary)
         && writing.level == Level::Full
         && let (Some(digest), Some(_)) = (quotes.digest(page), &page.turn)
     {
         let asked = digest.asked.is_some();
         let requests = asked.then(|| request(section, page, false, writing)).flatten();
-        let line = (!digest.steps.is_empty()).then(|| style.log(page, digest, action).into());
+        let line = (!digest.steps.is_empty()).then(|| style.log(page, digest, fold, action).into());
         let told = Quoted { page: page.index.clone(), speech: shape.speech };
         return Face::Folded {
             requests: requests.into_iter().collect(),

@@ -1,7 +1,7 @@
 //! A folded window is a state one can go on from: requests stand, calls stay longest, a folded turn
 //! tells what happened, and what an agent wished for holds.
 
-use contexture_core::{AgentContext, Edit, WindowLevel, WindowOptions};
+use contexture_core::{AgentContext, Edit, Message, WindowLevel, WindowOptions, message::Part};
 use contexture_testkit::{
     fixture::{agent, assistant, calls, memory, returned, user},
     window::options,
@@ -211,6 +211,86 @@ fn the_window_explains_itself_from_the_first_on() {
             let body = agent.window(&options).await.unwrap().body;
             assert!(!body.contains("Nothing is lost"), "{body}");
         }
+    });
+}
+
+/// A call of a tool.
+fn called(tool: &str, id: &str, arguments: &str) -> Message {
+    let mut message = calls(id, arguments);
+    if let Some(Part::ToolCall(call)) = message.parts.first_mut() {
+        call.name = tool.to_owned();
+    }
+    message
+}
+
+/// Does a turn of one call, and returns the window and whether it was folded for it.
+async fn does(
+    agent: &AgentContext,
+    (tool, arguments): (&str, &str),
+    result: &str,
+) -> (String, bool) {
+    let turn = vec![
+        user("Go on."),
+        called(tool, "call", arguments),
+        returned("call", result),
+        assistant("Done."),
+    ];
+    agent.add_turn(turn).await.unwrap();
+    let sent = agent.send(&asked(BUDGET)).await.unwrap();
+    (sent.window.body, sent.record.fold.is_some())
+}
+
+#[test]
+fn the_latest_reading_stays_though_the_last_calls_name_other_files() {
+    block_on(async {
+        let agent = agent(&memory().await, "alpha");
+        let text = |name: &str| format!("pub fn {name}(input: &str) -> Token\n").repeat(12);
+        let read = |path: &str| format!(r#"{{"path":"{path}"}}"#);
+        does(&agent, ("read_file", &read("src/parser.rs")), &text("parse")).await;
+        does(&agent, ("read_file", &read("src/lexer.rs")), &text("lex")).await;
+        // Running a program reads nothing, though it names files and returns much.
+        let noise = "test passes_all ... ok\n".repeat(30);
+        let run =
+            r#"{"command":"cat > try.py <<'EOF'\ncat src/lexer.rs\nEOF\npython try.py lexer.rs"}"#;
+        does(&agent, ("run", run), &noise).await;
+        let mut last = (String::new(), false);
+        for number in 0..40 {
+            let run = format!(r#"{{"command":"python try_{number}.py"}}"#);
+            last = does(&agent, ("run", &run), &noise).await;
+            if last.1 {
+                break;
+            }
+        }
+        let (body, is_folded) = last;
+        assert!(is_folded && body.contains("pub fn lex("), "{body}");
+        assert!(!body.contains("pub fn parse(input: &str) -> Token\\npub fn parse("), "{body}");
+    });
+}
+
+#[test]
+fn a_text_that_is_written_again_stands_where_it_was_written_last() {
+    block_on(async {
+        let agent = agent(&memory().await, "alpha");
+        let write = |path: &str, name: &str| {
+            let text = format!("{name} holds what was found so far\\n").repeat(30);
+            format!(r#"{{"path":"{path}","content":"{text}"}}"#)
+        };
+        does(&agent, ("write_file", &write("once.md", "once")), "written").await;
+        let mut body = String::new();
+        for number in 0..40 {
+            let arguments = write("notes.md", &format!("version {number}"));
+            let folded = does(&agent, ("write_file", &arguments), "written").await;
+            body = folded.0;
+            if folded.1 {
+                assert!(number > 1, "{body}");
+                assert!(body.contains(&format!("version {number} holds")), "{body}");
+                break;
+            }
+        }
+        // Of what was replaced since, only the call stands.
+        assert!(body.contains("write_file path=notes.md\\n content: …\\n → written"), "{body}");
+        assert!(!body.contains("version 0 holds"), "{body}");
+        assert!(body.contains("once holds what was found so far\\n once holds"), "{body}");
     });
 }
 

@@ -40,8 +40,9 @@ impl Edits {
         let page =
             self.such(model, |model, index| may_fold(model, index) && !model.pinned(view, index));
         let before = model.entry(view, &page);
-        let log = Some(Fold::Log);
-        let folds = [None, Some(Fold::Trimmed), log, Some(Fold::Summary), Some(Fold::Gist)];
+        let (log, rewritten) = (Some(Fold::Log), Some(Fold::Rewritten));
+        let (stub, gist) = (Some(Fold::Summary), Some(Fold::Gist));
+        let folds = [None, Some(Fold::Trimmed), log, rewritten, stub, gist];
         let after = LevelEntry { fold: *self.random.pick(&folds), ..before.clone() };
         FoldStep { page, before, after }
     }

@@ -49,7 +49,9 @@ impl Model {
         match (self.shown(view, index), self.fold_in_force(view, index)) {
             _ if self.is_system_root(index) => WindowLevel::Full,
             (_, Some(Fold::Gist)) => WindowLevel::Gist,
-            (Visibility::Hidden, _) | (_, Some(Fold::Summary | Fold::Log)) => WindowLevel::Summary,
+            (Visibility::Hidden, _) | (_, Some(Fold::Summary | Fold::Rewritten | Fold::Log)) => {
+                WindowLevel::Summary
+            }
             (Visibility::Expanded, None | Some(Fold::Trimmed)) => WindowLevel::Full,
         }
     }

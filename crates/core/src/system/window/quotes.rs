@@ -40,7 +40,7 @@ impl Reader<'_> {
         let mut cited = Vec::new();
         for (section, block) in outline.blocks() {
             let run = match &block.shape {
-                Shape::Page(shape) if shape.fold == Some(Fold::Log) => {
+                Shape::Page(shape) if shape.fold.is_some_and(Fold::is_log) => {
                     told.push(Sight { page: block.page.clone(), speech: shape.speech });
                     continue;
                 }
@@ -151,7 +151,8 @@ impl Reader<'_> {
             match &item.block.shape {
                 Shape::Page(shape) => {
                     let is_turn = item.block.page.turn.is_some();
-                    if is_turn && (shape.level == Level::Full || shape.fold == Some(Fold::Log)) {
+                    let is_log = shape.fold.is_some_and(Fold::is_log);
+                    if is_turn && (shape.level == Level::Full || is_log) {
                         candidates.push(as_log(item.section, &item.block.page, &item.block));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::{
     Outcome,
-    files::{base, each_file, each_written},
+    files::{base, each_file, each_read, each_written, without_documents},
     head,
 };
 use crate::message::{Fields, RawJson, ToolCall};
@@ -30,6 +30,9 @@ const COMMANDS: [&str; 4] = ["command", "cmd", "script", "code"];
 const WRITING: [&str; 8] =
     ["write", "edit", "create", "replace", "insert", "patch", "append", "delete"];
 
+/// Parts of the names of tools that write a file as a whole.
+const WHOLE: [&str; 2] = ["write", "create"];
+
 /// Something the model called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
@@ -39,6 +42,12 @@ pub struct Call {
     pub files: Vec<Box<str>>,
     /// The files it writes, as it names them.
     pub written: Vec<Box<str>>,
+    /// The files whose text it shows, by name without folders.
+    pub read: Vec<Box<str>>,
+    /// The files it writes as a whole, as it names them.
+    pub whole: Vec<Box<str>>,
+    /// What was called without the texts of those files, where there are any.
+    pub bare: Option<Box<str>>,
     /// How it ended, where that is known.
     pub outcome: Option<Outcome>,
 }
@@ -48,7 +57,7 @@ impl Call {
     pub(super) fn of(call: &ToolCall) -> Self {
         let arguments = read(&call.arguments);
         let mut text = call.name.clone();
-        let mut long = String::new();
+        let (mut long, mut bare) = (String::new(), String::new());
         let Some(arguments) = arguments else {
             // What is no object stands as it is.
             text.push(' ');
@@ -60,22 +69,36 @@ impl Call {
         let mut read = Self::new(String::new());
         let name = call.name.to_lowercase();
         let writes = WRITING.into_iter().any(|part| name.contains(part));
+        let is_whole = WHOLE.into_iter().any(|part| name.contains(part));
         for (key, value) in &arguments {
             let inline = !value.contains('\n') && value.chars().count() <= INLINE;
+            let small = key.to_lowercase();
+            let is_command = COMMANDS.contains(&small.as_str());
             if inline {
                 text.push_str(&format!(" {key}={value}"));
             } else {
                 long.push_str(&format!("\n{key}:\n{value}"));
+                match is_command {
+                    true => bare.push_str(&format!("\n{key}:\n{}", without_documents(value).0)),
+                    false => bare.push_str(&format!("\n{key}: …")),
+                }
             }
-            let small = key.to_lowercase();
-            if COMMANDS.contains(&small.as_str()) {
+            if is_command {
                 read.runs(value);
             } else if PATHS.contains(&small.as_str()) {
                 read.name(base(value));
                 if writes {
                     read.writes(value);
+                } else {
+                    read.reads(base(value));
+                }
+                if is_whole {
+                    read.whole.push(value.as_str().into());
                 }
             }
+        }
+        if !read.whole.is_empty() && bare != long {
+            read.bare = Some(shortened(format!("{text}{bare}")).into());
         }
         text.push_str(&long);
         read.text = shortened(text).into();
@@ -101,13 +124,24 @@ impl Call {
         blocks.into_iter().map(|block| {
             let mut call = Self::new(format!("$ {}", block.trim_end()));
             call.runs(&block);
+            if !call.whole.is_empty() {
+                let (bare, _) = without_documents(block.trim_end());
+                call.bare = Some(shortened(format!("$ {bare}")).into());
+            }
             call
         })
     }
 
     fn new(text: String) -> Self {
-        let text = shortened(text).into();
-        Self { text, files: Vec::new(), written: Vec::new(), outcome: None }
+        Self {
+            text: shortened(text).into(),
+            files: Vec::new(),
+            written: Vec::new(),
+            read: Vec::new(),
+            whole: Vec::new(),
+            bare: None,
+            outcome: None,
+        }
     }
 
     fn name(&mut self, file: &str) {
@@ -126,7 +160,15 @@ impl Call {
         }
     }
 
+    fn reads(&mut self, file: &str) {
+        if self.read.len() < FILES && !self.read.iter().any(|known| **known == *file) {
+            self.read.push(file.into());
+        }
+    }
+
     fn runs(&mut self, command: &str) {
+        each_read(command, &mut |file| self.reads(base(file)));
+        self.whole.extend(without_documents(command).1.into_iter().map(Into::into));
         each_written(command, &mut |file| self.writes(file));
         self.names(command);
     }
@@ -142,8 +184,10 @@ impl Call {
     }
 
     pub(super) fn size(&self) -> usize {
-        let names = self.files.iter().chain(&self.written).map(|name| name.len() + 16);
+        let names = self.files.iter().chain(&self.written).chain(&self.read).chain(&self.whole);
+        let names = names.map(|name| name.len() + 16);
         self.text.len()
+            + self.bare.as_ref().map_or(0, |bare| bare.len())
             + names.sum::<usize>()
             + self.outcome.as_ref().map_or(0, |outcome| outcome.line.len())
     }

@@ -98,6 +98,100 @@ pub(super) fn each_written<'a>(command: &'a str, visit: &mut dyn FnMut(&'a str))
     }
 }
 
+/// Commands that show the text of the files they name.
+const SHOWING: [&str; 13] = [
+    "awk", "bat", "cat", "egrep", "fgrep", "grep", "head", "less", "more", "nl", "rg", "sed",
+    "tail",
+];
+
+/// Visits the files whose text a shell command shows.
+pub(super) fn each_read<'a>(command: &'a str, visit: &mut dyn FnMut(&'a str)) {
+    let mut lines = command.lines();
+    while let Some(line) = lines.next() {
+        each_command(line, &mut |command, is_shown| {
+            let is_lead = |word: &&str| *word == "sudo" || word.contains('=');
+            let name = command.split_whitespace().find(|word| !is_lead(word)).unwrap_or_default();
+            let in_place = name == "sed" && command.contains(" -i");
+            if is_shown && !in_place && SHOWING.contains(&base(name)) {
+                each_file(command, &mut |file| {
+                    if !file.starts_with("/dev/") {
+                        visit(file);
+                    }
+                });
+            }
+        });
+        // What stands in a here-document is not run.
+        if let Some(end) = document(line) {
+            lines.by_ref().find(|line| line.trim() == end);
+        }
+    }
+}
+
+/// Visits the commands of a line, each with whether its output is shown.
+fn each_command<'a>(line: &'a str, visit: &mut dyn FnMut(&'a str, bool)) {
+    let (mut from, mut is_shown) = (0, true);
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open && before != '\\' => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            // `2>&1` separates nothing.
+            (None, '&') if before == '>' => {}
+            (None, ';' | '|' | '&') => {
+                visit(&line[from..at], is_shown);
+                (from, is_shown) = (at + 1, true);
+            }
+            (None, '>') if before != '2' => {
+                let into = line[at..].trim_start_matches(['>', ' ']);
+                is_shown &= into.starts_with('&') || into.starts_with("/dev/");
+            }
+            (None, _) => {}
+        }
+        before = c;
+    }
+    visit(&line[from..], is_shown);
+}
+
+/// Returns a command without the here-documents that are written into files as they are, and those
+/// files.
+pub(super) fn without_documents(command: &str) -> (String, Vec<&str>) {
+    let (mut bare, mut files) = (String::new(), Vec::new());
+    let mut lines = command.lines();
+    while let Some(line) = lines.next() {
+        bare.push_str(line);
+        if let Some(end) = document(line) {
+            let known = files.len();
+            if line.contains("cat ") && !line.contains(">>") {
+                each_written(line, &mut |file| files.push(file));
+            }
+            let is_written = files.len() > known;
+            bare.push_str(if is_written { " …" } else { "" });
+            for inner in lines.by_ref() {
+                if !is_written {
+                    bare.push('\n');
+                    bare.push_str(inner);
+                }
+                if inner.trim() == end {
+                    break;
+                }
+            }
+        }
+        bare.push('\n');
+    }
+    (bare.trim_end().to_owned(), files)
+}
+
+/// Returns the word that ends the here-document which begins behind a line.
+fn document(line: &str) -> Option<&str> {
+    let (_, behind) = line.split_once("<<").filter(|(_, behind)| !behind.starts_with('<'))?;
+    let word = behind.trim_start_matches(['-', ' ']).split_whitespace().next()?;
+    let word = word.trim_matches(['\'', '"', '\\']);
+    // `1 << 4` begins none.
+    Some(word).filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +220,33 @@ mod tests {
         assert_eq!(files("cd /etc && grep -n 1.5 setup.cfg"), ["/etc", "setup.cfg"]);
         assert_eq!(files("修改 src/解析.rs 文件"), ["src/解析.rs"]);
         assert!(files("see https://example.com/a.html, self.items e.g. this").is_empty());
+    }
+
+    #[test]
+    fn commands_say_which_files_they_show() {
+        let read = |command| {
+            let mut found = Vec::new();
+            each_read(command, &mut |file| found.push(file));
+            found
+        };
+        assert_eq!(read("cd src && cat a.py | head -5; sed -n '1,5p' b.py"), ["a.py", "b.py"]);
+        assert_eq!(read("grep -n 'x -> y\\|z; w' a.py 2>&1 | tail -3"), ["a.py"]);
+        assert_eq!(read("LANG=C sudo tail a.log 2>/dev/null"), ["a.log"]);
+        assert_eq!(read("cat > a.py <<'EOF'\ncat b.py\nEOF\nnl c.py"), ["c.py"]);
+        assert!(read("cat a.py > b.py; sed -i 's/a/b/' c.py; python d.py; pytest e.py").is_empty());
+        assert!(read("git diff a.py; ls b.py; echo 'cat c.py'").is_empty());
+    }
+
+    #[test]
+    fn commands_are_known_without_the_files_they_write() {
+        let command = "cd a && cat <<'EOF' > b.py\nx = 1\nEOF\npython - <<END\ny = 2\nEND\nls";
+        let bare = "cd a && cat <<'EOF' > b.py …\npython - <<END\ny = 2\nEND\nls";
+        assert_eq!(without_documents(command), (bare.to_owned(), vec!["b.py"]));
+        for part in ["cat >> b.py <<EOF\nx\nEOF", "echo $((1 << 4)) > n.txt", "cat b.py"] {
+            assert_eq!(without_documents(part), (part.to_owned(), vec![]));
+        }
+        // What is never ended goes on to the end.
+        assert_eq!(without_documents("cat > b.py <<EOF\nx").0, "cat > b.py <<EOF …");
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Folding<'_> {
         let end = self.rejoin(pages, end);
         let groups = self.joined_oldest(self.groups(pages, end, least), most);
         let share = most / (groups.len() as u64).max(1);
+        let mut made = Vec::new();
         // From the last, so that positions before it stay what they are.
         for group in groups.into_iter().rev() {
             let item = &self.items[group.start];
@@ -54,9 +55,10 @@ impl Folding<'_> {
             if group.len() == 1 && is_note && !self.for_messages {
                 self.lower(group.start, Fold::Summary);
             } else {
-                self.make_run(group, share.max(LEAST_LINE));
+                made.extend(self.make_run(group, share.max(LEAST_LINE)));
             }
         }
+        self.set_runs(made);
     }
 
     /// Sends pages that were taken out of a run back into it; returns where the end is then.
@@ -158,11 +160,12 @@ impl Folding<'_> {
         left.section == right.section && directory(left) == directory(right) && ordered
     }
 
-    /// Replaces a range of neighbours, pages or runs, by one run, if that takes less.
-    fn make_run(&mut self, range: Range<usize>, most: u64) {
-        let Some(run) = self.joined(range.clone(), most) else { return };
-        let Some(directory) = directory(&self.items[range.start]).cloned() else { return };
-        let Some((at, stored)) = self.directory_of(&directory) else { return };
+    /// Replaces a range of neighbours, pages or runs, by one run, if that takes less. Returns the run
+    /// and its directory, in whose entry it is still to be noted.
+    fn make_run(&mut self, range: Range<usize>, most: u64) -> Option<(PageIndex, Run)> {
+        let run = self.joined(range.clone(), most)?;
+        let directory = directory(&self.items[range.start]).cloned()?;
+        let (at, _) = self.directory_of(&directory)?;
         let page = self.items[at].block.page.clone();
         let mut item = Item {
             section: self.items[range.start].section,
@@ -179,21 +182,34 @@ impl Folding<'_> {
         self.dress(&mut item);
         let now: u64 = self.items[range.clone()].iter().map(|item| item.tokens).sum();
         if item.tokens >= now && !self.for_messages {
-            return;
+            return None;
         }
-        let mut entry = self.entry(&directory, &stored);
-        let mut runs: Vec<Run> =
-            entry.runs.iter().filter(|old| !run.covers(old.first)).cloned().collect();
-        runs.push(run);
-        runs.sort_by_key(|run| run.first);
-        entry.runs = runs.into();
-        self.set_entry(&directory, &stored, entry);
         range.clone().for_each(|at| self.let_go(at));
         let pages = self.items[range.clone()].iter();
         let pages = pages.filter(|item| item.block.as_page().is_some());
         self.folded.extend(pages.map(|item| item.block.page.index.clone()));
         self.first_changed = self.first_changed.min(range.start);
         self.items.splice(range, [item]);
+        Some((directory, run))
+    }
+
+    /// Notes runs in the entries of their directories, in place of those they cover: all at once, since
+    /// each change of an entry copies its runs.
+    fn set_runs(&mut self, mut made: Vec<(PageIndex, Run)>) {
+        while let Some((directory, _)) = made.last() {
+            let directory = directory.clone();
+            let here = made.extract_if(.., |(other, _)| *other == directory);
+            let mut runs: Vec<Run> = here.map(|(_, run)| run).collect();
+            let Some((_, stored)) = self.directory_of(&directory) else { continue };
+            let mut entry = self.entry(&directory, &stored);
+            let is_covered = |old: &&Run| runs.iter().any(|run| run.covers(old.first));
+            let kept: Vec<Run> =
+                entry.runs.iter().filter(|old| !is_covered(old)).cloned().collect();
+            runs.extend(kept);
+            runs.sort_by_key(|run| run.first);
+            entry.runs = runs.into();
+            self.set_entry(&directory, &stored, entry);
+        }
     }
 
     /// Notes that a page which its agent expanded is folded after all.
@@ -390,7 +406,8 @@ impl Folding<'_> {
                 end += 1;
             }
             if end > at + 1 {
-                self.make_run(at..end, (most / 2).max(LEAST_LINE));
+                let made = self.make_run(at..end, (most / 2).max(LEAST_LINE));
+                self.set_runs(made.into_iter().collect());
             }
             at += 1;
         }

@@ -1,13 +1,19 @@
 //! Logs: pages of older work that keep their calls and lose their results.
 //!
 //! Agents take far more from their own calls than from results or prose, so calls stay longest. A
-//! result stays where recent work is likely to need it: the latest reading of a file that the last
-//! calls name.
+//! result stays where recent work is likely to need it: the latest reading, and that of each file
+//! which the last calls name. A text that a later call writes again stands there alone.
 
 use std::collections::HashSet;
 
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
-use crate::{Fold, PageIndex, window::digest::Digest};
+use crate::{
+    Fold, PageIndex,
+    window::{
+        digest::Digest,
+        plan::{Face, Item},
+    },
+};
 
 /// How many of the last calls say which files work is on.
 const LAST_CALLS: usize = 3;
@@ -19,7 +25,7 @@ const READING: u64 = 250;
 /// thousandths of the room.
 const NEWEST: (usize, u64) = (3, 600);
 
-impl Folding<'_> {
+impl<'a> Folding<'a> {
     pub(super) fn share(&self, budget: u64, thousandths: u64) -> u64 {
         budget * thousandths / 1_000
     }
@@ -44,17 +50,56 @@ impl Folding<'_> {
         let (room, _) = self.room(budget);
         let between = self.between(self.share(room, self.ground.shares.recent));
         let needed = self.needed(between.end, budget);
-        for at in between.filter(|at| !needed.contains(at)).rev() {
-            self.log(at);
+        let mut later = self.written_from(between.end);
+        for at in between.rev() {
+            if !needed.contains(&at) {
+                self.log(at, &later);
+            }
+            later.extend(self.written(&self.items[at]));
         }
     }
 
-    /// Lowers a page of a turn to its log.
-    fn log(&mut self, at: usize) {
+    /// Lowers a page of a turn to its log, given what later pages write.
+    fn log(&mut self, at: usize, later: &HashSet<&str>) {
         let item = &self.items[at];
         if self.is_work(item) && self.ground.logs.contains_key(&item.block.page.index) {
-            self.lower(at, Fold::Log);
+            self.lower(at, self.log_of(item, later));
         }
+    }
+
+    /// Returns the log a page becomes: without the texts it writes if later pages write them all again.
+    fn log_of(&self, item: &Item, later: &HashSet<&str>) -> Fold {
+        let calls = self.digest(item).into_iter().flat_map(Digest::calls);
+        let mut writing = calls.filter(|call| call.bare.is_some()).peekable();
+        let is_rewritten = writing.peek().is_some()
+            && writing.all(|call| call.whole.iter().all(|file| later.contains(&**file)));
+        if is_rewritten { Fold::Rewritten } else { Fold::Log }
+    }
+
+    /// Returns what the log of a page takes, without its request; none where it has no log.
+    fn log_tokens(&self, item: &Item, later: &HashSet<&str>) -> Option<u64> {
+        let logged = self.ground.logs.get(&item.block.page.index)?;
+        let mut log = logged.item.clone();
+        if self.log_of(item, later) == Fold::Rewritten {
+            log.lower_to(Fold::Rewritten);
+            self.dress(&mut log);
+        }
+        Some(log.tokens.saturating_sub(log.requests))
+    }
+
+    /// Returns the files that a page writes as a whole, where its calls stand.
+    fn written(&self, item: &Item) -> impl Iterator<Item = &'a str> + use<'a> {
+        let is_turn = item.block.as_page().is_some() && item.block.page.turn.is_some();
+        let stands = is_turn && !matches!(item.face, Face::Line(_));
+        let ground: &'a super::Ground<'a> = self.ground;
+        let digest = ground.quotes.digest(&item.block.page).filter(|_| stands);
+        let calls = digest.into_iter().flat_map(Digest::calls);
+        calls.flat_map(|call| &call.whole).map(|file| &**file)
+    }
+
+    /// Returns the files that the pages from a position on write as a whole.
+    fn written_from(&self, at: usize) -> HashSet<&'a str> {
+        self.items[at..].iter().flat_map(|item| self.written(item)).collect()
     }
 
     /// Settles everything before the recent pages again: the newest keep their logs, the others
@@ -71,6 +116,7 @@ impl Folding<'_> {
         let after = self.items[end..].iter().filter(|item| self.is_work(item));
         let mut used: u64 = after.map(|item| item.tokens).sum();
         let mut seen = 0;
+        let mut later = self.written_from(end);
         let mut rest: HashSet<PageIndex> = HashSet::new();
         for at in (0..end).rev() {
             let item = &self.items[at];
@@ -83,13 +129,14 @@ impl Folding<'_> {
             let is_full = !item.is_line();
             if needed.contains(&at) && is_full && used + work <= most {
                 used += work;
+                later.extend(self.written(item));
                 continue;
             }
-            let logged = self.ground.logs.get(&item.block.page.index);
-            let log = logged.map_or(work, |log| log.item.tokens.saturating_sub(log.item.requests));
+            let log = self.log_tokens(item, &later).map_or(work, |log| log.min(work));
             if used + log <= most {
                 used += log;
-                self.log(at);
+                self.log(at, &later);
+                later.extend(self.written(&self.items[at]));
             } else {
                 rest.insert(item.block.page.index.clone());
             }
@@ -99,8 +146,8 @@ impl Folding<'_> {
         self.merge_lines(lines);
     }
 
-    /// Returns the pages before a position that hold the latest reading of a file which recent work
-    /// names.
+    /// Returns the pages before a position that hold readings which are still needed: the latest that
+    /// stands in full, and the latest of each file that recent work names.
     fn needed(&self, end: usize, budget: u64) -> HashSet<usize> {
         let mut files: HashSet<&str> = HashSet::new();
         let calls = self.items.iter().rev().filter_map(|item| self.digest(item));
@@ -109,20 +156,21 @@ impl Folding<'_> {
             files.extend(call.files.iter().map(|file| &**file));
         }
         let mut needed = HashSet::new();
-        if files.is_empty() {
-            return needed;
-        }
+        let mut has_latest = false;
         let mut read: HashSet<&str> = HashSet::new();
         for at in (0..self.items.len()).rev() {
             let Some(digest) = self.digest(&self.items[at]) else { continue };
             let before = at.checked_sub(1).and_then(|at| self.digest(&self.items[at]));
-            let mut holds = false;
-            for file in readings(digest, before) {
-                holds |= files.contains(file) && !read.contains(file);
-            }
+            let is_named = readings(digest, before)
+                .filter(|file| !read.contains(file))
+                .map(|file| files.contains(file))
+                .reduce(|one, other| one || other);
             read.extend(readings(digest, before));
             let fits = self.items[at].tokens <= self.share(budget, READING);
-            if holds && at < end && fits {
+            let Some(is_named) = is_named.filter(|_| at < end && fits) else { continue };
+            let is_latest = !has_latest && !self.items[at].is_line();
+            has_latest |= is_latest;
+            if is_named || is_latest {
                 needed.insert(at);
             }
         }
@@ -136,6 +184,5 @@ fn readings<'a>(digest: &'a Digest, before: Option<&'a Digest>) -> impl Iterator
     let called_before = before.filter(|_| digest.continues());
     let last = called_before.and_then(|before| before.calls().next_back());
     let here = digest.calls().filter(|call| call.outcome.is_some());
-    let reads = here.chain(last).filter(|call| call.written.is_empty());
-    reads.flat_map(|call| &call.files).map(|file| &**file)
+    here.chain(last).flat_map(|call| &call.read).map(|file| &**file)
 }

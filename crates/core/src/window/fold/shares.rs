@@ -24,9 +24,9 @@ impl Default for Shares {
     fn default() -> Self {
         Self {
             requests: 250,
-            recent: 50,
+            recent: 25,
             high_water: 900,
-            low_water: 300,
+            low_water: 150,
             lines: 100,
             part: 500,
             held: 3,

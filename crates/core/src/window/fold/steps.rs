@@ -87,10 +87,7 @@ impl Folding<'_> {
         let at = range.start;
         let now: u64 = self.items[range.clone()].iter().map(|item| item.tokens).sum();
         let mut item = self.items[at].clone();
-        let Shape::Page(shape) = &mut item.block.shape else { return };
-        let stored = shape.entry.clone();
-        shape.level = shape.level.min(fold.cap());
-        shape.fold = Some(fold);
+        let Some(stored) = item.lower_to(fold) else { return };
         let page = item.block.page.index.clone();
         match self.ground.logs.get(&page).filter(|_| fold == Fold::Log) {
             Some(logged) => {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Folding;
 use crate::{
-    Fold, Level, PageIndex,
+    Fold, Level, LevelEntry, PageIndex,
     window::{
         digest::Digest,
         outline::Shape,
@@ -43,7 +43,7 @@ impl Folding<'_> {
         let is_full = |level: Level| level == Level::Full;
         self.may_fold(item)
             && item.block.as_page().is_some_and(|shape| {
-                is_full(shape.level) || (shape.fold == Some(Fold::Log) && shape.is_folded())
+                is_full(shape.level) || (shape.fold.is_some_and(Fold::is_log) && shape.is_folded())
             })
     }
 
@@ -89,6 +89,14 @@ impl Folding<'_> {
 }
 
 impl Item {
+    /// Sets how far a fold lowers it; returns what the view said of it before.
+    pub(super) fn lower_to(&mut self, fold: Fold) -> Option<LevelEntry> {
+        let Shape::Page(shape) = &mut self.block.shape else { return None };
+        shape.level = shape.level.min(fold.cap());
+        shape.fold = Some(fold);
+        Some(shape.entry.clone())
+    }
+
     /// Tells whether a fold has left less than its text: a run, a log or a stub.
     pub(super) fn is_line(&self) -> bool {
         match &self.block.shape {

@@ -12,7 +12,7 @@
 
 use super::Style;
 use crate::{
-    Page, PageIndex, Run, RunForm, Told,
+    Fold, Page, PageIndex, Run, RunForm, Told,
     context::PageAction,
     window::{
         digest::{Digest, Outcome, Step, head},
@@ -47,7 +47,13 @@ pub struct Telling<'a> {
 
 impl Style<'_> {
     /// Returns the log of a page: each call with how it ended, and what was concluded.
-    pub fn log(&self, page: &Page, digest: &Digest, action: Option<PageAction>) -> String {
+    pub fn log(
+        &self,
+        page: &Page,
+        digest: &Digest,
+        fold: Fold,
+        action: Option<PageAction>,
+    ) -> String {
         let mut log = self.begin_behind("[LOG]", &page.index, digest.asked.is_some());
         if let Some(rewritten) = super::rewritten(page) {
             log.push_str(&format!(" ({rewritten})"));
@@ -58,7 +64,8 @@ impl Style<'_> {
         for step in &digest.steps {
             match step {
                 Step::Call(call) => {
-                    self.block(&call.text, &mut log);
+                    let bare = call.bare.as_ref().filter(|_| fold == Fold::Rewritten);
+                    self.block(bare.unwrap_or(&call.text), &mut log);
                     if let Some(outcome) = &call.outcome {
                         self.outcome(outcome, &mut log);
                     }
