@@ -40,7 +40,7 @@ impl Stands {
             },
             Shape::Page(shape) => match shape.fold? {
                 Fold::Trimmed => Stands::Trimmed,
-                Fold::Log => Stands::Log,
+                Fold::Log | Fold::Rewritten => Stands::Log,
                 Fold::Summary => Stands::Summary,
                 Fold::Gist => Stands::Gist,
             },

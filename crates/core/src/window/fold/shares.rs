@@ -26,7 +26,7 @@ impl Default for Shares {
             requests: 250,
             recent: 25,
             high_water: 900,
-            low_water: 150,
+            low_water: 200,
             lines: 100,
             part: 500,
             held: 3,
