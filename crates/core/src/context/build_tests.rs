@@ -68,7 +68,7 @@ fn building_is_a_pure_function_of_its_inputs() {
     let mut history = History::default();
     history.add("press add", "added b", list.changed_at());
     let context = build(&list, &levels, Some(&history));
-    assert_eq!(context, build(&list.clone(), &levels.clone(), Some(&history.clone())));
+    assert_eq!(context, build(&list, &levels, Some(&history)));
     assert_eq!(context.content(), "a");
     assert_eq!(context.state().current_lod, Level::Summary);
     assert_eq!(context.state().focus_id.as_deref(), Some("entry-1"));
@@ -137,8 +137,8 @@ fn what_is_built_is_frozen_until_an_input_moves() {
     list.broken = true;
     assert!(!frozen.build(&list, &levels, None).unwrap().diagnostics().is_empty());
     list.broken = false;
-    let mended = frozen.build(&list, &levels, None).unwrap();
-    assert_eq!(mended.content(), "2 entries");
+    let whole = frozen.build(&list, &levels, None).unwrap();
+    assert_eq!(whole.content(), "2 entries");
     let back = frozen.build(&earlier, &levels, None).unwrap_err();
     assert!(matches!(back, Mismatch::WentBack { .. }), "{back}");
 }
