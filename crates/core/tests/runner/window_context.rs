@@ -274,7 +274,10 @@ fn what_the_budget_lowers_is_said() {
         assert!(!due.diagnostics().is_empty());
         for told in due.diagnostics() {
             assert_eq!(told.code, "lowered");
-            assert!(told.message.starts_with("to fit the budget, usr-"), "{}", told.message);
+            let level = told.message.strip_prefix("to fit the budget, at ").unwrap();
+            let (level, pages) = level.split_once(": ").unwrap();
+            assert!(level.parse::<Level>().unwrap() >= due.state().current_lod);
+            assert!(pages.starts_with("usr-"), "{}", told.message);
         }
         let sent = alpha.send(&asked).await.unwrap().window;
         let folded = Context::parse(&sent.body).unwrap();

@@ -99,7 +99,7 @@ fn window(step: MakeStep<'_>) -> Vec<Step> {
         ),
         step("Worth it.", &["--as", "fixer", "fold", "--budget", BUDGET], 0),
         step(
-            "That is what the model sees now: old turns are one line, the latest stand in full.",
+            "That is what the model sees now: of old turns what was asked and called, the latest in full.",
             &["--as", "fixer", "window", "--budget", BUDGET],
             0,
         ),

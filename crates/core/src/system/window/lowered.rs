@@ -87,8 +87,7 @@ impl Lowered {
         let diagnostics = groups.iter().map(|(stands, ranges)| {
             let pages: Vec<String> = ranges.iter().map(range).collect();
             let (level, words) = (stands.level().as_str(), stands.words());
-            let message =
-                format!("to fit the budget, {} stand at {level}, {words}", pages.join(", "));
+            let message = format!("to fit the budget, at {level}: {}, {words}", pages.join(", "));
             Diagnostic { code: "lowered".to_owned(), message }
         });
         Self {
