@@ -95,6 +95,14 @@ impl HistoryEntry {
         is_there && !touched.purged
     }
 
+    /// Tells whether it can be what a bare undo takes back: neither undone nor an undo, and not what an
+    /// application did.
+    pub fn is_undoable(&self) -> bool {
+        self.undoes.is_none()
+            && self.undone_by.is_none()
+            && self.operation != Operation::PressAnchor
+    }
+
     /// Notes that the edit at `revision` undid or redid this one.
     pub fn mark(&mut self, mark: &UndoneMark, revision: Revision) {
         self.undone_by = mark.undone.then_some(revision);

@@ -401,7 +401,7 @@ impl Doing<'_> {
             Edit::Undo { revision } => self.undo(revision.map(|revision| revision.0)),
             Edit::Batch(edits) => self.batch(edits),
             Edit::Load(_) => panic!("the model does not load documents"),
-            Edit::RecordRound { .. } => panic!("the model has no applications"),
+            Edit::RecordRound { action, result } => self.record_round(action, result),
         }
     }
 

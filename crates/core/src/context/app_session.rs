@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     App, Apps, Changes, Context, Frozen, History, LevelState, MountedPanels, RenderKey, Shown,
-    Source, build::history_bytes,
+    Source, build::inputs_bytes,
 };
 use crate::{Error, Level, Result, Timestamp, window::escape::escape};
 
@@ -47,6 +47,8 @@ struct AppSource {
     app_id: String,
     session_id: String,
     apps: Apps,
+    /// What the application shows, asked for once for each Context: it may change at any time.
+    panels: MountedPanels,
     changes: Changes,
     changed_at: Timestamp,
 }
@@ -65,6 +67,7 @@ impl AppSession {
                 app_id,
                 session_id: session_id.to_owned(),
                 apps,
+                panels: MountedPanels::default(),
                 changes: Changes::begin(),
                 changed_at: now,
             },
@@ -74,6 +77,7 @@ impl AppSession {
     /// Returns its Context: the very same until something moves.
     pub fn context(&mut self) -> Arc<Context> {
         let Self { source, levels, history, frozen } = self;
+        source.panels = source.apps.render(levels.level(), &|text| escape(text).into_owned());
         frozen.build(source, levels, Some(history)).expect("its own counts only go up")
     }
 
@@ -102,12 +106,6 @@ impl AppSession {
     }
 }
 
-impl AppSource {
-    fn panels(&self, level: Level) -> MountedPanels {
-        self.apps.render(level, &|text| escape(text).into_owned())
-    }
-}
-
 impl Source for AppSource {
     fn app_id(&self) -> &str {
         &self.app_id
@@ -126,14 +124,13 @@ impl Source for AppSource {
     }
 
     fn show(&self, level: Level) -> Result<Shown, Error> {
-        let MountedPanels { text, anchors, custom, diagnostics } = self.panels(level);
+        let MountedPanels { text, anchors, custom, diagnostics } = self.panels.clone();
         Ok(Shown { level, content: text, anchors, custom, diagnostics })
     }
 
-    /// An application may change without a word, so its panel is part of the key.
-    fn key(&self, level: Level, history: Option<&History>) -> RenderKey {
-        let panels = self.panels(level).key();
-        let history = history_bytes(history);
-        RenderKey::of([level.as_str().as_bytes(), panels.as_str().as_bytes(), &history])
+    /// An application may change without a word, so what it shows is part of the key.
+    fn key(&self, levels: &LevelState, history: Option<&History>) -> RenderKey {
+        let panels = self.panels.key();
+        RenderKey::of([panels.as_str().as_bytes(), &inputs_bytes(levels, history)])
     }
 }

@@ -87,13 +87,15 @@ pub trait Source {
     fn show(&self, level: Level) -> Result<Shown, Error>;
 
     /// Names what else the rendering depends on (C50). It is asked for before anything is shown.
-    fn key(&self, level: Level, history: Option<&History>) -> RenderKey {
-        RenderKey::of([level.as_str().as_bytes(), history_bytes(history).as_slice()])
+    fn key(&self, levels: &LevelState, history: Option<&History>) -> RenderKey {
+        RenderKey::of([inputs_bytes(levels, history).as_slice()])
     }
 }
 
-pub(super) fn history_bytes(history: Option<&History>) -> Vec<u8> {
-    serde_json::to_vec(&history).expect("it holds only text and numbers")
+/// Writes down level, focus and history: the version only counts their changes.
+pub(super) fn inputs_bytes(levels: &LevelState, history: Option<&History>) -> Vec<u8> {
+    let inputs = (levels.level.as_str(), &levels.focus, history);
+    serde_json::to_vec(&inputs).expect("it holds only text and numbers")
 }
 
 /// What source data show at a level.
@@ -170,7 +172,7 @@ impl LevelState {
 pub fn build(source: &dyn Source, levels: &LevelState, history: Option<&History>) -> Context {
     let (app, session) = (source.app_id(), source.session_id());
     let (version, at) = (version(source, levels), source.changed_at());
-    let key = source.key(levels.level, history);
+    let key = source.key(levels, history);
     let header = Header::new(app, session, version, at, Some(key));
     let (header, shown) = match (header, source.show(levels.level)) {
         (Ok(header), Ok(shown)) => (header, shown),

@@ -97,6 +97,15 @@ fn versions_count_what_changed() {
     let gist = build(&List::new(&["a"]), &fresh, None);
     assert_eq!(gist.header().version(), first.header().version());
     assert!(!gist.header().can_reuse(first.header()));
+    // So has another focus, reached by as many changes.
+    let focused = |on| {
+        let mut levels = LevelState::new(Level::Gist);
+        levels.focus_on(Some(on));
+        build(&List::new(&["a"]), &levels, None)
+    };
+    let (one, other) = (focused("entry-1"), focused("entry-2"));
+    assert_eq!(one.header().version(), other.header().version());
+    assert!(!one.header().can_reuse(other.header()));
     let with_history = build(&List::new(&["a"]), &fresh, Some(&History::default()));
     assert!(!with_history.header().can_reuse(gist.header()));
 }

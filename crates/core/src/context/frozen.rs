@@ -158,7 +158,7 @@ impl Frozen {
         levels: &LevelState,
         history: Option<&History>,
     ) -> Result<Arc<Context>, Mismatch> {
-        let key = source.key(levels.level(), history);
+        let key = source.key(levels, history);
         let inputs = Inputs {
             app_id: source.app_id(),
             session_id: source.session_id(),

@@ -122,6 +122,11 @@ fn brief(text: &str) -> String {
 /// Sets or clears an entry of the session's custom state.
 pub(super) fn set_custom(draft: &mut Draft<'_>, key: &CustomKey, value: Option<&str>) -> Decision {
     draft.system_side_only(Operation::SetCustom)?;
+    if let Some(view) = entries::view_of(key) {
+        let reason = format!("custom state '{key}' is what view '{view}' keeps");
+        let hint = "switch a level by its own edit; rounds are recorded by presses";
+        return Err(Error::InvalidRequest { reason, hint }.into());
+    }
     let limit = draft.request.limits.detail_bytes;
     let size = value.map_or(0, |value| value.len() as u64);
     if size > limit {

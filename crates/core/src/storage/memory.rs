@@ -291,7 +291,7 @@ impl PageStorage for MemoryStorage {
                 query.before.is_none_or(|before| entry.revision < before)
                     && query.after.is_none_or(|after| entry.revision > after)
                     && query.actor.as_ref().is_none_or(|actor| entry.actor == *actor)
-                    && (!query.undoable || (entry.undoes.is_none() && entry.undone_by.is_none()))
+                    && (!query.undoable || entry.is_undoable())
             });
             entries.take(query.limit).cloned().collect()
         })

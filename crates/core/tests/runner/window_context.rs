@@ -161,7 +161,11 @@ fn equal_version_and_key_are_equal_bytes() {
                 if world.random.chance(60) {
                     asked = asked.budget(*world.random.pick(&[900, 2_000, 20_000]));
                 }
-                let Ok(window) = block_on(agent.window(&asked)) else { continue };
+                let rendered = match world.random.chance(25) {
+                    true => block_on(world.system.reader().window(&asked)),
+                    false => block_on(agent.window(&asked)),
+                };
+                let Ok(window) = rendered else { continue };
                 let key = (window.version.to_string(), window.key.as_str().to_owned());
                 again += usize::from(seen.contains_key(&key));
                 let known = seen.entry(key.clone()).or_insert_with(|| window.body.clone());
@@ -206,6 +210,28 @@ fn what_differs_is_identified() {
                 assert_ne!((one.version, &one.key), (other.version, &other.key));
             }
         }
+    });
+}
+
+// D-14, C49, C50: rounds of another view show on the system side alone, and there in the key.
+#[test]
+fn rounds_of_other_views_are_identified_and_kept_apart() {
+    block_on(async {
+        let system = memory().await;
+        let note = leaf(&system, "usr-0", "Note").await;
+        let (alpha, beta) = (agent(&system, "alpha"), agent(&system, "beta"));
+        let asked = options(Format::Context);
+        let first = system.reader().context(&asked).await.unwrap();
+        let beside = beta.window(&asked).await.unwrap();
+        let hidden = alpha.hide_details(&note).await.unwrap();
+        let second = system.reader().context(&asked).await.unwrap();
+        assert_ne!(first.history(), second.history());
+        assert!(!first.header().can_reuse(second.header()));
+        // Nor does the system side's undo of it say anything to others.
+        apply(&system, Edit::Undo { revision: Some(hidden.revision) }).await;
+        assert_eq!(beta.window(&asked).await.unwrap().body, beside.body);
+        let told = beta.history(None, 9).await.unwrap().items;
+        assert!(told.iter().all(|entry| entry.operation != Operation::Undo), "{told:?}");
     });
 }
 

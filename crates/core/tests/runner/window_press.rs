@@ -374,8 +374,16 @@ fn presses_of_applications_are_rounds() {
         // Nothing of it reaches a view that has no part in it.
         assert_eq!(beta.window(&options(Format::Context)).await.unwrap().body, other.body);
 
-        let refused = alpha.undo(None).await.unwrap_err();
+        let pressed = alpha.history(None, 1).await.unwrap().items[0].revision;
+        let refused = alpha.undo(Some(pressed)).await.unwrap_err();
         assert!(refused.to_string().contains("an application did it"), "{refused}");
+        // A bare undo passes it over.
+        alpha.focus_page("usr-0").await.unwrap();
+        asked.apps.press(Level::Full, "notebook.open-1", &BTreeMap::new()).unwrap();
+        alpha.press("notebook.close-1", &BTreeMap::new(), &asked.apps).await.unwrap();
+        let focused = alpha.undo(None).await.unwrap().undone.unwrap();
+        assert!(focused > pressed);
+        let after = alpha.reader().context(&asked).await.unwrap();
         // A change that nobody pressed for shows in the key.
         asked.apps.press(Level::Full, "notebook.open-1", &BTreeMap::new()).unwrap();
         let opened = alpha.reader().context(&asked).await.unwrap();

@@ -309,7 +309,7 @@ impl HistoryRow {
         Ok(Self {
             revision: integer(entry.revision.0, "revision")?,
             actor: entry.actor.to_string(),
-            undoable: is_undoable(entry),
+            undoable: entry.is_undoable(),
             packed: Packed::new(&data, PACKED_FROM),
             data,
         })
@@ -336,15 +336,11 @@ impl HistoryRow {
         if i64::try_from(entry.revision.0) != Ok(revision) {
             return Err(Fault::corrupt(what(), "it is stored under another number"));
         }
-        if entry.actor.to_string() != actor || is_undoable(&entry) != undoable {
+        if entry.actor.to_string() != actor || entry.is_undoable() != undoable {
             return Err(Fault::corrupt(what(), "its columns do not fit its data"));
         }
         Ok(entry)
     }
-}
-
-fn is_undoable(entry: &HistoryEntry) -> bool {
-    entry.undoes.is_none() && entry.undone_by.is_none()
 }
 
 /// A record of a ledger as it is stored, but for its session.

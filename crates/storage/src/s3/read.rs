@@ -265,7 +265,7 @@ impl View {
         {
             if query.actor.is_none() {
                 let entry = records::entry(&key, &value)?;
-                if !query.undoable || records::is_undoable(&entry) {
+                if !query.undoable || entry.is_undoable() {
                     entries.push(entry);
                 }
             } else if !query.undoable || *value == [1] {

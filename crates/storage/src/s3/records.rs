@@ -94,11 +94,6 @@ pub(crate) fn listed(key: &[u8]) -> Outcome<(PageIndex, Place)> {
     Ok((index, place))
 }
 
-/// Tells whether an entry may be undone.
-pub(crate) fn is_undoable(entry: &HistoryEntry) -> bool {
-    entry.undoes.is_none() && entry.undone_by.is_none()
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Run {
@@ -189,7 +184,7 @@ pub(crate) fn of_entry(entry: &HistoryEntry) -> Vec<(Key, Value)> {
 
 /// Returns the records that a history entry has in lists.
 pub(crate) fn beside_entry(entry: &HistoryEntry) -> Vec<(Key, Value)> {
-    let undoable = [u8::from(is_undoable(entry))];
+    let undoable = [u8::from(entry.is_undoable())];
     let mut all: Vec<(Key, Value)> =
         vec![(keys::actor(&entry.actor, entry.revision), undoable.as_slice().into())];
     all.extend(references(entry).iter().map(|(hash, count)| {

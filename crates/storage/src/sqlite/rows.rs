@@ -208,7 +208,7 @@ impl HistoryRow {
         let data = serde_json::to_vec(entry).expect("an entry has only string keys");
         Self {
             actor: entry.actor.to_string(),
-            undoable: is_undoable(entry),
+            undoable: entry.is_undoable(),
             packed: Packed::new(&data, Self::PACKED_FROM),
             data,
         }
@@ -241,13 +241,9 @@ impl HistoryRow {
         let (actor, undoable): (String, bool) = (row.get(1)?, row.get(2)?);
         let fits = u64::try_from(revision) == Ok(entry.revision.0)
             && actor == entry.actor.to_string()
-            && undoable == is_undoable(&entry);
+            && undoable == entry.is_undoable();
         if fits { Ok(entry) } else { Err(corrupt("its columns do not fit its data")) }
     }
-}
-
-fn is_undoable(entry: &HistoryEntry) -> bool {
-    entry.undoes.is_none() && entry.undone_by.is_none()
 }
 
 /// Names a chunk of level state by keys.

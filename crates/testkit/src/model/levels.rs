@@ -97,6 +97,20 @@ impl Doing<'_> {
         Ok(())
     }
 
+    /// The last round in a view is kept in an entry of its name, with how many there were.
+    pub(super) fn record_round(&mut self, action: &str, result: &str) -> Answer {
+        let key = valid(&format!("contexture.round.{}", self.view));
+        let last = self.model.custom.get(&key).and_then(|text| {
+            let last: serde_json::Value = serde_json::from_str(text).ok()?;
+            last["count"].as_u64()
+        });
+        let count = last.unwrap_or(0) + 1;
+        let (action, result) = (serde_json::json!(action), serde_json::json!(result));
+        let value = format!(r#"{{"count":{count},"action":{action},"result":{result}}}"#);
+        put(&mut self.model.custom, &mut self.touched.custom, &key, Some(value));
+        Ok(())
+    }
+
     pub(super) fn set_custom(&mut self, key: &CustomKey, value: Option<&str>) -> Answer {
         if self.is_agent() {
             return Err(ErrorKind::PermissionDenied);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{BATCH, Listing, Reader};
-use crate::{Actor, HistoryEntry, Inverse, PageIndex, Result, Revision, storage::HistoryQuery};
+use crate::{
+    Actor, HistoryEntry, Inverse, PageIndex, Result, Revision, ViewId, storage::HistoryQuery,
+};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on
@@ -48,6 +50,11 @@ impl Reader<'_> {
     async fn visible_entry(&self, mut entry: HistoryEntry) -> Result<Option<HistoryEntry>> {
         let Some(view) = self.guard else { return Ok(Some(entry)) };
         if entry.actor != Actor::System && entry.actor != Actor::Agent(view.agent.clone()) {
+            return Ok(None);
+        }
+        // What only changed how another view stands, such as an undo of its own edit.
+        let elsewhere = entry.view != ViewId::SYSTEM && entry.view != view.id();
+        if elsewhere && entry.inverse.pages.is_empty() && entry.inverse.segments.is_empty() {
             return Ok(None);
         }
         let touched = !entry.pages.is_empty() || !entry.segments.is_empty();

@@ -30,7 +30,7 @@ impl Reader<'_> {
         let since = system.inner.measures.drops();
         let heads = system.storage().views(system.session()).await?;
         let custom = system.storage().custom(system.session()).await?;
-        let identity = self.identify(&options, Purpose::Record, &heads, &custom)?;
+        let identity = self.identify(&options, Purpose::Record, &heads, &custom).await?;
         let inputs = Inputs {
             app_id: system.app(),
             session_id: system.session().as_str(),

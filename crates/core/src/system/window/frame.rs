@@ -54,8 +54,7 @@ impl Source for WindowSource<'_> {
         Ok(self.shown.clone())
     }
 
-    /// History is part of the state, so the version speaks for it.
-    fn key(&self, _: Level, _: Option<&History>) -> RenderKey {
+    fn key(&self, _: &LevelState, _: Option<&History>) -> RenderKey {
         self.identity.key.clone()
     }
 }
@@ -64,13 +63,13 @@ impl Source for WindowSource<'_> {
 struct Around<'a> {
     source: WindowSource<'a>,
     levels: LevelState,
-    history: History,
+    history: Option<&'a History>,
 }
 
 impl Around<'_> {
     fn with(&mut self, content: String) -> Context {
         self.source.shown.content = content;
-        build(&self.source, &self.levels, Some(&self.history))
+        build(&self.source, &self.levels, self.history)
     }
 }
 
@@ -220,11 +219,11 @@ impl Reader<'_> {
                 shown: Shown { level, content: String::new(), anchors, custom, diagnostics },
             },
             levels: LevelState::counted(identity.level, focus, identity.version.minor()),
-            history: self.rounds().await?,
+            history: identity.history.as_ref(),
         })
     }
 
-    async fn rounds(&self) -> Result<History> {
+    pub(super) async fn rounds(&self) -> Result<History> {
         let entries = self.history(None, History::SHOWN).await?;
         let rounds = entries.items.into_iter().map(|entry| {
             let (action, result) = entry.round().unwrap_or_else(|| {

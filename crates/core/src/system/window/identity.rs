@@ -2,8 +2,8 @@
 
 use super::Purpose;
 use crate::{
-    CustomKey, Level, Result, Revision, Segment, ViewId,
-    context::{ContextVersion, MountedPanels, RenderKey},
+    CustomKey, Format, Level, Result, Revision, Segment, ViewId,
+    context::{ContextVersion, History, MountedPanels, RenderKey},
     storage::ViewHead,
     system::Reader,
     view::entries::ViewEntries,
@@ -24,6 +24,8 @@ pub(super) struct Identity {
     pub(super) state: Revision,
     /// What applications show.
     pub(super) panels: MountedPanels,
+    /// The rounds that a Context shows; none in other formats.
+    pub(super) history: Option<History>,
 }
 
 impl Reader<'_> {
@@ -34,7 +36,7 @@ impl Reader<'_> {
     }
 
     /// Finds out what a rendering would be identified by, without rendering anything.
-    pub(super) fn identify(
+    pub(super) async fn identify(
         &self,
         options: &WindowOptions,
         purpose: Purpose,
@@ -45,8 +47,12 @@ impl Reader<'_> {
         let level = options.level.unwrap_or(entries.level);
         let panels = options.apps.render(level, &|text| escape(text).into_owned());
         let (version, state) = self.version(heads, entries.rounds);
-        let key = self.key(options, purpose, level, &panels);
-        Ok(Identity { version, key, level, state, panels })
+        let history = match options.format {
+            Format::Context => Some(self.rounds().await?),
+            Format::Markdown | Format::Provider(_) => None,
+        };
+        let key = self.key(options, purpose, level, &panels, history.as_ref());
+        Ok(Identity { version, key, level, state, panels, history })
     }
 
     /// Returns the version of what this view shows, and the edit that made its state: major moves with
@@ -66,7 +72,7 @@ impl Reader<'_> {
         };
         let levels = touched(&self.view).max(touched(&ViewId::SYSTEM));
         let minor = levels.0.saturating_sub(content.0);
-        let version = ContextVersion::new(content.0 + rounds, minor, RENDERER);
+        let version = ContextVersion::new(content.0.saturating_add(rounds), minor, RENDERER);
         (version, content.max(levels))
     }
 
@@ -78,6 +84,7 @@ impl Reader<'_> {
         purpose: Purpose,
         level: Level,
         panels: &MountedPanels,
+        history: Option<&History>,
     ) -> RenderKey {
         let WindowOptions {
             format,
@@ -96,6 +103,8 @@ impl Reader<'_> {
             explain,
         } = options;
         let view = format!("{:?}", self.guard);
+        // Rounds of other views show in it too, and move neither content nor levels of this one.
+        let history = serde_json::to_vec(&history).expect("it holds only text and numbers");
         let bounds = format!("{budget:?} {max_messages:?} {part_limit:?} {reserved:?} {shares:?}");
         let is_request = matches!(purpose, Purpose::Request { .. });
         let provider = match options.family() {
@@ -111,6 +120,7 @@ impl Reader<'_> {
             filter.name().as_bytes(),
             provider.as_bytes(),
             panels.key().as_str().as_bytes(),
+            &history,
         ])
     }
 }

@@ -67,7 +67,7 @@ impl Reader<'_> {
         let outline = self.outline().await?;
         let heads = system.storage().views(system.session()).await?;
         let custom = system.storage().custom(system.session()).await?;
-        let identity = self.identify(options, purpose, &heads, &custom)?;
+        let identity = self.identify(options, purpose, &heads, &custom).await?;
         let mark = system.mark().clone();
         let budget = options.budget.or_else(|| session_budget(&custom));
         let family = options.family();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Edit, Error, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId, View,
+    Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId, View,
     context::{Apps, FIND, PageAction},
     system::{ContextSystem, ListQuery, Outcome, PageView, Reader},
 };
@@ -169,7 +169,14 @@ impl ContextSystem {
             }),
             Wish::Find(query) => Pressed::Found(reader.found(query).await?),
             Wish::App => {
-                let result = apps.press(Level::Full, key, params)?;
+                // As the view shows the application, or as a window at full once did.
+                let level = reader.level_switched().await?;
+                let result = match apps.press(level, key, params) {
+                    Err(error) if error.kind() == ErrorKind::NotFound && level != Level::Full => {
+                        apps.press(Level::Full, key, params)?
+                    }
+                    pressed => pressed?,
+                };
                 // What an application does is a round like any other (D-06), and moves the version.
                 let round =
                     Edit::RecordRound { action: format!("press {key}"), result: result.clone() };
