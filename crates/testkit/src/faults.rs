@@ -26,7 +26,7 @@ use std::{
 use contexture_core::{
     Clock, ContextSystem, ErrorKind, Mark, MemoryStorage, PageStorage, Timestamp,
     check::check_session,
-    storage::{Commit, NewSession},
+    storage::{Commit, NewSession, StorageError},
 };
 use futures::{executor::block_on, join};
 
@@ -284,7 +284,14 @@ impl<'a> Pass<'a> {
         loop {
             let is_done = done.get();
             let snapshot = self.storage.snapshot().await.expect("it can be taken");
-            let image = read(&*snapshot).await;
+            let image = match Image::read(&*snapshot, &session_id()).await {
+                // A purge meanwhile took what it shows: a storage may say so, and another is taken.
+                Err(StorageError::Unavailable { .. }) => {
+                    step_aside().await;
+                    continue;
+                }
+                image => image.expect("everything can be read"),
+            };
             let images = &self.script.images;
             if image != images[step] && image != images[step + 1] {
                 return Err(Problem::Between(image.difference(&images[step])));
