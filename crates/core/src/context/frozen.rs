@@ -151,7 +151,7 @@ impl Frozen {
     }
 
     /// Returns the Context of these inputs: the one that is frozen if it serves, else one built and
-    /// frozen now. A Context that tells of a failure is built each time.
+    /// frozen now. A Context that reports a failure is built each time.
     pub fn build(
         &mut self,
         source: &dyn Source,
