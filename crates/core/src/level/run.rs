@@ -93,6 +93,8 @@ pub enum Told {
     Nothing,
     /// What was asked.
     Asked,
+    /// What was asked, and which files were written.
+    Wrote,
     /// What was asked, and the page's description in place of what was found in its turn.
     ///
     /// A fold decides it: a description that is written later leaves the lines that stand as they are.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Actor, AgentName, Page, PageIndex, SegmentKind, Trust, context::PageAction};
 
-pub use told::Telling;
+pub use told::{FILES, Telling};
 
 /// How lines are written.
 #[derive(Clone, Copy)]

@@ -294,6 +294,24 @@ fn a_text_that_is_written_again_stands_where_it_was_written_last() {
     });
 }
 
+#[test]
+fn merged_lines_say_longest_which_files_were_written() {
+    block_on(async {
+        let agent = agent(&memory().await, "alpha");
+        let early = r#"{"path":"src/early.rs","content":"fn early() {}"}"#;
+        does(&agent, ("write_file", early), "written").await;
+        let noise = "test passes_all ... ok\n".repeat(30);
+        let (mut body, mut folds) = (String::new(), 0);
+        for number in 0..150 {
+            let run = format!(r#"{{"command":"python try_{number}.py"}}"#);
+            let (now, is_folded) = does(&agent, ("run", &run), &noise).await;
+            (body, folds) = (now, folds + usize::from(is_folded));
+        }
+        assert!(folds > 3, "{folds}");
+        assert!(body.contains("folded); wrote src/early.rs; said"), "{body}");
+    });
+}
+
 // A purge reaches the logs and lines of folded pages: they hold no text of their own.
 #[test]
 fn what_is_purged_is_in_no_log_and_no_line() {

@@ -72,7 +72,7 @@ impl Edits {
         let at = |at: u64| &children[usize::try_from(at).expect("it is below a length")];
         let (from, to) = (at(first).clone(), at(last).clone());
         let words = vec![u16::try_from(self.random.below(8)).expect("it is small")];
-        let told = [Told::Nothing, Told::Asked, Told::All][usize::from(words[0]) % 3];
+        let told = [Told::Nothing, Told::Asked, Told::Wrote, Told::All][usize::from(words[0]) % 4];
         let request = StandingRequest { page: from.clone(), brief: words[0] > 3 };
         let requests = if words[0] % 2 == 0 { vec![request] } else { Vec::new() };
         Run {

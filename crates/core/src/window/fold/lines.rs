@@ -11,6 +11,7 @@ use crate::{
     Cited, Fold, LevelEntry, PageIndex, Run, RunForm, StandingRequest, Told,
     window::{
         digest::Digest,
+        line::FILES,
         outline::{Block, Shape},
         plan::{Face, Item},
     },
@@ -28,8 +29,8 @@ const LEAST_LINE: u64 = 60;
 /// How much is worth a line of its own, in tokens: smaller turns share one.
 pub(super) const WORTH_A_LINE: u64 = 240;
 
-/// How many pages a line tells of, the latest of each kind.
-const TOLD: usize = 8;
+/// How many conclusions a line tells, the latest.
+const CONCLUSIONS: usize = 8;
 
 /// How many requests a merged line tells of, the latest.
 const REQUESTS: usize = 64;
@@ -291,7 +292,16 @@ impl Folding<'_> {
             self.ground.counter.count(&line).0
         };
         let mut taken = tokens(&run);
-        // What happened longest ago goes first; what came of it stays.
+        // What happened longest ago goes first; what was written and what came of it stay longest.
+        let mut at = 0;
+        while taken > most && at + 1 < run.cited.len() {
+            let end = (at + 4).min(run.cited.len() - 1);
+            run.cited[at..end]
+                .iter_mut()
+                .for_each(|cited| cited.told = cited.told.min(Told::Wrote));
+            at = end;
+            taken = tokens(&run);
+        }
         while taken > most && run.cited.len() > 1 {
             let half = run.cited.len().div_ceil(2).min(run.cited.len() - 1);
             run.cited.drain(..half.min(4));
@@ -330,7 +340,7 @@ impl Folding<'_> {
     }
 
     /// Chooses what is told of the pages of a range: of each turn in it what was asked and what came of
-    /// it, of the last also what was done and what failed.
+    /// it, of the last also what failed, and which files were written last.
     fn tellings(&self, range: Range<usize>) -> Vec<Cited> {
         let quotes = self.ground.quotes;
         let mut known: Vec<(&PageIndex, &Digest, Told)> = Vec::new();
@@ -348,13 +358,14 @@ impl Folding<'_> {
         }
         let last_turn =
             known.iter().rposition(|(_, digest, _)| digest.asked.is_some()).unwrap_or(0);
-        let (mut wrote, mut failed, mut asked) = (0, 0, 0);
+        let mut wrote: HashSet<&str> = HashSet::new();
+        let (mut failed, mut asked) = (0, 0);
         let (mut said, mut concluded) = (0, false);
         let mut cited = Vec::new();
         for (at, (page, digest, before)) in known.into_iter().enumerate().rev() {
             let mut told = Told::Nothing;
             // What came of each turn: the last that was said in it.
-            if before == Told::All && !concluded && digest.said().is_some() && said < TOLD {
+            if before == Told::All && !concluded && digest.said().is_some() && said < CONCLUSIONS {
                 (said, concluded) = (said + 1, true);
                 told = Told::All;
             }
@@ -363,15 +374,15 @@ impl Folding<'_> {
                 told = told.max(Told::Asked);
             }
             concluded &= digest.asked.is_none();
-            if at >= last_turn && before == Told::All {
-                let mut counts = |is: bool, count: &mut usize, most: usize| {
-                    if is && *count < most {
-                        *count += 1;
-                        told = Told::All;
-                    }
-                };
-                counts(digest.calls().any(|call| !call.written.is_empty()), &mut wrote, TOLD);
-                counts(digest.has_failures(), &mut failed, 2);
+            if matches!(before, Told::Wrote | Told::All) && wrote.len() < FILES {
+                let files = digest.calls().flat_map(|call| &call.written);
+                if files.filter(|file| wrote.insert(file)).count() > 0 {
+                    told = told.max(Told::Wrote);
+                }
+            }
+            if at >= last_turn && before == Told::All && digest.has_failures() && failed < 2 {
+                failed += 1;
+                told = Told::All;
             }
             if told > Told::Nothing {
                 cited.push(Cited { page: page.clone(), told, words: Vec::new() });

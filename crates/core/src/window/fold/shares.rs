@@ -26,8 +26,8 @@ impl Default for Shares {
             requests: 250,
             recent: 25,
             high_water: 900,
-            low_water: 200,
-            lines: 100,
+            low_water: 150,
+            lines: 60,
             part: 500,
             held: 3,
         }

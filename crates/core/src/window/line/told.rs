@@ -27,7 +27,7 @@ const ASKED: (usize, usize) = (160, 60);
 const SAID: (usize, usize, usize) = (240, 160, 80);
 
 /// How many files and failures a line names, the latest.
-const FILES: usize = 8;
+pub const FILES: usize = 12;
 const FAILURES: usize = 2;
 
 /// What a line tells of one page.
@@ -157,7 +157,8 @@ impl Style<'_> {
         }
         let told = || tellings.iter().filter(|it| it.told == Told::All);
         let mut files: Vec<&str> = Vec::new();
-        for file in told().flat_map(|it| it.digest.calls()).flat_map(|call| &call.written) {
+        let wrote = tellings.iter().filter(|it| matches!(it.told, Told::Wrote | Told::All));
+        for file in wrote.flat_map(|it| it.digest.calls()).flat_map(|call| &call.written) {
             files.retain(|known| *known != &**file);
             files.push(file);
         }
