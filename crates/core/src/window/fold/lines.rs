@@ -293,14 +293,11 @@ impl Folding<'_> {
         };
         let mut taken = tokens(&run);
         // What happened longest ago goes first; what was written and what came of it stay longest.
-        let mut at = 0;
-        while taken > most && at + 1 < run.cited.len() {
-            let end = (at + 4).min(run.cited.len() - 1);
-            run.cited[at..end]
-                .iter_mut()
-                .for_each(|cited| cited.told = cited.told.min(Told::Wrote));
-            at = end;
-            taken = tokens(&run);
+        for at in 0..run.cited.len().saturating_sub(1) {
+            if taken > most && run.cited[at].told > Told::Wrote {
+                run.cited[at].told = Told::Wrote;
+                taken = tokens(&run);
+            }
         }
         while taken > most && run.cited.len() > 1 {
             let half = run.cited.len().div_ceil(2).min(run.cited.len() - 1);
