@@ -110,8 +110,10 @@ impl PageObject {
 pub(crate) async fn detail<C>(caller: &Caller, page: &Page) -> Result<Option<BodyObject<C>>> {
     let Some(detail) = page.detail() else { return Ok(None) };
     let messages = caller.reader().messages(&page.index).await?;
-    let detail =
-        BodyObject::Detail { detail: detail_text(&messages), message_count: detail.messages };
+    let detail = BodyObject::Detail {
+        detail: detail_text(&messages),
+        message_count: detail.message_count(),
+    };
     Ok(Some(detail))
 }
 

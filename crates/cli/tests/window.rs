@@ -234,6 +234,7 @@ fn the_level_is_switched() {
     assert_eq!(switched["level"], "gist");
     assert!(switched["revision"].is_u64(), "{switched}");
     assert_eq!(sandbox.text(&["level"]), "gist\n");
+    assert_eq!(sandbox.json(&["level", "gist"])["revision"], json!(null), "it is there already");
     let gist = sandbox.text(&["window"]);
     assert_ne!(gist, full);
     assert_eq!(sandbox.json(&["window", "--format", "context"])["state"]["currentLod"], "Gist");

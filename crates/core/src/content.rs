@@ -93,6 +93,7 @@ impl Content {
         let detail = Detail {
             content: content.hash,
             messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
+            counted: None,
             weight: messages.iter().map(Message::weight).sum(),
         };
         (content, detail)

@@ -5,6 +5,7 @@
 //! the change's [`Basis`](crate::Basis), so a commit is checked against exactly what was read, the
 //! permission of the segment included.
 
+mod adoption;
 mod draft;
 mod folds;
 mod known;

@@ -78,8 +78,24 @@ pub struct Detail {
     pub content: ContentHash,
     /// How many messages it holds.
     pub messages: u32,
+    /// How many a document counted that it was loaded from, where these are more: messages that were
+    /// merged into one text before. Kept for documents; windows go by those it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u32>,
     /// Bytes of text, arguments and results in it.
     pub weight: u64,
+}
+
+impl Detail {
+    /// Returns how many messages a document says it holds (`messageCount`).
+    pub fn message_count(&self) -> u32 {
+        self.counted.unwrap_or(self.messages)
+    }
+
+    /// Returns it with what a document counts, where that is more than it holds.
+    pub(crate) fn with_count(self, given: u32) -> Self {
+        Self { counted: Some(given).filter(|given| *given > self.messages), ..self }
+    }
 }
 
 /// Expanded or hidden (P-03, P-04). The numbers are the seed's.
@@ -277,7 +293,12 @@ mod tests {
             index: "usr-3".parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
             place: Place(7),
-            body: Body::Detail(Detail { content: ContentHash::of(b"x"), messages: 2, weight: 10 }),
+            body: Body::Detail(Detail {
+                content: ContentHash::of(b"x"),
+                messages: 2,
+                counted: None,
+                weight: 10,
+            }),
             name: "goroutine原理".parse().unwrap(),
             description: "解释\n调度".parse().unwrap(),
             visibility: Visibility::Hidden,

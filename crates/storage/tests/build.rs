@@ -152,8 +152,12 @@ pub(crate) fn directory(page: &str, parent: Option<&str>, place: u64) -> Page {
 }
 
 pub(crate) fn leaf(page: &str, parent: &str, place: u64, content: &Content) -> Page {
-    let detail =
-        Detail { content: content.hash(), messages: 1, weight: content.bytes().len() as u64 };
+    let detail = Detail {
+        content: content.hash(),
+        messages: 1,
+        counted: None,
+        weight: content.bytes().len() as u64,
+    };
     Page { body: Body::Detail(detail), ..directory(page, Some(parent), place) }
 }
 

@@ -5,6 +5,7 @@
 //! differs. It keeps the whole session in memory, loads nothing, races with nobody, and pays no
 //! heed to speed.
 
+mod adoption;
 mod compare;
 mod folds;
 mod levels;

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct LevelObject {
     level: Level,
-    /// The edit that switched to it; none where it was only asked for.
+    /// The edit that switched to it; none where nothing was switched.
     revision: Option<Revision>,
 }
 
@@ -38,8 +38,10 @@ pub(crate) async fn run(
     let wanted: Option<Level> = args.level.as_deref().map(str::parse).transpose()?;
     let caller = Caller::open(settings).await?;
     let revision = match wanted {
-        Some(level) => Some(caller.apply(Edit::SwitchLevel(level)).await?.revision),
-        None => None,
+        Some(level) if level != caller.reader().level_switched().await? => {
+            Some(caller.apply(Edit::SwitchLevel(level)).await?.revision)
+        }
+        _ => None,
     };
     let level = caller.reader().level_switched().await?;
     if printer.is_json() {

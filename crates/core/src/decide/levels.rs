@@ -2,7 +2,7 @@
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    CustomKey, Error, Level, LevelEntry, Operation, PageIndex, Run, SegmentKind, Visibility,
+    CustomKey, Error, Level, LevelEntry, Operation, PageIndex, SegmentKind, Visibility,
     view::entries::{self, AppRound},
 };
 
@@ -35,14 +35,7 @@ fn leave_run(draft: &mut Draft<'_>, lineage: &Lineage) -> Decision {
     if entry.run_over(index, lineage.page.place).is_none() {
         return Ok(());
     }
-    let apart = |run: &Run| {
-        let mut run = run.clone();
-        if run.stands_for(index, lineage.page.place) {
-            run.apart.push(index.clone());
-        }
-        run
-    };
-    entry.runs = entry.runs.iter().map(apart).collect();
+    entry.runs = entry.runs.iter().map(|run| run.without(&lineage.page)).collect();
     draft.set_entry(&view, parent, entry)
 }
 

@@ -1,7 +1,7 @@
 //! Loading: an empty session filled from a document, all or nothing (C21).
 
 use super::{Decision, Draft};
-use crate::{Body, Detail, Error, Operation, Page, Revision, Version, document::LoadPlan};
+use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan};
 
 /// Fills an empty session.
 pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
@@ -19,8 +19,7 @@ pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
             Body::Contents => Body::Contents,
             Body::Detail(given) => {
                 let made = super::pages::body(draft, &loaded.page.name, &loaded.messages)?;
-                // A document may count the messages that were merged into one text.
-                Body::Detail(Detail { messages: given.messages.max(made.messages), ..made })
+                Body::Detail(made.with_count(given.message_count()))
             }
         };
         let place = draft.claim_place();

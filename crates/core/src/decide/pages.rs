@@ -1,12 +1,11 @@
 //! Pages: created and updated.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
-use super::{Decision, Draft, Halt, draft::Lineage, segments::actor_trust};
+use super::{Decision, Draft, Halt, adoption, draft::Lineage, segments::actor_trust};
 use crate::{
-    Actor, Body, ChunkKey, Content, Detail, Error, Fold, Message, NewContentsPage, NewDetailPage,
-    Operation, Page, PageIndex, PageName, PageUpdate, Revision, Role, Segment, Standing, Trust,
-    Version, ViewId, Visibility,
+    Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
+    PageIndex, PageName, PageUpdate, Revision, Role, Segment, Standing, Trust, Version, Visibility,
 };
 
 /// Creates a leaf with a text.
@@ -48,11 +47,14 @@ pub(super) fn trust_of_sources(
     Ok(lowest)
 }
 
-/// Creates a directory, optionally adopting pages in argument order (C05). Adopted pages stay as visible
-/// as they were in every view that shows the parent, unless the directory is asked to be hidden (C44).
+/// Creates a directory, optionally adopting pages in argument order (C05). They stay as visible as they
+/// were in every view, unless the directory is asked to be hidden (C44).
 pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> Decision {
     let parent = directory_for(draft, &new.parent, &new.name)?;
-    let children = adopted(draft, &parent, &new.children)?;
+    let children = adoption::adopted(draft, &parent, &new.children)?;
+    if new.visibility != Some(Visibility::Hidden) {
+        adoption::keep_visible(draft, &parent, &children)?;
+    }
     let seed = PageSeed {
         body: Body::Contents,
         name: &new.name,
@@ -64,68 +66,10 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
     let index = page.index.clone();
     draft.subjects.push(index.clone());
     draft.put_page(index.clone(), Some(page), None)?;
-    stay_folded(draft, &parent.segment, &children)?;
     for child in children {
         let place = draft.claim_place();
-        draft.change_page(Page { parent: Some(index.clone()), place, ..child })?;
-    }
-    Ok(())
-}
-
-fn adopted(draft: &mut Draft<'_>, parent: &Lineage, children: &[PageIndex]) -> Decision<Vec<Page>> {
-    let mut adopted: Vec<Page> = Vec::with_capacity(children.len());
-    let mut named = HashSet::with_capacity(children.len());
-    for child in children {
-        let lineage = draft.allowed(child, Operation::CreatePage)?.not_a_root("adopted")?;
-        let page = &lineage.page;
-        let above = parent.ancestors.iter().any(|ancestor| ancestor.index == *child);
-        if above || parent.page.index == *child {
-            let target = parent.page.index.clone();
-            return Err(Error::Cycle { page: child.clone(), target }.into());
-        }
-        let wrong = if child.segment() != parent.page.index.segment() {
-            Some(format!("page {child} lies in another segment than {}", parent.page.index))
-        } else if !named.insert(child) {
-            Some(format!("page {child} is named twice"))
-        } else {
-            None
-        };
-        if let Some(reason) = wrong {
-            let hint = "name each page of the parent's segment once; `page move` crosses segments";
-            return Err(Error::InvalidRequest { reason, hint }.into());
-        }
-        draft.whole(&lineage.segment, page, Operation::CreatePage)?;
-        adopted.push((**page).clone());
-    }
-    Ok(adopted)
-}
-
-/// Keeps adopted pages folded in the views that have folded them into a run: with their place they leave
-/// the run, and would stand in full (C44).
-fn stay_folded(draft: &mut Draft<'_>, segment: &Segment, children: &[Page]) -> Decision {
-    if children.is_empty() || segment.stands_in_full() {
-        return Ok(());
-    }
-    let views = draft.views()?;
-    let parents = children.iter().filter_map(|child| child.parent.as_ref());
-    let pages: Vec<&PageIndex> = parents.chain(children.iter().map(|child| &child.index)).collect();
-    let keys = views.iter().chain([&ViewId::SYSTEM]);
-    draft.need_chunks(
-        keys.flat_map(|view| pages.iter().map(move |page| ChunkKey::of(view, page))),
-    )?;
-    for view in &views {
-        for child in children {
-            let Some(parent) = &child.parent else { continue };
-            if draft.entry(view, parent)?.run_over(&child.index, child.place).is_none() {
-                continue;
-            }
-            let mut entry = draft.entry(view, &child.index)?;
-            let system = draft.entry(&ViewId::SYSTEM, &child.index)?;
-            if !entry.pinned.or(system.pinned).unwrap_or(false) {
-                entry.fold = Some(Fold::Gist);
-                draft.set_entry(view, &child.index, entry)?;
-            }
-        }
+        let page = Arc::unwrap_or_clone(child.page);
+        draft.change_page(Page { parent: Some(index.clone()), place, ..page })?;
     }
     Ok(())
 }

@@ -209,7 +209,7 @@ fn page_out(exported: &Exported) -> PageOut<'_> {
             .then(|| exported.children.iter().map(ToString::to_string).collect()),
         detail: detail.map(text),
         messages: detail.map(|_| exported.messages.clone()),
-        message_count: detail.map(|detail| detail.messages),
+        message_count: detail.map(crate::Detail::message_count),
         archived: match page.standing {
             Standing::InTree | Standing::Moved(_) => ArchivedOut::No(false),
             Standing::HotArchived => ArchivedOut::Kind("hot"),

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
 use crate::{
-    Actor, Body, Content, Detail, Error, Message, Owner, Page, PageIndex, Permission, Place,
-    Result, Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp,
-    Tokens, Trust, Version, Visibility,
+    Actor, Body, Content, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
+    Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp, Tokens,
+    Trust, Version, Visibility,
     message::{Fields, detail_text},
     page::MOST_DEEP,
 };
@@ -248,8 +248,7 @@ impl Parser {
             }
             ("ContentsPage", _) => Body::Contents,
             ("DetailPage", _) => {
-                let detail = Content::with_detail(&messages).1;
-                Body::Detail(Detail { messages: counted.max(detail.messages), ..detail })
+                Body::Detail(Content::with_detail(&messages).1.with_count(counted))
             }
             (other, _) => {
                 return Err(wrong(&format!("unknown type '{other}': ContentsPage or DetailPage")));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FilterKey, PageIndex, Place};
+use crate::{FilterKey, Page, PageIndex, Place};
 
 /// A run of a directory's pages, by their places, which only grow and are never used again.
 ///
@@ -21,7 +21,7 @@ pub struct Run {
     pub from: PageIndex,
     /// The last page in it when it was folded.
     pub to: PageIndex,
-    /// How many pages it stood for when it was folded.
+    /// How many pages it stood for when it was folded, without those that a directory adopted since.
     pub pages: u64,
     /// How many messages they held, where the fold was made for their sake; else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -142,5 +142,23 @@ impl Run {
     /// Tells whether it stands for a page, which is not so for those that stand by themselves again.
     pub fn stands_for(&self, page: &PageIndex, place: Place) -> bool {
         self.covers(place) && !self.apart.contains(page)
+    }
+
+    /// Returns the run as it is when a page that it stands for stands by itself, directly behind it.
+    pub(crate) fn without(&self, page: &Page) -> Self {
+        let mut run = self.clone();
+        if run.stands_for(&page.index, page.place) {
+            run.apart.push(page.index.clone());
+        }
+        run
+    }
+
+    /// Returns the run as it is when a page that it stands for goes elsewhere; none where that was all.
+    pub(crate) fn parted_from(&self, page: &Page) -> Option<Self> {
+        let mut run = self.clone();
+        if run.stands_for(&page.index, page.place) {
+            run.pages = run.pages.saturating_sub(1);
+        }
+        (run.pages > 0 || !run.requests.is_empty() || !run.apart.is_empty()).then_some(run)
     }
 }

@@ -122,8 +122,8 @@ impl<'a> Reader<'a> {
         // A turn's description may tell of what is not heard.
         let page = if page.turn.is_some() { undescribed(page) } else { page };
         let mut page = Arc::unwrap_or_clone(page);
-        page.body =
-            Body::Detail(Detail { content, messages: heard.messages, weight: heard.weight });
+        let (messages, weight) = (heard.messages, heard.weight);
+        page.body = Body::Detail(Detail { content, messages, counted: None, weight });
         // A turn is named after the first words in it, which may be an answer's.
         if speech == Speech::RequestsOnly && !heard.worded {
             page.name = PageName::from_first_line("", "Turn");

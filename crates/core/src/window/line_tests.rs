@@ -14,7 +14,12 @@ fn page(name: &str, description: &str) -> Option<Page> {
         index: "usr-3".parse().unwrap(),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(7),
-        body: Body::Detail(Detail { content: ContentHash::of(b"x"), messages: 2, weight: 10 }),
+        body: Body::Detail(Detail {
+            content: ContentHash::of(b"x"),
+            messages: 2,
+            counted: None,
+            weight: 10,
+        }),
         name: name.parse().ok()?,
         description: description.parse().ok()?,
         visibility: Visibility::Hidden,

@@ -1,9 +1,10 @@
 //! The bound on messages: met by folds that are rare, that part no exchange and can be undone.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use contexture_core::{
-    AgentContext, Format, PageIndex, SentSource, Window, WindowOptions,
+    AgentContext, ContextSystem, Edit, Format, ManualClock, MemoryStorage, PageIndex, SentSource,
+    Timestamp, Window, WindowOptions, document,
     window::provider::{self, ProviderFormat},
 };
 use contexture_testkit::{
@@ -12,6 +13,7 @@ use contexture_testkit::{
     window::options,
 };
 use futures::executor::block_on;
+use serde_json::json;
 
 const MOST: u64 = 100;
 
@@ -158,4 +160,31 @@ fn what_never_folds_stays() {
     assert_eq!(sent.iter().filter(|sent| sent.record.fold.is_some()).count(), 1);
     let bodies: HashSet<&str> = sent.iter().map(|sent| sent.window.body.as_str()).collect();
     assert_eq!(bodies.len(), 1);
+}
+
+// P-10, M-37: the bound goes by the messages that stand, not by what a document counts.
+#[test]
+fn what_a_document_counts_folds_nothing() {
+    let page = |number: u64| {
+        json!({ "type": "DetailPage", "index": format!("usr-{number}"), "name": "Chat",
+            "parent": "usr-0", "detail": "User: hi", "messageCount": 150 })
+    };
+    let document = json!({
+        "segments": [{ "id": "usr", "name": "User", "rootIndex": "usr-0",
+            "segmentType": "user", "permission": "read-write" }],
+        "pages": {
+            "usr-0": { "type": "ContentsPage", "index": "usr-0", "name": "User",
+                "children": ["usr-1", "usr-2"] },
+            "usr-1": page(1), "usr-2": page(2),
+        },
+        "nextIndex": 2,
+    });
+    let plan = document::parse(document.to_string().as_bytes(), Timestamp::from_millis(0)).unwrap();
+    let clock = Arc::new(ManualClock::at_millis(0));
+    let (storage, edit) = (Arc::new(MemoryStorage::new()), Edit::Load(Box::new(plan.plan)));
+    let system = ContextSystem::create_with(storage, "s".parse().unwrap(), "test", clock, &edit);
+    let agent = agent(&block_on(system).unwrap(), "alpha");
+    let options = bounded("openai");
+    assert!(block_on(agent.fold(&options)).unwrap().is_none());
+    assert_eq!(block_on(agent.window(&options)).unwrap().account.messages, Some(2));
 }

@@ -96,7 +96,12 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         index: PageIndex::new("usr".parse().unwrap(), number),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(number),
-        body: Body::Detail(Detail { content: content.hash(), messages: 1, weight: 1_000 }),
+        body: Body::Detail(Detail {
+            content: content.hash(),
+            messages: 1,
+            counted: None,
+            weight: 1_000,
+        }),
         name: format!("Page {seed}").parse().unwrap(),
         description: Description::default(),
         visibility: Visibility::Hidden,

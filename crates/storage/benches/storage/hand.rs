@@ -123,7 +123,12 @@ impl Rows {
             index: format!("usr-{seed}").parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
             place: Place(seed as u64),
-            body: Body::Detail(Detail { content: content.hash(), messages: 1, weight: 1_000 }),
+            body: Body::Detail(Detail {
+                content: content.hash(),
+                messages: 1,
+                counted: None,
+                weight: 1_000,
+            }),
             name: format!("Page {seed}").parse().unwrap(),
             description: Description::default(),
             visibility: Visibility::Hidden,

@@ -65,7 +65,7 @@ impl Model {
     }
 
     /// Returns a page's fold; what is pinned or of the system's kind stands whatever was folded.
-    fn fold_in_force(&self, view: &Actor, index: &PageIndex) -> Option<Fold> {
+    pub(super) fn fold_in_force(&self, view: &Actor, index: &PageIndex) -> Option<Fold> {
         let system = self.segments[index.segment()].kind == SegmentKind::System;
         self.entry(view, index).fold.filter(|_| !system && !self.pinned(view, index))
     }

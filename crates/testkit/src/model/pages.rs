@@ -1,10 +1,8 @@
 //! Pages and turns: created, updated, extended.
 
-use std::collections::BTreeSet;
-
 use contexture_core::{
-    Actor, AgentName, ErrorKind, Fold, LevelEntry, Message, NewContentsPage, NewDetailPage,
-    PageIndex, PageUpdate, Role, SegmentId, Standing, Trust, Visibility,
+    Actor, AgentName, ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate,
+    Role, SegmentId, Standing, Trust, Visibility,
 };
 
 use super::{Answer, Doing, ModelPage, is_listed};
@@ -48,6 +46,9 @@ impl Doing<'_> {
                 return Err(ErrorKind::Invalid);
             }
         }
+        if new.visibility != Some(Visibility::Hidden) {
+            self.keep_visible(&new.parent, &new.children);
+        }
         let mut page = self.new_page(&new.parent, new.name.as_str(), new.visibility);
         page.description = new.description.to_string();
         page.is_contents = true;
@@ -55,27 +56,12 @@ impl Doing<'_> {
         self.named.push(index.clone());
         self.put_page(&index, Some(page));
         for child in &new.children {
-            self.stay_folded(child);
-        }
-        for child in &new.children {
             let mut adopted = self.model.pages[child].clone();
             adopted.parent = Some(index.clone());
             adopted.rank = self.next_rank();
             self.put_page(child, Some(adopted));
         }
         Ok(())
-    }
-
-    /// What a view has folded into a run stays folded in it where it goes.
-    fn stay_folded(&mut self, child: &PageIndex) {
-        let views: BTreeSet<Actor> =
-            self.model.levels.keys().map(|(view, _)| view.clone()).collect();
-        for view in views {
-            if self.model.run_of(&view, child).is_some() {
-                let entry = self.model.entry(&view, child);
-                self.put_entry(&view, child, LevelEntry { fold: Some(Fold::Gist), ..entry });
-            }
-        }
     }
 
     pub(super) fn update_page(&mut self, update: &PageUpdate) -> Answer {

@@ -11,9 +11,8 @@ use crate::{
 /// Create a page at the end of a directory
 ///
 /// A DetailPage holds a text; with --contents a ContentsPage is made, a directory that may adopt
-/// pages of its segment: they stay as visible as they were, in every view that shows the directory it
-/// is made in. With --hidden a line stands for the new page by default, and what a hidden directory
-/// adopts leaves the window with it.
+/// pages of its segment: they stay as visible as they were, in every view. With --hidden a line stands
+/// for the new page by default, and what a hidden directory adopts leaves the window with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -333,12 +333,21 @@ impl<'a> Draft<'a> {
         segment: &Segment,
         page: &Page,
     ) -> Decision<Visibility> {
+        self.visibility_in(&self.view.clone(), segment, page)
+    }
+
+    /// Returns how a page stands in a view.
+    pub(in crate::decide) fn visibility_in(
+        &mut self,
+        view: &ViewId,
+        segment: &Segment,
+        page: &Page,
+    ) -> Decision<Visibility> {
         let root = segment.kind == SegmentKind::System && page.index.is_root();
         if root || segment.stands_in_full() {
             return Ok(Visibility::Expanded);
         }
-        let view = self.view.clone();
-        let own = self.entry(&view, &page.index)?;
+        let own = self.entry(view, &page.index)?;
         let folded = own.fold.is_some_and(|fold| fold.cap() < Level::Full);
         if let (false, Some(shown)) = (folded, own.shown) {
             return Ok(shown);
@@ -354,18 +363,35 @@ impl<'a> Draft<'a> {
 
     /// Tells whether a run stands for a page in the draft's view.
     pub(in crate::decide) fn in_run(&mut self, segment: &Segment, page: &Page) -> Decision<bool> {
+        self.in_run_of(&self.view.clone(), segment, page)
+    }
+
+    /// Tells whether a run of a view stands for a page.
+    pub(in crate::decide) fn in_run_of(
+        &mut self,
+        view: &ViewId,
+        segment: &Segment,
+        page: &Page,
+    ) -> Decision<bool> {
         let Some(parent) = page.parent.as_ref().filter(|_| !segment.stands_in_full()) else {
             return Ok(false);
         };
-        let view = self.view.clone();
-        let covered = self.entry(&view, parent)?.run_over(&page.index, page.place).is_some();
-        Ok(covered && !self.is_pinned(&page.index)?)
+        let covered = self.entry(view, parent)?.run_over(&page.index, page.place).is_some();
+        Ok(covered && !self.is_pinned_in(view, &page.index)?)
     }
 
     /// Tells whether a page is pinned in the draft's view, by its own word or the system side's.
     pub(in crate::decide) fn is_pinned(&mut self, page: &PageIndex) -> Decision<bool> {
-        let view = self.view.clone();
-        Ok(match self.entry(&view, page)?.pinned {
+        self.is_pinned_in(&self.view.clone(), page)
+    }
+
+    /// Tells whether a page is pinned in a view, by its own word or the system side's.
+    pub(in crate::decide) fn is_pinned_in(
+        &mut self,
+        view: &ViewId,
+        page: &PageIndex,
+    ) -> Decision<bool> {
+        Ok(match self.entry(view, page)?.pinned {
             Some(pinned) => pinned,
             None => self.entry(&ViewId::SYSTEM, page)?.pinned.unwrap_or(false),
         })

@@ -156,6 +156,60 @@ fn adopted_pages_stay_as_visible_as_they_were() {
     });
 }
 
+// C44: the same where another view has closed what the directory goes to, or what the pages come from.
+#[test]
+fn adopted_pages_stay_as_visible_in_views_that_closed_a_directory() {
+    block_on(async {
+        let system = session(Arc::new(MemoryStorage::new())).await;
+        let (tidy, other) = (agent(&system, "tidy"), agent(&system, "other"));
+        for (parent, name) in [("usr-0", "shelf"), ("usr-1", "box")] {
+            let edit = new_directory(parent, name, &[]);
+            apply(&system, edit).await;
+        }
+        for parent in ["usr-1", "usr-1", "usr-2", "usr-0"] {
+            leaf(&system, parent, "note").await;
+        }
+        let levels = |agent: AgentContext, names: &'static [&'static str]| async move {
+            let mut levels = Vec::new();
+            for index in names {
+                levels.push(agent.get_page(*index).await.unwrap().level);
+            }
+            levels
+        };
+        use WindowLevel::{Full, Gist, Out, Run};
+        const PAGES: &[&str] = &["usr-1", "usr-2", "usr-3", "usr-4", "usr-5", "usr-6"];
+        // What was seen stays in sight: the shelf opens, and the rest on it is a line.
+        other.hide_details("usr-1").await.unwrap();
+        let closed = levels(other.clone(), PAGES).await;
+        assert_eq!(closed[1..], [Out, Out, Out, Out, Full]);
+        let dir = tidy.create_contents_page("done", "", "usr-2", &[page("usr-6")]).await.unwrap();
+        assert_eq!(other.get_page(&dir).await.unwrap().level, Full);
+        assert_eq!(levels(other.clone(), PAGES).await, [Full, Full, Run, Run, Run, Full]);
+        assert_eq!(levels(tidy.clone(), PAGES).await, [Full; 6]);
+        let window = options("markdown".parse().unwrap());
+        let body = other.window(&window).await.unwrap().body;
+        assert!(body.contains("[RUN] **[usr-3]** to usr-4 (2 pages folded)"), "{body}");
+        tidy.undo(None).await.unwrap();
+        assert_eq!(levels(other.clone(), PAGES).await, closed);
+        // What was not seen does not come into sight, and the line counts what is left.
+        let taken = [page("usr-3"), page("usr-5")];
+        tidy.create_contents_page("taken", "", "usr-0", &taken).await.unwrap();
+        assert_eq!(levels(other.clone(), &["usr-3", "usr-5"]).await, [Gist, Gist]);
+        assert_eq!(levels(tidy.clone(), &["usr-3", "usr-5"]).await, [Full, Full]);
+        // Where nothing was seen, the directory stays closed.
+        tidy.create_contents_page("inner", "", "usr-1", &[page("usr-4")]).await.unwrap();
+        assert_eq!(levels(other.clone(), &["usr-4"]).await, [Out]);
+        // What the system side closed is closed for all but those who opened it themselves.
+        tidy.expand_details("usr-2").await.unwrap();
+        apply(&system, Edit::HideDetails(page("usr-2"))).await;
+        let note = leaf(&system, "usr-2", "late").await;
+        tidy.create_contents_page("out", "", "usr-0", std::slice::from_ref(&note)).await.unwrap();
+        assert_eq!(tidy.get_page(&note).await.unwrap().level, Full);
+        let fresh = agent(&system, "fresh");
+        assert_eq!(fresh.get_page(&note).await.unwrap().level, WindowLevel::Summary);
+    });
+}
+
 // C44, P-03, P-04, A-34: expanded unless asked otherwise; a read-only prompt is expanded whatever was
 // asked.
 #[test]

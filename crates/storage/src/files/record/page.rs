@@ -40,6 +40,8 @@ pub(super) struct PageFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message_count: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    counted: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     weight: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     messages: Option<Box<RawValue>>,
@@ -95,6 +97,7 @@ impl PageFile {
             updated_at: page.updated_at,
             content: detail.map(|detail| detail.content),
             message_count: detail.map(|detail| detail.messages),
+            counted: detail.and_then(|detail| detail.counted),
             weight: detail.map(|detail| detail.weight),
             messages,
             encoded,
@@ -107,7 +110,8 @@ impl PageFile {
         let (body, content) = match (self.r#type, self.content, self.message_count, self.weight) {
             (Type::ContentsPage, None, None, None) => (Body::Contents, None),
             (Type::DetailPage, Some(content), Some(messages), Some(weight)) => {
-                (Body::Detail(Detail { content, messages, weight }), words.content(content)?)
+                let detail = Detail { content, messages, counted: self.counted, weight };
+                (Body::Detail(detail), words.content(content)?)
             }
             _ => return Err("its type does not fit what it holds".to_owned()),
         };
