@@ -60,6 +60,22 @@ fn where_a_mode_comes_from_is_told() {
     assert_eq!(object["runs"], json!([]));
 }
 
+// M-22: settings of Gemini CLI are read, the user's and the project's.
+#[test]
+fn settings_of_gemini_are_read() {
+    for (folder, layer) in [("home/.gemini", "user settings"), (".gemini", "project settings")] {
+        let stage = stage();
+        let folder = stage.sandbox.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = r#"{"agents":{"defaultContextMode":"shared"}}"#;
+        std::fs::write(folder.join("settings.json"), settings).unwrap();
+        let object = stage.json(&["agents", "context", "spy"]);
+        assert_eq!(object["mode"], "shared", "{object}");
+        let decided = object["decidedBy"].as_str().unwrap();
+        assert!(decided.starts_with(layer), "{decided}");
+    }
+}
+
 // M-27: the override is the session's and touches no file; reading a mode makes nothing (C30).
 #[test]
 fn reading_makes_nothing_and_switching_touches_no_file() {

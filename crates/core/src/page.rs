@@ -296,7 +296,7 @@ mod tests {
             body: Body::Detail(Detail {
                 content: ContentHash::of(b"x"),
                 messages: 2,
-                counted: None,
+                counted: Some(5),
                 weight: 10,
             }),
             name: "goroutine原理".parse().unwrap(),

@@ -5,7 +5,7 @@ use std::fs;
 use contexture_core::{
     Change, ChunkKey, CountKey, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation,
     PageStorage, RunPut, Tokens, Visibility,
-    storage::{HistoryQuery, LedgerQuery, StorageError, StorageResult},
+    storage::{HistoryQuery, LedgerQuery, ScanQuery, StandingFilter, StorageError, StorageResult},
 };
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
@@ -98,6 +98,12 @@ fn a_damaged_page_is_noticed() {
     ] {
         noticed(&format!("UPDATE pages SET {set} {row}"), name, read_pages);
     }
+    // So it is by what lists it.
+    noticed(&format!("UPDATE pages SET data = {FLIPPED} {row}"), name, |storage| {
+        let (segment, standing) = ("usr".parse().unwrap(), StandingFilter::Any);
+        let query = ScanQuery { segment, standing, after: None, limit: 100 };
+        block_on(storage.scan(&session("s"), &query))
+    });
     let elsewhere = "INSERT INTO pages SELECT segment, 9, parent, place, standing, version,
                      turn_author, data, checksum FROM pages WHERE number = 3";
     noticed(elsewhere, "page usr-9", |storage| {

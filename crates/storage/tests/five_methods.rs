@@ -1,4 +1,4 @@
-//! The five storage methods of the source document, on every storage that keeps files of its own.
+//! The five storage methods of the source document, on every storage that outlives the process.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn at(index: &str, like: &Page) -> Page {
 // no error when deleted; lists are in natural order; no name is part of a statement or a path.
 #[test]
 fn pages_are_saved_loaded_deleted_and_listed() {
-    for backend in backends::in_folders() {
+    for backend in backends::durable() {
         let home = backend.home();
         block_on(async {
             let storage = home.open();
@@ -70,7 +70,7 @@ fn pages_are_saved_loaded_deleted_and_listed() {
 // B-25, B-54, B-57: a page has a parent in its own segment, unless it is a root.
 #[test]
 fn pages_without_a_place_in_the_tree_are_not_saved() {
-    for backend in backends::in_folders() {
+    for backend in backends::durable() {
         let home = backend.home();
         block_on(async {
             let storage = home.open();

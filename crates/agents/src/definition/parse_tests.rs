@@ -85,7 +85,10 @@ window:
 
 Prompt
 "##;
-    let times = Times { created: None, updated: Some(Timestamp::from_millis(1_000)) };
+    let times = Times {
+        created: Some(Timestamp::from_millis(500)),
+        updated: Some(Timestamp::from_millis(1_000)),
+    };
     let path = Path::new(".contexture/agents/full.md");
     let parsed = parse(text.as_bytes(), path, Scope::Project, times);
     assert_eq!(parsed.problems, []);
@@ -195,6 +198,11 @@ fn wrong_modes_are_refused() {
         let parsed = parse_at(".contexture/agents/a.md", &text);
         assert_eq!(parsed.definition, None, "{bad}");
         assert_eq!(parsed.problems[0].line, Some(5), "{bad}");
+    }
+    for (word, mode) in [("isolated", ContextMode::Isolated), ("shared", ContextMode::Shared)] {
+        let text = format!("---\nkind: agent\nname: a\ntitle: A\ncontextMode: {word}\n---\nDo.");
+        let parsed = parse_at(".contexture/agents/a.md", &text);
+        assert_eq!(parsed.definition.unwrap().context_mode, Some(mode));
     }
     insta::assert_snapshot!(said_of("contextMode: Shared"), @r"
     .contexture/agents/a.md:5: error: 'contextMode' is 'Shared': it must be 'isolated' or 'shared'

@@ -139,6 +139,7 @@ async fn a_run_that_failed_is_gone_on_with() {
     let failed = runner.execute(&job, "hello", &mut Quiet, stop.clone()).await.unwrap_err();
     assert!(matches!(failed, AgentsError::Model(ModelError::BadAnswer { .. })), "{failed}");
     assert_eq!(runner.team().runs(None).await.unwrap().len(), 1);
+    assert_eq!(texts(&system, "agent-steady").await, ["hello"], "written before it was asked");
 
     let server = ProviderServer::scripted([Reply::text("Hello.")]);
     let job = super::job(&steady, model(&server, MODELS[1]));

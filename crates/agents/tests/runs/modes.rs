@@ -182,6 +182,30 @@ async fn a_filter_leaves_out_agents_and_tools() {
     }
 }
 
+// M-40: what is older than an agent asks for does not exist for it, by age and by time.
+#[tokio::test]
+async fn a_filter_leaves_out_what_is_older() {
+    let storage = Arc::new(MemoryStorage::new());
+    talk(&session(storage.clone()).await, "CANARY-OLD").await;
+    let system = reopened(storage).await;
+    let since = system.now();
+    talk(&system, "CANARY-NEW").await;
+    let runner = runner(&system);
+    let server = ProviderServer::answering(|_| Reply::text("Seen."));
+    for filter in [
+        ContextFilter { max_age_seconds: Some(50), ..ContextFilter::default() },
+        ContextFilter { since: Some(since), ..ContextFilter::default() },
+    ] {
+        let mut picky = agent("picky", ContextMode::Shared);
+        picky.context_filter = filter;
+        execute(&runner, &job(&picky, model(&server, MODELS[0])), "who is there?").await;
+    }
+    for request in served(&server) {
+        assert!(request.contains("CANARY-NEW") && !request.contains("CANARY-OLD"), "{request}");
+    }
+    assert_eq!(server.requests().len(), 2);
+}
+
 // M-13, M-17, C32: clearing goes to the archive, keeps the main session, and can be undone.
 #[tokio::test]
 async fn a_history_is_cleared_by_scope_and_comes_back() {
@@ -257,7 +281,11 @@ async fn a_shared_window_is_bounded() {
         let runner = runner_with(&system, Settings::merge(&[file.unwrap()]));
         let server = ProviderServer::scripted([Reply::text("Here.")]);
         let shared = agent("open", ContextMode::Shared);
-        execute(&runner, &job(&shared, model(&server, MODELS[0])), "where are we?").await;
+        let job = job(&shared, model(&server, MODELS[0]));
+        let response = execute(&runner, &job, "where are we?").await;
+        let history = response.context.conversation_history;
+        assert!(history.len() <= most, "{} of {most}", history.len());
+        assert_eq!(history.last().unwrap().plain_text(), "Here.");
         let request = &served(&server)[0];
         // What stands in full has its answer; of what is folded a line may quote it.
         let body = server.requests()[0].json();

@@ -127,6 +127,8 @@ async fn histories_are_reached_by_name() {
     assert_eq!(words(&shared.conversation_history), ["User: for everybody"]);
     assert_eq!(contexts.get_main_session_context().await.unwrap(), shared.conversation_history);
 
+    let shared = contexts.last_accessed_at("solo", ContextMode::Shared).await.unwrap();
+    assert!(shared.is_some());
     contexts.clear_history("solo").await.unwrap();
     assert_eq!(contexts.get_context("solo", solo).await.unwrap().conversation_history, []);
     let shared = contexts.last_accessed_at("solo", ContextMode::Shared).await.unwrap();

@@ -92,6 +92,7 @@ fn versions_count_what_changed() {
     let second = build(&list, &levels, None);
     let version = second.header().version();
     assert_eq!((version.major(), version.minor()), (2, 1));
+    assert_eq!(version.patch(), RENDERER);
     // The same counts, another level or history: another key.
     let fresh = LevelState::new(Level::Gist);
     let gist = build(&List::new(&["a"]), &fresh, None);

@@ -133,7 +133,13 @@ fn a_frozen_part_cannot_change() {
             diagnostics,
         ))
     };
-    for changed in [with(now, &anchors, None), with(now, &Anchors::default(), Some(&history))] {
+    let plain = || Context::clone(&context_of("app", "demo", now, LEVEL));
+    let worded = Arc::new(Context { content: "# Other".to_owned(), ..plain() });
+    let mut focused = plain();
+    focused.state.focus_id = Some("usr-1".to_owned());
+    let anchored = with(now, &anchors, None);
+    let counted = with(now, &Anchors::default(), Some(&history));
+    for changed in [anchored, counted, worded, Arc::new(focused)] {
         assert_eq!(frozen.freeze(changed), Err(Mismatch::Differs { version: now }));
         assert_same(&frozen, &inputs(now), &first);
     }

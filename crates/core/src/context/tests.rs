@@ -148,6 +148,7 @@ fn json_has_a_fixed_form() {
 // D-20: levels by the seed's names, and no others.
 #[test]
 fn levels_are_spelt_as_in_the_seed() {
+    assert!(Level::Gist < Level::Summary && Level::Summary < Level::Full);
     for (name, level) in [("Gist", Level::Gist), ("Summary", Level::Summary), ("Full", Level::Full)]
     {
         let context = Context::parse(&changed("/state/currentLod", json!(name))).unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use contexture_core::{
     ContextSystem, Edit, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
-    system::ListQuery,
+    Visibility, system::ListQuery,
 };
 use contexture_testkit::{
     concurrency,
@@ -111,6 +111,7 @@ fn a_failed_commit_changes_nothing() {
         contexture_testkit::fixture::new_leaf("usr-0", "x"),
         Edit::HideDetails(page("usr-1")),
         Edit::RemovePage(page("usr-1")),
+        Edit::MovePage { page: page("usr-1"), to: page("usr-0") },
         Edit::SetPermission { segment: segment("usr"), permission: Permission::ReadOnly },
     ] {
         let failed = block_on(system.apply_internal(edit)).unwrap_err();
@@ -120,6 +121,12 @@ fn a_failed_commit_changes_nothing() {
     assert_eq!(block_on(contexture_testkit::state::state(&system)), before);
     let seen = block_on(agent(&system, "helper").get_page("usr-1")).unwrap();
     assert_eq!(seen.page.name.as_str(), "note");
+    // Nor in memory.
+    assert_eq!(seen.visibility, Visibility::Expanded);
+    let usr = system.get_segment(&segment("usr")).unwrap();
+    assert_eq!(usr.permission, Permission::ReadWrite);
+    let children = block_on(system.get_children(&page("usr-0"))).unwrap();
+    assert_eq!(children.iter().map(|it| &it.page.index).collect::<Vec<_>>(), [&page("usr-1")]);
     assert_eq!(block_on(leaf(&system, "usr-0", "next")), page("usr-2"));
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewSegment, Permission, Result,
-    SegmentKind,
+    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewSegment, Operation, Permission,
+    Result, SegmentKind, document::LoadPlan,
 };
 use contexture_testkit::{
     fixture::{
@@ -53,6 +53,24 @@ const MATRIX: &[(&str, [&str; 6])] = &[
     ("purgePage", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
     ("publishTurn", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
     ("setCustom", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
+    ("load", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
+];
+
+/// Operations that have their own tests, or are none that anybody asks for.
+const ELSEWHERE: [&str; 8] = [
+    // What each of its edits is checked as.
+    "batch",
+    // `undo::agents_undo_their_own_edits_only`
+    "undo",
+    // `window_press::anchors_are_checked_like_any_operation`
+    "pressAnchor",
+    // A view's own state, which is nobody else's.
+    "switchLevel",
+    "foldPages",
+    // What the check of both kinds of creation is called, and names of the two below.
+    "createPage",
+    "movePage",
+    "lost",
 ];
 
 const PERMISSIONS: [Permission; 3] =
@@ -65,6 +83,10 @@ const OTHERS: [SegmentKind; 3] = [SegmentKind::User, SegmentKind::Tool, SegmentK
 // nothing.
 #[test]
 fn the_permission_matrix_is_the_seeds() {
+    for operation in Operation::ALL.iter().map(|operation| operation.as_str()) {
+        let known = MATRIX.iter().map(|(name, _)| *name).chain(ELSEWHERE);
+        assert!(known.into_iter().any(|name| name == operation), "{operation} is in no test");
+    }
     println!("{:28} System RO  RW  SM   other RO  RW  SM   (root, child)", "");
     let mut wrong = Vec::new();
     for (operation, expected) in MATRIX {
@@ -93,10 +115,13 @@ fn cell(operation: &str, kind: SegmentKind, permission: Permission) -> String {
             let (system, agent) = prepared(operation, kind, permission).await;
             let before = state(&system).await;
             let answer = run(&agent, operation, subject).await;
-            let kind = match answer {
+            let error = match answer {
                 Ok(()) => return '✓',
-                Err(error) => error.kind(),
+                Err(error) => error,
             };
+            let kind = error.kind();
+            let begins = error.to_string().starts_with("permission denied: ");
+            assert_eq!(begins, kind == ErrorKind::PermissionDenied, "{error}");
             assert_eq!(state(&system).await, before, "{operation} was refused but did something");
             match kind {
                 ErrorKind::PermissionDenied => '✗',
@@ -188,6 +213,10 @@ async fn run(agent: &AgentContext, operation: &str, subject: &str) -> Result<()>
             let value = Some("x".to_owned());
             drop(agent.apply(Edit::SetCustom { key: "goal".parse()?, value }).await?);
         }
+        "load" => {
+            let plan = LoadPlan { segments: Vec::new(), pages: Vec::new(), times: None };
+            drop(agent.apply(Edit::Load(Box::new(plan))).await?);
+        }
         unknown => panic!("{unknown} is not in the test"),
     }
     Ok(())
@@ -249,6 +278,9 @@ fn checks_come_in_order() {
         );
         let both = told(agent.move_page("sys-1", "usr-1").await);
         assert!(both.contains("'movePage' on sys-1"), "{both}");
+        // Of two that are refused, the page itself is named.
+        let first = told(agent.move_page("sys-1", "sys-0").await);
+        assert!(first.contains("'movePage' on sys-1"), "{first}");
         let created = told(agent.apply(contexture_testkit::fixture::new_leaf("sys-0", "x")).await);
         assert!(created.contains("operation 'createPage' on sys-0"), "{created}");
     });

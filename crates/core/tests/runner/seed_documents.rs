@@ -225,6 +225,11 @@ fn pages_by_the_documents_names() {
         assert_eq!(system.find_page("TWO", 10).await.unwrap()[0].page.index, page("usr-3"));
 
         let helper = agent(&system, "helper");
+        let above = helper.get_ancestors("usr-2").await.unwrap();
+        let above: Vec<String> = above.iter().map(|above| above.page.index.to_string()).collect();
+        assert_eq!(above, ["usr-1", "usr-0"]);
+        let missing = system.get_page(&page("usr-9")).await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
         let before = helper.get_page("usr-2").await.unwrap().page;
         helper.set_detail("usr-2", "第一行\n第二行").await.unwrap();
         let after = helper.get_page("usr-2").await.unwrap().page;
@@ -275,6 +280,9 @@ fn pages_in_memory_are_listed_and_bounded_by_count() {
         assert_eq!(resident(), ["usr-0", "usr-3", "usr-19", "usr-20"]);
         assert_eq!(system.evict_lru_pages(0), 3);
         assert_eq!(resident(), ["usr-0"], "roots stay");
+        let all = contexture_core::system::ListQuery { limit: 100, ..Default::default() };
+        let listed = system.reader().list(&all).await.unwrap().items;
+        assert_eq!(listed.len(), 22, "20 pages and two roots, in memory or not");
         assert_eq!(system.get_page(&page("usr-7")).await.unwrap().page.name.as_str(), "page 7");
     });
 }

@@ -37,16 +37,19 @@ fn the_documented_set_up_works() {
         assert_eq!(made.pages, [page("sys-1")]);
         let usr = NewSegment::new(segment("usr"), SegmentKind::User);
         apply(&system, Edit::AddSegment(usr)).await;
+        let before = system.now();
         let agent = AgentContext::new(system.clone(), View::common(valid("helper")));
         assert_eq!(agent.view().agent, valid("helper"));
-        assert!(agent.created_at() <= system.now());
+        assert!(before < agent.created_at() && agent.created_at() < system.now());
         let children = agent.get_children("sys-0").await.unwrap();
         assert_eq!(children.len(), 1);
         assert_eq!(children[0].page.name.as_str(), "System Prompt");
         let text = agent.get_messages("sys-1").await.unwrap();
         assert_eq!(contexture_core::message::detail_text(&text), "You are...");
         assert_eq!(agent.get_segment(&segment("sys")).unwrap().permission, Permission::ReadOnly);
-        assert!(agent.updated_at().await.unwrap() >= agent.created_at().min(system.created_at()));
+        let updated = agent.updated_at().await.unwrap();
+        leaf(&system, "usr-0", "note").await;
+        assert!(agent.updated_at().await.unwrap() > updated);
     });
 }
 

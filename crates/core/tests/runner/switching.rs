@@ -94,7 +94,6 @@ fn a_migration_that_fails_names_the_part_and_switches_nothing() {
             assert!(is(&system.storage(), &old), "part {part}");
             assert_eq!(target.session(&session_id()).await.unwrap(), None, "part {part}");
         }
-        assert!(named.contains(&"pages sys-0 to sys-0".to_owned()) || named.len() > 5, "{named:?}");
         assert!(named.iter().any(|what| what.starts_with("pages usr-0 to usr-")), "{named:?}");
         assert_eq!(dump(&*old, &session_id()).await, before);
         // It works on, and moves when the disk is well.

@@ -37,6 +37,7 @@ fn agents_do_not_change_each_others_levels() {
     block_on(async {
         let system = prepared().await;
         let (left, right) = (agent(&system, "left"), agent(&system, "right"));
+        apply(&system, Edit::HideDetails(page("usr-3"))).await;
         let (before, children) =
             (listing(&right).await, right.get_children("usr-1").await.unwrap());
         let side = system.reader().page(&page("usr-2")).await.unwrap();
@@ -84,6 +85,8 @@ fn the_system_sides_levels_are_defaults() {
         assert_eq!(right.reader().focus().await.unwrap(), None);
         assert_eq!(left.get_page("usr-2").await.unwrap().visibility, Visibility::Hidden);
         assert!(!left.get_page("usr-3").await.unwrap().pinned);
+        apply(&system, Edit::HideDetails(page("usr-1"))).await;
+        assert_eq!(right.get_page("usr-1").await.unwrap().visibility, Visibility::Hidden);
     });
 }
 

@@ -415,6 +415,11 @@ fn history_shows_the_latest_rounds() {
         assert_eq!(rounds.last().unwrap().result, "usr-70");
         assert_eq!(rounds[0].result, "usr-21");
         assert!(rounds.iter().all(|round| round.action == "createDetailPage"));
+        assert_eq!(
+            alpha.history(None, 1_000).await.unwrap().items.len(),
+            72,
+            "all are kept, the segments too"
+        );
     });
 }
 
@@ -479,6 +484,8 @@ fn the_context_is_frozen_until_its_state_moves() {
         let later = alpha.reader().context(&asked).await.unwrap();
         assert!(later.content().contains("Later") && !first.content().contains("Later"));
         assert_eq!(later.to_json(), alpha.window(&asked).await.unwrap().body);
+        assert_eq!(later.header().app_id(), first.header().app_id());
+        assert_eq!(later.header().session_id(), first.header().session_id());
     });
 }
 

@@ -10,7 +10,7 @@ fn content(texts: &[&str]) -> Content {
 
 fn page(content: &Content) -> Page {
     serde_json::from_str(&format!(
-        r#"{{"index":"usr-3","parent":"usr-0","place":7,"body":{{"detail":{{"content":"{}","messages":1,"weight":9}}}},
+        r#"{{"index":"usr-3","parent":"usr-0","place":7,"body":{{"detail":{{"content":"{}","messages":1,"counted":4,"weight":9}}}},
         "name":"Plan","description":"one\ntwo","visibility":"Hidden","standing":"coldArchived","author":"bot","trust":"tool",
         "sources":["usr-1"],"turn":"usr-2","version":4,"revision":9,"createdAt":"2025-01-01T00:00:00Z","updatedAt":"2025-01-02T00:00:00.5Z"}}"#,
         content.hash()

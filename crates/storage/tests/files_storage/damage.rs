@@ -73,6 +73,11 @@ fn a_page_file_swapped_for_something_else() {
         fs::create_dir(&path).unwrap();
         assert_corrupt(storage, PAGE, "a folder");
         fs::remove_dir(&path).unwrap();
+        fs::File::create(&path).unwrap().set_len((1 << 30) + 1).unwrap();
+        let Err(StorageError::Corrupt { reason, .. }) = words(storage, &page("usr-2")) else {
+            panic!("it was read")
+        };
+        assert!(reason.starts_with("it is larger than "), "{reason}");
         fs::write(&path, &whole).unwrap();
     });
 }
