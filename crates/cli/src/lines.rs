@@ -194,7 +194,12 @@ pub(crate) fn time(at: Timestamp) -> String {
     format!("{}Z", seconds.replace('T', " "))
 }
 
-/// Returns indices, joined.
+/// Returns indices, joined; of many the first.
 pub(crate) fn indices(paint: Paint, indices: &[PageIndex]) -> String {
-    indices.iter().map(|index| paint.id(index)).collect::<Vec<_>>().join(" ")
+    const MANY: usize = 20;
+    let mut named: Vec<String> = indices.iter().take(MANY).map(|it| paint.id(it)).collect();
+    if indices.len() > MANY {
+        named.push(format!("… {} more", indices.len() - MANY));
+    }
+    named.join(" ")
 }

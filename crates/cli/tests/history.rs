@@ -26,7 +26,7 @@ fn history_is_newest_first_and_undo_is_part_of_it() {
                 undo,
                 entry(3, "bee", "updatePage", &["usr-1"], json!({ "undoneBy": 4 })),
                 entry(2, "system", "createDetailPage", &["usr-1"], json!({})),
-                entry(1, "system", "batch", &["sys-0", "usr-0"], json!({ "segments": ["sys", "usr"] })),
+                entry(1, "system", "init", &["sys-0", "usr-0"], json!({ "segments": ["sys", "usr"] })),
             ],
             "next": null,
         })

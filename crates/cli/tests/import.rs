@@ -227,8 +227,9 @@ fn what_others_wrote_meanwhile_is_left_alone() {
     assert_eq!(sandbox.json(&["page", "show", "usr-4"])["detail"], "Module 2 says little.");
 }
 
+// One import is one edit to the person who made it, and what `init` made stays.
 #[test]
-fn long_transcripts_come_in_chunks() {
+fn an_import_is_one_edit() {
     let sandbox = Sandbox::empty();
     let messages: Vec<Value> = (0..450)
         .map(|n| {
@@ -240,14 +241,17 @@ fn long_transcripts_come_in_chunks() {
     assert_eq!(imported["imported"]["exchanges"], 450);
     assert_eq!(imported["pages"], json!(["usr-1", "usr-90"]));
     let history = sandbox.json(&["history"]);
-    assert_eq!(history["items"].as_array().unwrap().len(), 1 + 3, "init and three chunks");
-    // A chunk taken back is a chunk that is imported again.
-    sandbox.json(&["undo"]);
+    let made = history["items"].as_array().unwrap().iter().map(|item| &item["operation"]);
+    assert_eq!(made.collect::<Vec<_>>(), ["import", "init"]);
+    let undone = sandbox.text(&["undo"]);
+    assert!(undone.starts_with("revision 2 undone by revision 3"), "{undone}");
+    assert!(undone.ends_with("usr-20 … 70 more\n"), "{undone}");
+    assert_eq!(sandbox.json(&["page", "list"])["items"].as_array().unwrap().len(), 2, "roots");
+    let (kind, message) = sandbox.unchanged(&["undo"]);
+    assert_eq!(kind, "not-found", "{message}");
+    // What was taken back is imported again, as one.
     let again = sandbox.json(&["import", "long.json"]);
-    assert_eq!(
-        (&again["imported"]["exchanges"], &again["imported"]["skipped"]),
-        (&json!(50), &json!(400))
-    );
+    assert_eq!(again["imported"]["exchanges"], 450);
     let window = sandbox.json(&["window", "--format", "openai"]);
     assert_eq!(window["messages"].as_array().unwrap().len(), 450);
 }
@@ -426,16 +430,27 @@ fn odd_bytes_and_huge_lines() {
     let detail = page["detail"].as_str().unwrap();
     assert!(detail.contains("caf\u{fffd} x") && detail.len() > 3 << 20);
 
-    // More than a page may hold: told by line, and the rest is imported.
+    // More than a page may hold: an error that names the line and the limit, and the rest is imported.
     let large = json!([
         { "role": "user", "content": "small" },
         { "role": "assistant", "content": "y".repeat(17 << 20) },
         { "role": "user", "content": "and on" },
     ]);
     let sandbox = Sandbox::empty();
-    let imported = import(&sandbox, "large.json", large.to_string());
-    let problems = imported["imported"]["problems"].as_array().unwrap();
-    assert_eq!((problems.len(), &problems[0]["line"]), (1, &json!(2)));
+    sandbox.write("large.json", large.to_string());
+    for exchanges in [2, 0] {
+        let ran = sandbox.run(&["import", "large.json", "--json"]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        let imported: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(imported["imported"]["exchanges"], exchanges, "it never counts as taken");
+        let problems = imported["imported"]["problems"].as_array().unwrap();
+        assert_eq!((problems.len(), &problems[0]["line"]), (1, &json!(2)));
+        let said: Value = serde_json::from_str(&ran.err).unwrap();
+        assert_eq!(said["error"]["kind"], "too-large");
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("message 2 was not imported: left out: 17825792 bytes, and"));
+        assert!(message.ends_with("a page may hold 15 MiB"), "{message}");
+    }
     let window = sandbox.text(&["window", "--format", "openai"]);
     assert!(window.contains("small") && window.contains("and on") && !window.contains("yyyy"));
 }
@@ -485,6 +500,7 @@ fn a_line_of_a_gibibyte_is_reported_in_bounded_memory() {
     drop(file);
     let output = sandbox.shell("ulimit -v 800000 && contexture import talk.jsonl --json").output();
     let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     let imported: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));

@@ -116,7 +116,7 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::ExpectCustom { key, value } => levels::expect_custom(draft, key, value.as_deref()),
         Edit::Undo { revision } => undo::undo(draft, *revision),
         Edit::Load(plan) => load::load(draft, plan),
-        Edit::Batch(edits) => batch(draft, edits),
+        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => batch(draft, edits),
     }
 }
 
@@ -129,6 +129,8 @@ fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
                 | Edit::RecordRound { .. }
                 | Edit::Load(_)
                 | Edit::Batch(_)
+                | Edit::Init(_)
+                | Edit::Import(_)
         )
     };
     if let Some(edit) = edits.iter().find(|edit| lonely(edit)) {

@@ -131,6 +131,10 @@ pub enum Edit {
     Load(Box<LoadPlan>),
     /// Several edits that are one revision, all or nothing.
     Batch(Vec<Edit>),
+    /// What a session begins with, as one edit: a bare undo never takes it back.
+    Init(Vec<Edit>),
+    /// What another program wrote down, as one edit.
+    Import(Vec<Edit>),
 }
 
 /// What is given of a segment to change; the rest stays.
@@ -287,6 +291,8 @@ impl Edit {
             Edit::Undo { .. } => Operation::Undo,
             Edit::Load(_) => Operation::Load,
             Edit::Batch(_) => Operation::Batch,
+            Edit::Init(_) => Operation::Init,
+            Edit::Import(_) => Operation::Import,
         }
     }
 }
@@ -393,6 +399,10 @@ operations! {
     Load = "load",
     /// Several edits as one.
     Batch = "batch",
+    /// Makes what a session begins with.
+    Init = "init",
+    /// Takes in what another program wrote down.
+    Import = "import",
     /// Stands for an edit that was lost.
     Lost = "lost",
 }

@@ -95,12 +95,12 @@ impl HistoryEntry {
         is_there && !touched.purged
     }
 
-    /// Tells whether it can be what a bare undo takes back: neither undone nor an undo, and not what an
-    /// application did.
+    /// Tells whether it can be what a bare undo takes back: neither undone nor an undo, not what an
+    /// application did, and not what the session began with.
     pub fn is_undoable(&self) -> bool {
         self.undoes.is_none()
             && self.undone_by.is_none()
-            && self.operation != Operation::PressAnchor
+            && !matches!(self.operation, Operation::PressAnchor | Operation::Init)
     }
 
     /// Notes that the edit at `revision` undid or redid this one.

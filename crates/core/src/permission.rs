@@ -65,6 +65,8 @@ pub fn required_level(operation: Operation) -> AccessLevel {
         | Operation::Undo
         | Operation::Load
         | Operation::Batch
+        | Operation::Init
+        | Operation::Import
         | Operation::Lost => AccessLevel::System,
     }
 }

@@ -400,7 +400,7 @@ impl Doing<'_> {
             Edit::RestorePage { page, to } => self.restore(page, to.as_ref()),
             Edit::PurgePage(page) => self.purge(page),
             Edit::Undo { revision } => self.undo(revision.map(|revision| revision.0)),
-            Edit::Batch(edits) => self.batch(edits),
+            Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => self.batch(edits),
             Edit::Load(_) => panic!("the model does not load documents"),
             Edit::RecordRound { action, result } => self.record_round(action, result),
         }

@@ -36,8 +36,10 @@ const PROBLEMS_TOLD: usize = 20;
 ///
 /// Reads OpenAI- and Anthropic-style messages (an array, an object with `messages`, or one a line) and
 /// the sessions of Claude Code (~/.claude/projects/…/*.jsonl). What cannot be read is told by line and
-/// never stops the rest. Run it again when the file has grown: only what is new is added. The session
-/// is made where it does not exist, as `init` would make it.
+/// never stops the rest; a message that is too large to be kept is an error at the end. Run it again
+/// when the file has grown: only what is new is added. It is one edit, so one `undo` takes it back
+/// (beyond 64 MiB of text there are several). The session is made where it does not exist, as `init`
+/// would make it.
 ///
 /// What spoke as the system in the transcript binds nobody here: system and developer messages are kept
 /// as quoted text. With --take-prompt those at its head become a page of `sys`, which binds every agent.
@@ -129,7 +131,9 @@ pub(crate) async fn run(
         printer.note("the transcript has no system prompt at its head to take")?;
     }
     let ends = pages.first().into_iter().chain(pages.last()).cloned().collect();
-    print(ImportObject { imported, pages: ends }, source.unit, printer)
+    print(ImportObject { imported, pages: ends }, source.unit, printer)?;
+    source.all_kept()?;
+    Ok(Status::Done)
 }
 
 /// An import about to be made.
@@ -174,7 +178,9 @@ impl Import {
             record.advance(mended, chunk.upto);
             known = Some(text_of(&record)?);
             edits.push(Edit::SetCustom { key: self.key.clone(), value: known.clone() });
-            let outcome = self.system.apply_internal(Edit::Batch(edits)).await;
+            let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
+            printer.progress(&format!("writing {done} of {all} exchanges"))?;
+            let outcome = self.system.apply_internal(Edit::Import(edits)).await;
             let mut made = outcome.map_err(|error| chunk.refused(error))?.pages.into_iter();
             written.prompt = written.prompt.or_else(|| begin.kept(&mut made));
             for page in made {
@@ -185,8 +191,6 @@ impl Import {
             written.messages += chunk.message_count();
             written.quoted += chunk.quoted_count();
             continues = true;
-            let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
-            printer.progress(&format!("imported {done} of {all} exchanges"))?;
         }
         printer.progress("")?;
         // Nothing is new, but the prompt was asked for.
@@ -252,10 +256,9 @@ fn text_of(record: &ImportRecord) -> Result<String> {
     })
 }
 
-fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<Status> {
+fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() {
-        printer.json(&object)?;
-        return Ok(Status::Done);
+        return Ok(printer.json(&object)?);
     }
     let ImportObject { imported, pages } = object;
     let paint = printer.paint();
@@ -302,5 +305,5 @@ fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<
     if imported.exchanges > 0 {
         printer.tip("`contexture window --account` shows where the tokens go")?;
     }
-    Ok(Status::Done)
+    Ok(())
 }

@@ -95,7 +95,7 @@ pub(super) async fn create(
         edits.push(new_prompt(text)?);
     }
     let (session, clock) = (settings.session.clone(), Arc::new(SystemClock));
-    ContextSystem::create_with(storage.clone(), session, APP, clock, &Edit::Batch(edits)).await
+    ContextSystem::create_with(storage.clone(), session, APP, clock, &Edit::Init(edits)).await
 }
 
 /// Adds what a session that exists lacks.
@@ -125,7 +125,7 @@ async fn complete(
         });
     }
     if !edits.is_empty() {
-        system.apply_internal(Edit::Batch(edits)).await?;
+        system.apply_internal(Edit::Init(edits)).await?;
     }
     Ok(system)
 }

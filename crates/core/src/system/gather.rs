@@ -436,7 +436,9 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
             into.push(page.clone());
             into.extend(to.clone());
         }
-        Edit::Batch(edits) => edits.iter().for_each(|edit| mentioned(edit, into)),
+        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => {
+            edits.iter().for_each(|edit| mentioned(edit, into));
+        }
         Edit::UpdateSegment(_)
         | Edit::SetPermission { .. }
         | Edit::SetCustom { .. }

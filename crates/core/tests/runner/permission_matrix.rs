@@ -57,9 +57,11 @@ const MATRIX: &[(&str, [&str; 6])] = &[
 ];
 
 /// Operations that have their own tests, or are none that anybody asks for.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 10] = [
     // What each of its edits is checked as.
     "batch",
+    "init",
+    "import",
     // `undo::agents_undo_their_own_edits_only`
     "undo",
     // `window_press::anchors_are_checked_like_any_operation`

@@ -143,7 +143,7 @@ fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
         let caller = chat.session().await?;
         let listing = caller.reader().history(None, LOOKED_BACK).await?;
         let asked_for = |entry: &HistoryEntry| {
-            let stands = entry.undone_by.is_none() && entry.undoes.is_none();
+            let stands = entry.is_undoable();
             let founds = matches!(entry.operation, Operation::Batch | Operation::AddSegment);
             entry.actor == Actor::System && stands && !founds
         };

@@ -1,4 +1,4 @@
-//! Exchanges in chunks, each one edit: an import that is interrupted goes on where it stopped.
+//! Exchanges in chunks, each one edit: one where that is possible, several for very long transcripts.
 
 use contexture_core::{
     Edit, Error, ErrorKind, Message, Role, SegmentId, message::exchange::Exchange,
@@ -7,11 +7,9 @@ use contexture_core::{
 
 use crate::error::Stop;
 
-/// How many exchanges are one edit.
-const EXCHANGES: usize = 200;
-
-/// How many bytes of text are one edit, or one exchange more.
-const BYTES: u64 = 8 * 1024 * 1024;
+/// How many bytes of text are one edit, or one exchange more: all that most transcripts hold. What is
+/// written in one edit is held in memory at once, several times over.
+const BYTES: u64 = 64 * 1024 * 1024;
 
 /// Some exchanges in a row, each with the line it begins on.
 pub(super) struct Chunk<'a> {
@@ -35,7 +33,7 @@ impl<'a> Chunk<'a> {
                 bytes += exchange.weight();
                 fits
             };
-            let count = rest.iter().take(EXCHANGES).take_while(fits).count();
+            let count = rest.iter().take_while(fits).count();
             from += count;
             Some(Self { exchanges: &rest[..count], upto: from })
         })
@@ -89,7 +87,7 @@ impl<'a> Chunk<'a> {
 
 /// How many bytes of text an exchange may have to be imported: what a page may hold, and some room
 /// for what stands around the text.
-const MOST: u64 = 15 * 1024 * 1024;
+pub(super) const MOST: u64 = 15 * 1024 * 1024;
 
 /// Tells whether an exchange is larger than a page may be.
 pub(super) fn is_too_large(exchange: &Exchange) -> bool {
@@ -111,6 +109,8 @@ fn weight(message: &Message) -> u64 {
 
 /// Returns the messages of exchanges as they are imported: none speaks as the system.
 fn messages(exchanges: &[(u64, Exchange)]) -> Vec<Message> {
-    let kept = exchanges.iter().filter(|(_, exchange)| !is_too_large(exchange));
-    kept.flat_map(|(_, exchange)| exchange.messages.iter().cloned().map(quoted)).collect()
+    exchanges
+        .iter()
+        .flat_map(|(_, exchange)| exchange.messages.iter().cloned().map(quoted))
+        .collect()
 }

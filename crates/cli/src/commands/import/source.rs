@@ -1,7 +1,7 @@
 //! The transcript to be imported: read, mended, and how much of it is there already.
 
 use contexture_core::{
-    Actor, ContextSystem, Error, Message, Role, SegmentId,
+    Actor, ContextSystem, Error, ErrorKind, Message, Role, SegmentId,
     storage::Order,
     transcript::{
         self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, quoted,
@@ -10,8 +10,8 @@ use contexture_core::{
 };
 use serde::de::IgnoredAny;
 
-use super::chunks::is_too_large;
-use crate::error::Result;
+use super::chunks::{MOST, is_too_large};
+use crate::error::{Result, Stop};
 
 /// How many of the last pages of a segment are looked at for its last turn.
 const LAST_PAGES: usize = 50;
@@ -23,6 +23,8 @@ pub(super) struct Source {
     pub(super) unit: &'static str,
     /// What was wrong with its bytes.
     undecoded: Vec<Problem>,
+    /// What is too large to be kept: it counts as not there, now and when it is imported again.
+    too_large: Vec<Problem>,
 }
 
 impl Source {
@@ -32,12 +34,17 @@ impl Source {
         left_out: Vec<Problem>,
         format: Option<TranscriptFormat>,
     ) -> Result<Self> {
-        let (text, mut undecoded) = transcript::decode(bytes);
-        undecoded.extend(left_out);
-        let mended = mend(transcript::read(&text, format)?);
+        let (text, undecoded) = transcript::decode(bytes);
+        let mut mended = mend(transcript::read(&text, format)?);
+        let mut too_large = left_out;
+        for (line, exchange) in mended.exchanges.extract_if(.., |(_, it)| is_too_large(it)) {
+            let (bytes, most) = (exchange.weight(), MOST / (1024 * 1024));
+            let what = format!("left out: {bytes} bytes, and a page may hold {most} MiB");
+            too_large.push(Problem { line, what });
+        }
         let is_document = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         let unit = if is_document { "message" } else { "line" };
-        Ok(Self { mended, unit, undecoded })
+        Ok(Self { mended, unit, undecoded, too_large })
     }
 
     /// Returns the number of the first exchange that is not imported yet.
@@ -90,16 +97,26 @@ impl Source {
 
     /// Returns everything that was wrong, in the order of its lines.
     pub(super) fn problems(&self) -> Vec<Problem> {
-        let all = self.undecoded.iter().chain(&self.mended.problems);
+        let all = self.undecoded.iter().chain(&self.mended.problems).chain(&self.too_large);
         let mut problems: Vec<Problem> = all.cloned().collect();
-        let large = self.mended.exchanges.iter().filter(|(_, exchange)| is_too_large(exchange));
-        problems.extend(large.map(|(line, exchange)| {
-            let bytes = exchange.weight();
-            let what = format!("left out: {bytes} bytes are more than a page may hold");
-            Problem { line: *line, what }
-        }));
         problems.sort_by_key(|problem| problem.line);
         problems
+    }
+
+    /// Says that something is too large to be kept, where it is.
+    pub(super) fn all_kept(&self) -> Result<()> {
+        let Some(first) = self.too_large.iter().min_by_key(|problem| problem.line) else {
+            return Ok(());
+        };
+        let (unit, line, what) = (self.unit, first.line, &first.what);
+        let message = match self.too_large.len() {
+            1 => format!("{unit} {line} was not imported: {what}"),
+            count => {
+                format!("{count} messages were not imported, the first in {unit} {line}: {what}")
+            }
+        };
+        let hint = "everything else is imported; shorten it in the file and import it again";
+        Err(Stop::failed(ErrorKind::TooLarge, message, hint))
     }
 }
 
