@@ -106,9 +106,8 @@ impl Reader<'_> {
         let lines: Vec<Countable> =
             texts.iter().map(|text| Countable::Line(text.as_str().into())).collect();
         let counts = self.system.count(scale, &lines).await?;
-        let weigh = |(text, counted)| {
-            (text, Tokens(line_weight(family, counted) + piece_overhead(family)))
-        };
+        let weigh =
+            |(text, counted)| (text, Tokens(line_weight(family, counted) + piece_overhead(family)));
         Ok((anchors, texts.into_iter().zip(counts).map(weigh).collect()))
     }
 
