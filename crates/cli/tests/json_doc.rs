@@ -40,7 +40,8 @@ struct Seen {
 
 impl Seen {
     fn new() -> Self {
-        let stage = Stage::openai([Reply::text("fine"), Reply::text("good")]);
+        let replies = [Reply::text("fine"), Reply::text("good"), Reply::failing(400, "no")];
+        let stage = Stage::openai(replies);
         let mut titles = Vec::new();
         for command in help::leaves(&stage.sandbox) {
             let variants = VARIANTS.iter().filter(|line| is_of(line, &command));
@@ -62,6 +63,13 @@ impl Seen {
         let line = args.join(" ");
         let at = self.titles.iter().rposition(|title| is_of(&line, title)).unwrap();
         self.shapes.entry(at).or_default().add(value, &mut self.named);
+    }
+
+    /// Runs a command that ends with exit code 1 and prints data all the same.
+    fn run_not_ok(&mut self, args: &[&str]) {
+        let ran = self.stage.run(&[args, &["--json"]].concat());
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        self.note(args, &serde_json::from_str(&ran.out).unwrap());
     }
 
     /// Runs each of several command lines, words parted by spaces.
@@ -106,11 +114,15 @@ fn keep(seen: &mut Seen) {
     sandbox.write("turn.json", json!(turn).to_string());
     turn.remove(0);
     sandbox.write("more.json", json!(turn).to_string());
+    sandbox.write("parts.json", parts().to_string());
+    sandbox.write("broken.jsonl", "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\n");
     seen.run_all(&[
         "init --system system.md",
         "init",
+        "window --account",
         "session create other --app notes",
         "session set budget 100000",
+        "session set note hello",
         "session list",
         "session list --limit 1",
         "session remove other",
@@ -128,7 +140,10 @@ fn keep(seen: &mut Seen) {
         "page parent usr-0",
         "turn add --messages turn.json",
         "turn extend --messages more.json",
+        "turn add --messages parts.json",
         "import talk.json",
+        "import talk.json",
+        "import broken.jsonl",
     ]);
 }
 
@@ -138,6 +153,7 @@ fn read_and_act(seen: &mut Seen) {
         "page show usr-0",
         "page show usr-1",
         "page show usr-3",
+        "page show usr-4",
         "page children usr-0",
         "page children usr-0 --limit 1",
         "page ancestors usr-1",
@@ -152,7 +168,7 @@ fn read_and_act(seen: &mut Seen) {
         "page hide usr-2",
         "page pin usr-1",
         "page unpin usr-1",
-        "page focus usr-1",
+        "page focus usr-2",
         "page archive usr-1",
         "page restore usr-1",
         "page move usr-1 --to usr-0",
@@ -172,12 +188,14 @@ fn render_and_look_after(seen: &mut Seen) {
     seen.run_all(&[
         "window",
         "window --format context",
-        "window --account --fold",
+        "window --format context --budget 1200",
+        "window --account --fold --budget 1200 --model claude-opus-4-6",
         "window --account --model claude-opus-4-6",
         "window --shares",
-        "fold --budget 1200 --preview",
-        "fold --budget 1200",
+        "fold --budget 900 --preview",
+        "fold --budget 900",
         "history --limit 3",
+        "level gist",
         "level gist",
         "export",
         "store check",
@@ -191,10 +209,61 @@ fn render_and_look_after(seen: &mut Seen) {
     seen.note(&["load"], &loaded);
 }
 
+/// Returns a turn with the kinds of parts that a talk with tools lacks.
+fn parts() -> Value {
+    json!([
+        { "role": "user", "content": [
+            { "type": "text", "text": "What is this?" },
+            { "type": "image", "source": { "type": "url", "url": "https://example.com/a.png" } },
+            { "type": "sound", "id": 7 },
+        ] },
+        { "role": "assistant", "model": "claude-opus-4-6", "content": [
+            { "type": "thinking", "thinking": "Let me see.", "signature": "c2ln" },
+            { "type": "tool_use", "id": "call_9", "name": "look", "input": {} },
+        ] },
+        { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "call_9", "content": "no", "is_error": true },
+        ] },
+    ])
+}
+
+/// An agent whose file says all there is to say.
+const PAINTER: &str = "\
+---
+kind: agent
+name: painter
+title: Painter
+description: Paints.
+model: openai/gpt-4o
+color: red
+version: \"1\"
+contextGroup: studio
+contextFilter:
+  agents: [painter]
+  roles: [user]
+  since: 2026-01-01T00:00:00Z
+  maxAge: 1h
+tools:
+  allow: [read_file]
+  deny: [grep]
+maxTurns: 3
+temperature: 0.5
+effort: high
+window:
+  shares:
+    recent: 0.3
+---
+Paint.
+";
+
 fn agents(seen: &mut Seen) {
+    let agents = seen.stage.sandbox.path().join(".contexture/agents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("painter.md"), PAINTER).unwrap();
     seen.run_all(&[
         "agents list",
         "agents show code-reviewer",
+        "agents show painter",
         "agents validate",
         "agents create writer --tool read_file",
         "agents run code-reviewer hello",
@@ -203,8 +272,19 @@ fn agents(seen: &mut Seen) {
         "agents context code-reviewer --mode shared",
         "agents context --all",
         "agents context --graph",
-        "agents clear code-reviewer",
+        "page list",
+        "segment list",
+        "window --account --format openai --as bug-fixer",
+        "agents clear bug-fixer",
+        "agents clear code-reviewer --scope all",
     ]);
+    // A run that the provider broke off has not ended.
+    assert_eq!(seen.stage.run(&["agents", "run", "bug-fixer", "again"]).code, 1);
+    seen.run(&["agents", "context", "bug-fixer"]);
+    seen.stage.agent("broken", "---\nkind: agent\nname: [\n---\nNo.\n");
+    seen.stage.agent("odd", "---\nkind: agent\nname: odd\ntitle: Odd\nshoe: 7\n---\nNo.\n");
+    seen.run_not_ok(&["agents", "validate"]);
+    seen.run(&["agents", "show", "odd"]);
 }
 
 #[test]

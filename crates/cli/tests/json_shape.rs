@@ -8,7 +8,22 @@ use std::{
 use serde_json::{Map, Value};
 
 /// Keys of objects whose own keys are data: indices, names.
-const MAPS: [&str; 4] = ["anchors", "custom", "history", "pages"];
+const MAPS: [&str; 6] = ["anchors", "custom", "extra", "history", "pages", "shares"];
+
+/// Keys behind which stands what somebody else decides: another command, or a provider.
+const OPEN: [&str; 4] = ["other", "output", "source", "window"];
+
+/// What stands behind keys of which the lines here print only the empty form, as the code has it.
+const UNSEEN: [(&str, &str); 8] = [
+    ("notes", "[string]"),
+    ("problems", "[string]"),
+    ("runsGivenUp", "[string]"),
+    ("traces", "[{ \"place\": string, \"until\": string }]"),
+    ("warnings", "[string]"),
+    ("effort", "string | null"),
+    ("mcp", "[string]"),
+    ("next", "string | null"),
+];
 
 /// What was seen in one place: everything that stood there, merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +89,8 @@ impl Shape {
                     let below = shape.values.get_or_insert_default();
                     values.values().for_each(|value| below.add(value, named));
                 }
+                // The tokens of an answer are an `output` too.
+                value if OPEN.contains(&key.as_str()) && !value.is_number() => shape.is("any"),
                 value => shape.add(value, named),
             }
             assert!(!is_moment(key) || shape.is_moment(), "{key} is no time: {value}");
@@ -131,7 +148,12 @@ impl Object {
         let mut text = "{\n".to_owned();
         for (key, shape) in &self.fields {
             let mark = if self.optional.contains(key) { "?" } else { "" };
-            let (deeper, shape) = (" ".repeat(indent + 2), shape.write(indent + 2));
+            let (deeper, mut shape) = (" ".repeat(indent + 2), shape.write(indent + 2));
+            if let Some((_, unseen)) = UNSEEN.iter().find(|(unseen, _)| unseen == key)
+                && ["[]", "null"].contains(&shape.as_str())
+            {
+                shape = (*unseen).to_owned();
+            }
             writeln!(text, "{deeper}\"{key}\"{mark}: {shape}").unwrap();
         }
         text + &" ".repeat(indent) + "}"
