@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
 
-use crate::commands;
+use crate::{commands, json::Texts};
 
 /// Virtual memory for the context window of LLM agents.
 ///
@@ -72,6 +72,20 @@ pub(crate) struct ListArgs {
     /// Go on where a list ended: its `next`
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
+}
+
+/// Whether pages of a list come with what they say.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct TextArgs {
+    /// With --json, print the text and the messages of each page too
+    #[arg(long)]
+    full: bool,
+}
+
+impl TextArgs {
+    pub(crate) fn texts(self) -> Texts {
+        if self.full { Texts::Full } else { Texts::Absent }
+    }
 }
 
 impl ListArgs {

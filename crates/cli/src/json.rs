@@ -1,9 +1,9 @@
 //! The objects that `--json` prints, in the words and the order of the documentation.
 
 use contexture_core::{
-    Actor, FoldReport, HistoryEntry, Lifecycle, Operation, Owner, Page, PageIndex, Permission,
-    Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version, ViewId,
-    Visibility, WindowLevel,
+    Actor, FoldReport, HistoryEntry, Lifecycle, Message, Operation, Owner, Page, PageIndex,
+    Permission, Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens, Trust, Version,
+    ViewId, Visibility, WindowLevel,
     message::detail_text,
     storage::{Order, SessionInfo},
     system::{Outcome, PageView},
@@ -33,8 +33,8 @@ pub(crate) struct PageObject<C = PageIndex> {
     lifecycle: Lifecycle,
     visibility: Visibility,
     level: WindowLevel,
-    /// Empty for a root (P-07).
-    parent: String,
+    /// None for a root.
+    parent: Option<PageIndex>,
     #[serde(flatten)]
     pub(crate) body: BodyObject<C>,
     turn: Option<PageIndex>,
@@ -56,7 +56,25 @@ pub(crate) enum BodyObject<C> {
     #[serde(rename_all = "camelCase")]
     Contents { children: Vec<C>, child_count: u64 },
     #[serde(rename_all = "camelCase")]
-    Detail { detail: String, message_count: u32 },
+    Detail {
+        #[serde(flatten)]
+        said: Option<SaidObject>,
+        message_count: u32,
+    },
+}
+
+/// What a page says: as one text, and message by message as an export has it.
+#[derive(Debug, Serialize)]
+pub(crate) struct SaidObject {
+    pub(crate) detail: String,
+    messages: Vec<Message>,
+}
+
+/// Whether page objects say what their pages say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    Full,
+    Absent,
 }
 
 impl<C> PageObject<C> {
@@ -71,7 +89,7 @@ impl<C> PageObject<C> {
             lifecycle: seen.lifecycle,
             visibility: seen.visibility,
             level: seen.level,
-            parent: page.parent.as_ref().map(PageIndex::to_string).unwrap_or_default(),
+            parent: page.parent.clone(),
             body,
             turn: page.turn.clone(),
             pinned: seen.pinned,
@@ -88,8 +106,8 @@ impl<C> PageObject<C> {
 
 impl PageObject {
     /// Reads what a page holds, as far as the object tells it.
-    pub(crate) async fn read(caller: &Caller, seen: &PageView) -> Result<Self> {
-        let body = match detail(caller, &seen.page).await? {
+    pub(crate) async fn read(caller: &Caller, seen: &PageView, texts: Texts) -> Result<Self> {
+        let body = match detail(caller, &seen.page, texts).await? {
             Some(body) => body,
             None => children(caller, &seen.page.index).await?,
         };
@@ -97,24 +115,34 @@ impl PageObject {
     }
 
     /// Reads a list of pages.
-    pub(crate) async fn read_all(caller: &Caller, seen: &[PageView]) -> Result<Vec<Self>> {
+    pub(crate) async fn read_all(
+        caller: &Caller,
+        seen: &[PageView],
+        texts: Texts,
+    ) -> Result<Vec<Self>> {
         let mut objects = Vec::with_capacity(seen.len());
         for seen in seen {
-            objects.push(Self::read(caller, seen).await?);
+            objects.push(Self::read(caller, seen, texts).await?);
         }
         Ok(objects)
     }
 }
 
-/// Reads the text of a page the caller sees; none for a directory.
-pub(crate) async fn detail<C>(caller: &Caller, page: &Page) -> Result<Option<BodyObject<C>>> {
+/// Reads what a page that the caller sees says; none for a directory.
+pub(crate) async fn detail<C>(
+    caller: &Caller,
+    page: &Page,
+    texts: Texts,
+) -> Result<Option<BodyObject<C>>> {
     let Some(detail) = page.detail() else { return Ok(None) };
-    let messages = caller.reader().messages(&page.index).await?;
-    let detail = BodyObject::Detail {
-        detail: detail_text(&messages),
-        message_count: detail.message_count(),
+    let said = match texts {
+        Texts::Absent => None,
+        Texts::Full => {
+            let messages = caller.reader().messages(&page.index).await?;
+            Some(SaidObject { detail: detail_text(&messages), messages })
+        }
     };
-    Ok(Some(detail))
+    Ok(Some(BodyObject::Detail { said, message_count: detail.message_count() }))
 }
 
 /// Lists the children of a directory that the caller sees.

@@ -14,6 +14,7 @@ mod input;
 mod json;
 mod lines;
 mod log;
+mod misuse;
 mod nearest;
 mod printer;
 mod process;

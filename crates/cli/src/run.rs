@@ -10,6 +10,7 @@ use crate::{
     args::Cli,
     commands::{self, Status},
     error::Stop,
+    misuse,
     printer::Printer,
 };
 
@@ -70,6 +71,11 @@ fn misused(error: &clap::Error, line: &[OsString], printer: &mut Printer<'_>) ->
         return report(&stop, printer);
     }
     let exit = if error.use_stderr() { 2 } else { 0 };
+    if printer.is_json() && error.use_stderr() {
+        let (message, hint) = misuse::told(error);
+        printer.fail(contexture_core::ErrorKind::Invalid, &message, &hint);
+        return exit;
+    }
     // Nobody is left to hear of it when this cannot be written either.
     let _ = printer.clap(&error.render(), error.use_stderr());
     exit

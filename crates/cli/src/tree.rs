@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     context::Caller,
     error::Result,
-    json::{self, BodyObject, PageObject},
+    json::{self, BodyObject, PageObject, Texts},
     lines,
     printer::Paint,
 };
@@ -125,18 +125,19 @@ fn grow<'a>(
 pub(crate) struct TreeObject(PageObject<TreeObject>);
 
 impl TreeObject {
-    /// Reads the texts of a tree.
+    /// Reads the pages of a tree.
     pub(crate) fn read<'a>(
         caller: &'a Caller,
         branch: &'a Branch,
+        texts: Texts,
     ) -> LocalBoxFuture<'a, Result<Self>> {
         async move {
-            let body = match json::detail(caller, &branch.seen.page).await? {
+            let body = match json::detail(caller, &branch.seen.page, texts).await? {
                 Some(body) => body,
                 None => {
                     let mut children = Vec::with_capacity(branch.children.len());
                     for child in &branch.children {
-                        children.push(Self::read(caller, child).await?);
+                        children.push(Self::read(caller, child, texts).await?);
                     }
                     BodyObject::Contents { children, child_count: branch.child_count }
                 }

@@ -188,7 +188,6 @@ fn misuse_exits_with_2() {
         &["turn", "add", "--user", "x", "--messages", "-"],
         &["segment", "add", "x", "--kind", "user"],
         &["completions", "cobol"],
-        &["--json", "page", "show"],
     ] {
         let ran = sandbox.run(args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");

@@ -23,6 +23,15 @@ fn commands(sandbox: &Sandbox) -> Vec<Vec<String>> {
     all
 }
 
+/// Returns the commands that can be run, each as its words.
+pub(crate) fn leaves(sandbox: &Sandbox) -> Vec<String> {
+    let all = commands(sandbox);
+    let is_group = |words: &[String]| {
+        all.iter().any(|other| other.len() > words.len() && other.starts_with(words))
+    };
+    all.iter().filter(|words| !is_group(words)).map(|words| words.join(" ")).collect()
+}
+
 fn help(sandbox: &Sandbox, words: &[String]) -> String {
     let words = words.iter().map(String::as_str).chain(["--help"]);
     let help = sandbox.text(&words.collect::<Vec<_>>());

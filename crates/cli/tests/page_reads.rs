@@ -11,7 +11,9 @@ fn a_page_object_has_all_fields_of_the_contract() {
         json!({
             "index": "usr-1", "type": "DetailPage", "name": "Note", "description": "",
             "lifecycle": "HotArchived", "visibility": "Hidden", "level": "out",
-            "parent": "usr-2", "detail": "one", "messageCount": 1, "turn": null, "pinned": false,
+            "parent": "usr-2", "detail": "one",
+            "messages": [{ "role": "system", "at": "TIME", "parts": [{ "text": { "text": "one" } }] }],
+            "messageCount": 1, "turn": null, "pinned": false,
             "version": 2, "createdAt": "TIME", "updatedAt": "TIME", "author": "system",
             "trust": "system", "sources": [],
         })
@@ -20,7 +22,7 @@ fn a_page_object_has_all_fields_of_the_contract() {
         timeless(sandbox.json(&["page", "show", "usr-0"])),
         json!({
             "index": "usr-0", "type": "ContentsPage", "name": "User", "description": "",
-            "lifecycle": "Active", "visibility": "Expanded", "level": "full", "parent": "",
+            "lifecycle": "Active", "visibility": "Expanded", "level": "full", "parent": null,
             "children": ["usr-2"], "childCount": 1, "turn": null, "pinned": false, "version": 1,
             "createdAt": "TIME", "updatedAt": "TIME", "author": "system", "trust": "system",
             "sources": [],
@@ -141,7 +143,7 @@ fn the_archive_is_shown_when_asked_for() {
 fn the_archive_of_a_removed_segment_is_listed() {
     let sandbox = Sandbox::with_pages();
     sandbox.json(&["segment", "remove", "usr", "--cascade"]);
-    let list = sandbox.json(&["page", "list", "--archived"]);
+    let list = sandbox.json(&["page", "list", "--archived", "--full"]);
     assert_eq!(list["items"][1]["detail"], "one");
 }
 
@@ -149,18 +151,18 @@ fn the_archive_of_a_removed_segment_is_listed() {
 fn trees_are_nested() {
     let sandbox = Sandbox::with_pages();
     sandbox.json(&["page", "move", "usr-1", "--to", "usr-2"]);
-    let tree = sandbox.json(&["page", "tree", "usr-0"]);
+    let tree = sandbox.json(&["page", "tree", "usr-0", "--full"]);
     assert_eq!((&tree["index"], &tree["childCount"]), (&json!("usr-0"), &json!(1)));
     let drawer = &tree["children"][0];
     assert_eq!((&drawer["index"], &drawer["childCount"]), (&json!("usr-2"), &json!(1)));
     assert_eq!(drawer["children"][0], sandbox.json(&["page", "show", "usr-1"]));
-    let all = sandbox.json(&["page", "tree"]);
+    let all = sandbox.json(&["page", "tree", "--full"]);
     assert_eq!(all["items"][1], tree);
     assert_eq!(all["items"][0]["children"][0]["index"], "sys-1");
     let shallow = sandbox.json(&["page", "tree", "usr-0", "--depth", "1"]);
     assert_eq!(shallow["children"][0]["children"], json!([]));
     assert_eq!(shallow["children"][0]["childCount"], json!(1));
-    assert_eq!(sandbox.json(&["page", "tree", "usr-1"])["detail"], "one");
+    assert_eq!(sandbox.json(&["page", "tree", "usr-1", "--full"])["detail"], "one");
 }
 
 // C02: a bare number is a page only where the view holds one segment.

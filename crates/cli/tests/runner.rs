@@ -31,6 +31,8 @@ mod help;
 mod history;
 mod import;
 mod init;
+mod json_doc;
+mod json_shape;
 mod output;
 mod page_edits;
 mod page_reads;

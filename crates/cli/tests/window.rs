@@ -245,3 +245,24 @@ fn the_level_is_switched() {
     assert_eq!(sandbox.text(&["window"]), full);
     assert_eq!(sandbox.unchanged(&["level", "most"]).0, "invalid");
 }
+
+#[test]
+fn a_window_that_was_counted_before_loads_no_vocabulary() {
+    let sandbox = Sandbox::with_talk(12);
+    // Without a fold, and with one that is due.
+    for budget in ["100000", "1200"] {
+        for format in FORMATS {
+            let window = || {
+                let mut command =
+                    sandbox.command(&["window", "--format", format, "--budget", budget]);
+                let ran = Ran::of(command.env("CONTEXTURE_LOG", "contexture_tokens=debug"));
+                (ran.code, ran.out, ran.err.contains("loading a vocabulary"))
+            };
+            let (first, again) = (window(), window());
+            assert_eq!((again.0, again.1, again.2), (0, first.1, false), "{format} {budget}");
+        }
+    }
+    let mut command = sandbox.command(&["window", "--model", "gpt-4"]);
+    let ran = Ran::of(command.env("CONTEXTURE_LOG", "contexture_tokens=debug"));
+    assert!(ran.err.contains("loading a vocabulary"), "another tokenizer: {}", ran.err);
+}

@@ -68,7 +68,8 @@ struct PageOut<'a> {
     description: &'a str,
     lifecycle: &'static str,
     visibility: &'static str,
-    parent: String,
+    /// None for a root.
+    parent: Option<String>,
     place: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Vec<String>>,

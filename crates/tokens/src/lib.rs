@@ -16,6 +16,9 @@
 //! that is counted with it, and stay true when a model's factor moves. The factor and its error are
 //! in [`Calibration`](contexture_core::window::calibration::Calibration).
 //!
+//! Counts are kept by the storage. [`KeptCounter`] looks there first, for processes that are over sooner
+//! than a vocabulary is loaded.
+//!
 //! ```
 //! use contexture_core::{Tokens, window::calibration::Calibration};
 //! use contexture_tokens::counter_for;
@@ -38,7 +41,9 @@
 //! (`window::count`), and encoding or decoding, which nothing here needs.
 
 mod counter;
+mod kept;
 mod tokenizer;
 
 pub use counter::{EstimatedCounter, ExactCounter, counter_for};
+pub use kept::KeptCounter;
 pub use tokenizer::Tokenizer;

@@ -1,6 +1,6 @@
 //! The tokenizers built in, and which models use them.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use contexture_core::Tokens;
 use tiktoken::CoreBpe;
@@ -14,8 +14,8 @@ pub enum Tokenizer {
     Cl100kBase,
 }
 
-static O200K_BASE: LazyLock<&CoreBpe> = LazyLock::new(|| load(Tokenizer::O200kBase));
-static CL100K_BASE: LazyLock<&CoreBpe> = LazyLock::new(|| load(Tokenizer::Cl100kBase));
+static O200K_BASE: OnceLock<&CoreBpe> = OnceLock::new();
+static CL100K_BASE: OnceLock<&CoreBpe> = OnceLock::new();
 
 /// What providers and routers put before a model's name.
 const PREFIXES: &[&str] = &["openrouter/", "azure/", "openai/", "openai::", "openai:", "ft:"];
@@ -52,12 +52,22 @@ impl Tokenizer {
         self.vocabulary();
     }
 
+    /// Tells whether this process has loaded the vocabulary.
+    pub fn is_loaded(self) -> bool {
+        self.place().get().is_some()
+    }
+
     /// Counts the tokens of a text; nothing in it is read as a control token.
     pub fn count(self, text: &str) -> Tokens {
         Tokens(self.vocabulary().count(text) as u64)
     }
 
     fn vocabulary(self) -> &'static CoreBpe {
+        self.place().get_or_init(|| load(self))
+    }
+
+    /// Returns where the vocabulary is kept once it is loaded.
+    fn place(self) -> &'static OnceLock<&'static CoreBpe> {
         match self {
             Self::O200kBase => &O200K_BASE,
             Self::Cl100kBase => &CL100K_BASE,
@@ -66,6 +76,7 @@ impl Tokenizer {
 }
 
 fn load(tokenizer: Tokenizer) -> &'static CoreBpe {
+    tracing::debug!(tokenizer = tokenizer.name(), "loading a vocabulary");
     tiktoken::get_encoding(tokenizer.name()).expect("both vocabularies are features of this build")
 }
 

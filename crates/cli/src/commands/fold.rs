@@ -54,6 +54,7 @@ pub(crate) async fn run(
     let agent = shares::agent(&crew, settings)?;
     options.shares = crew.shares(&args.shares.read()?, agent)?.shares();
     let caller = Caller::open(settings).await?;
+    let counting = window::Counting::begin(&caller, &mut options);
     let fold = if args.preview {
         let report = caller.reader().fold_preview(&options).await?;
         report.map(|report| FoldOutcome { revision: None, report })
@@ -62,8 +63,10 @@ pub(crate) async fn run(
     };
     let Some(FoldOutcome { revision, report }) = fold else {
         let account = caller.reader().window(&options).await?.account;
+        counting.end().await;
         return not_due(account.tokens, account.budget, printer);
     };
+    counting.end().await;
     if printer.is_json() {
         printer.json(&FoldObject { revision, report })?;
         return Ok(Status::Done);

@@ -25,7 +25,7 @@ use super::Status;
 use crate::{
     context::Caller,
     error::Result,
-    json::{ListObject, PageObject},
+    json::{ListObject, PageObject, Texts},
     lines,
     printer::Printer,
     settings::Settings,
@@ -148,7 +148,7 @@ pub(super) async fn print(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if printer.is_json() {
-        printer.json(&PageObject::read(caller, seen).await?)?;
+        printer.json(&PageObject::read(caller, seen, Texts::Full).await?)?;
     } else {
         printer.line(lines::page(printer.paint(), seen))?;
     }
@@ -160,10 +160,11 @@ pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],
     next: Option<String>,
+    texts: Texts,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if printer.is_json() {
-        let items = PageObject::read_all(caller, seen).await?;
+        let items = PageObject::read_all(caller, seen, texts).await?;
         printer.json(&ListObject { items, next })?;
         return Ok(Status::Done);
     }

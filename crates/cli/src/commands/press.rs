@@ -10,6 +10,7 @@ use crate::{
     context::Caller,
     error::{Result, Stop},
     harmless,
+    json::Texts,
     printer::Printer,
     settings::Settings,
 };
@@ -50,7 +51,9 @@ pub(crate) async fn run(
             }
             page::print_made(&caller, &outcome, printer).await
         }
-        Pressed::Found(found) => page::print_list(&caller, &found, None, printer).await,
+        Pressed::Found(found) => {
+            page::print_list(&caller, &found, None, Texts::Absent, printer).await
+        }
         Pressed::Answered(answer) => {
             if printer.is_json() {
                 printer.json(&json!({ "answer": answer }))?;

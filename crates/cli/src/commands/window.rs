@@ -1,6 +1,7 @@
 //! `contexture window`
 
 mod account;
+mod counting;
 mod kinds;
 mod markdown;
 mod shares;
@@ -22,6 +23,8 @@ use crate::{
     shares::{ShareArgs, agent},
 };
 use account::{AccountObject, LedgerObject};
+
+pub(super) use counting::Counting;
 
 /// What `--format` suggests.
 const FORMATS: &[&str] = &["markdown", "context", "openai", "responses", "anthropic", "gemini"];
@@ -116,10 +119,12 @@ pub(crate) async fn run(
         options.shares = resolved.shares();
     }
     let caller = Caller::open(settings).await?;
+    let counting = Counting::begin(&caller, &mut options);
     let Rendered { window, record, withheld } = match rendered(&args, &caller, &options).await {
         Ok(rendered) => rendered,
         Err(error) => return Err(failed(error, &caller, format, printer).await),
     };
+    counting.end().await;
     if withheld > 0 {
         let pages = match withheld {
             1 => "1 page that it showed is".to_owned(),

@@ -202,7 +202,7 @@ fn page_out(exported: &Exported) -> PageOut<'_> {
         description: page.description.as_str(),
         lifecycle,
         visibility: visibility.as_str(),
-        parent: page.parent.as_ref().map(ToString::to_string).unwrap_or_default(),
+        parent: page.parent.as_ref().map(ToString::to_string),
         place: page.place.0,
         children: page
             .is_contents()

@@ -108,8 +108,8 @@ struct PageIn {
     description: String,
     lifecycle: Option<Value>,
     visibility: Option<Value>,
-    #[serde(default)]
-    parent: String,
+    /// A root has none; the seed writes that as an empty text.
+    parent: Option<String>,
     place: Option<u64>,
     children: Option<Vec<String>>,
     detail: Option<String>,
@@ -226,7 +226,7 @@ impl Parser {
         }
         let segment = self.segments.iter().find(|segment| segment.id == *index.segment());
         let segment = segment.ok_or_else(|| wrong("its segment is not listed"))?;
-        let parent = match new.parent.as_str() {
+        let parent = match new.parent.as_deref().unwrap_or_default() {
             "" if index.is_root() => None,
             "" => Some(segment.root()),
             _ if index.is_root() => return Err(wrong("a root has no parent")),

@@ -235,7 +235,10 @@ impl ContextSystem {
     }
 
     /// Hands the storage the counts that it does not have yet.
-    pub(crate) async fn keep_counts(&self) -> Result<()> {
+    ///
+    /// They are handed over by the dozen, and when a window is sent. A host that is about to end calls
+    /// this, so that the next process need not count again.
+    pub async fn keep_counts(&self) -> Result<()> {
         let owed = self.inner.measures.take_owed();
         if owed.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! `contexture page ancestors`
 
 use crate::{
-    args::ListArgs,
+    args::{ListArgs, TextArgs},
     commands::Status,
     context::Caller,
     error::{Result, Stop},
@@ -20,6 +20,8 @@ pub(crate) struct Args {
     index: String,
     #[command(flatten)]
     list: ListArgs,
+    #[command(flatten)]
+    text: TextArgs,
 }
 
 pub(crate) async fn run(
@@ -44,5 +46,5 @@ pub(crate) async fn run(
     let some: Vec<_> = all.iter().skip(begin).take(args.list.limit()).cloned().collect();
     let more = begin + some.len() < all.len();
     let next = some.last().filter(|_| more).map(|seen| seen.page.index.to_string());
-    super::print_list(&caller, &some, next, printer).await
+    super::print_list(&caller, &some, next, args.text.texts(), printer).await
 }

@@ -3,7 +3,7 @@
 use contexture_core::{Place, storage::Order};
 
 use crate::{
-    args::ListArgs,
+    args::{ListArgs, TextArgs},
     commands::Status,
     context::Caller,
     error::{Result, Stop},
@@ -27,6 +27,8 @@ pub(crate) struct Args {
     last: Option<u16>,
     #[command(flatten)]
     list: ListArgs,
+    #[command(flatten)]
+    text: TextArgs,
 }
 
 pub(crate) async fn run(
@@ -41,12 +43,12 @@ pub(crate) async fn run(
     if let Some(last) = args.last {
         let mut tail = reader.children(&index, Order::Backward, None, last.into()).await?.items;
         tail.reverse();
-        return super::print_list(&caller, &tail, None, printer).await;
+        return super::print_list(&caller, &tail, None, args.text.texts(), printer).await;
     }
     let listing = reader.children(&index, Order::Forward, after, args.list.limit()).await?;
     let last = listing.items.last().map(|seen| seen.page.place);
     let next = last.filter(|_| listing.more).map(|place| place.to_string());
-    super::print_list(&caller, &listing.items, next, printer).await
+    super::print_list(&caller, &listing.items, next, args.text.texts(), printer).await
 }
 
 fn place(cursor: &str) -> Result<Place> {

@@ -2,7 +2,11 @@
 
 use super::list;
 use crate::{
-    args::ListArgs, commands::Status, context::Caller, error::Result, printer::Printer,
+    args::{ListArgs, TextArgs},
+    commands::Status,
+    context::Caller,
+    error::Result,
+    printer::Printer,
     settings::Settings,
 };
 
@@ -20,6 +24,8 @@ pub(crate) struct Args {
     archived: bool,
     #[command(flatten)]
     list: ListArgs,
+    #[command(flatten)]
+    text: TextArgs,
 }
 
 pub(crate) async fn run(
@@ -30,5 +36,5 @@ pub(crate) async fn run(
     let caller = Caller::open_snapshot(settings).await?;
     let listing = list::query(&caller, &args.list, args.archived, Some(args.query)).await?;
     let next = list::next(&listing);
-    super::print_list(&caller, &listing.items, next, printer).await
+    super::print_list(&caller, &listing.items, next, args.text.texts(), printer).await
 }

@@ -3,7 +3,11 @@
 use contexture_core::system::{ListQuery, Listing, PageView};
 
 use crate::{
-    args::ListArgs, commands::Status, context::Caller, error::Result, printer::Printer,
+    args::{ListArgs, TextArgs},
+    commands::Status,
+    context::Caller,
+    error::Result,
+    printer::Printer,
     settings::Settings,
 };
 
@@ -19,6 +23,8 @@ pub(crate) struct Args {
     archived: bool,
     #[command(flatten)]
     list: ListArgs,
+    #[command(flatten)]
+    text: TextArgs,
 }
 
 pub(crate) async fn run(
@@ -29,7 +35,7 @@ pub(crate) async fn run(
     let caller = Caller::open_snapshot(settings).await?;
     let listing = query(&caller, &args.list, args.archived, None).await?;
     let next = next(&listing);
-    super::print_list(&caller, &listing.items, next, printer).await
+    super::print_list(&caller, &listing.items, next, args.text.texts(), printer).await
 }
 
 /// Lists pages in natural order from a cursor on.

@@ -7,7 +7,7 @@ use crate::{
     context::Caller,
     error::Result,
     harmless,
-    json::{BodyObject, PageObject},
+    json::{BodyObject, PageObject, Texts},
     lines,
     printer::Printer,
     settings::Settings,
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     } else {
         caller.reader().page(&index).await?
     };
-    let object = PageObject::read(&caller, &seen).await?;
+    let object = PageObject::read(&caller, &seen, Texts::Full).await?;
     if printer.is_json() {
         printer.json(&object)?;
     } else {
@@ -60,12 +60,11 @@ fn print_page(seen: &PageView, object: &PageObject, printer: &mut Printer<'_>) -
         printer.line(format_args!("{} {fact}", paint.dim(format!("{label:9}"))))?;
     }
     match &object.body {
-        BodyObject::Detail { detail, .. } if detail.is_empty() => Ok(()),
-        BodyObject::Detail { detail, .. } => {
+        BodyObject::Detail { said: Some(said), .. } if !said.detail.is_empty() => {
             printer.line("")?;
-            printer.line(harmless::text(detail).trim_end_matches('\n'))
+            printer.line(harmless::text(&said.detail).trim_end_matches('\n'))
         }
-        BodyObject::Contents { .. } => Ok(()),
+        BodyObject::Detail { .. } | BodyObject::Contents { .. } => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `contexture page tree`
 
 use crate::{
+    args::TextArgs,
     commands::Status,
     context::Caller,
     error::Result,
@@ -33,6 +34,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     depth: u16,
+    #[command(flatten)]
+    text: TextArgs,
 }
 
 pub(crate) async fn run(
@@ -60,7 +63,7 @@ pub(crate) async fn run(
     }
     let mut items = Vec::with_capacity(branches.len());
     for branch in &branches {
-        items.push(TreeObject::read(&caller, branch).await?);
+        items.push(TreeObject::read(&caller, branch, args.text.texts()).await?);
     }
     match (&args.index, items.as_slice()) {
         (Some(_), [only]) => printer.json(only)?,

@@ -12,7 +12,10 @@ use crate::{
     message::RawJson,
     permission,
     storage::HistoryQuery,
-    system::Reader,
+    system::{
+        Reader,
+        measures::{Countable, Scale},
+    },
     view::entries::OWN_PREFIX,
     window::{
         line::Style,
@@ -86,12 +89,12 @@ pub(super) struct Live<'a> {
 
 impl Reader<'_> {
     /// Returns what can be pressed, and the live end of the window with what each part takes.
-    pub(super) fn live(
+    pub(super) async fn live(
         &self,
-        options: &WindowOptions,
+        scale: &Scale<'_>,
         live: &Live<'_>,
-    ) -> (Anchors, Vec<(String, Tokens)>) {
-        let family = options.family();
+    ) -> Result<(Anchors, Vec<(String, Tokens)>)> {
+        let family = scale.family;
         let (anchors, texts) = match family {
             Family::Markdown => {
                 let anchors = self.anchors(live);
@@ -100,11 +103,12 @@ impl Reader<'_> {
             }
             Family::Provider => (Anchors::default(), provider_tail(live)),
         };
-        let weigh = |text: String| {
-            let counted = line_weight(family, options.counter.count(&text).0);
-            (text, Tokens(counted + piece_overhead(family)))
-        };
-        (anchors, texts.into_iter().map(weigh).collect())
+        let lines: Vec<Countable> =
+            texts.iter().map(|text| Countable::Line(text.as_str().into())).collect();
+        let counts = self.system.count(scale, &lines).await?;
+        let weigh =
+            |(text, counted)| (text, Tokens(line_weight(family, counted) + piece_overhead(family)));
+        Ok((anchors, texts.into_iter().zip(counts).map(weigh).collect()))
     }
 
     /// Registers what the view may do with the pages that stand in the window.

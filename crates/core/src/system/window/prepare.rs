@@ -98,11 +98,11 @@ impl Reader<'_> {
             Purpose::Request { .. } => self.open_request(&plan).await?,
             Purpose::Record => None,
         };
-        let live = |plan: &Plan| {
+        let live = async |plan: &Plan| {
             let (focus, panels, open) = (focus.as_ref(), &identity.panels, open.as_ref());
-            self.live(options, &Live { outline: &outline, plan, focus, panels, open, style })
+            self.live(&scale, &Live { outline: &outline, plan, focus, panels, open, style }).await
         };
-        let (mut anchors, mut tail) = live(&plan);
+        let (mut anchors, mut tail) = live(&plan).await?;
 
         let mut fold: Option<FoldPlan> = None;
         let preface = self.explain(options, budget, &scale).await?;
@@ -141,7 +141,7 @@ impl Reader<'_> {
                 plan = folded.plan;
                 fold = Some(folded.edit);
                 // A fold only takes anchors away, so this is never more than was kept free.
-                (anchors, tail) = live(&plan);
+                (anchors, tail) = live(&plan).await?;
                 break;
             }
         }

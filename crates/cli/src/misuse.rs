@@ -1,0 +1,31 @@
+//! What the parser of command lines has to say of a misuse, as message and hint.
+
+use clap::error::ErrorKind;
+
+/// Returns what is wrong with a command line, and what to do about it.
+pub(crate) fn told(error: &clap::Error) -> (String, String) {
+    let text = error.render().to_string();
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+    let message = match error.kind() {
+        // What is rendered then is help, or all commands there are.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "a command is missing".to_owned()
+        }
+        _ => first_paragraph(&text),
+    };
+    let tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
+    let usage = usage.map(|usage| format!("usage: {usage}"));
+    let hints: Vec<String> = tips.map(str::to_owned).chain(usage).collect();
+    let hint = match hints.as_slice() {
+        [] => "add --help to see what the command takes".to_owned(),
+        hints => hints.join("; "),
+    };
+    (message, hint)
+}
+
+/// Returns the lines up to the first empty one, as one line.
+fn first_paragraph(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ")
+}
