@@ -19,8 +19,8 @@ use async_trait::async_trait;
 
 use crate::{
     Actor, Change, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk,
-    Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId, SentWindow,
-    SessionId, Timestamp, Tokens, Usage, ViewId,
+    Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
 };
 
 pub use error::StorageError;

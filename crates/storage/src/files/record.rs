@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use contexture_core::{
     ChunkKey, Content, ContentHash, CustomKey, Format, HistoryEntry, LedgerKey, LevelChunk, Mark,
-    Message, Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Timestamp, Version, ViewId,
+    Message, Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow,
+    SessionId, Timestamp, Version, ViewId,
     storage::{
         SessionInfo, StorageError, ViewHead,
         signs::{self, AFTER_CHECKSUM, BEFORE_CHECKSUM},
