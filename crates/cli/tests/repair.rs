@@ -33,10 +33,12 @@ fn check(sandbox: &Sandbox, options: &[&str]) -> (Value, i32) {
     (serde_json::from_str(&ran.out).unwrap(), ran.code)
 }
 
-fn repaired(sandbox: &Sandbox) {
+/// Repairs a store, which must leave nothing wrong; returns what was done.
+fn repaired(sandbox: &Sandbox) -> String {
     let (repaired, code) = check(sandbox, &["--repair"]);
     assert_eq!((&repaired["problems"], code), (&json!([]), 0), "{repaired}");
     assert_eq!(check(sandbox, &[]), (json!({ "ok": true, "problems": [] }), 0));
+    repaired["repaired"].to_string()
 }
 
 fn show(sandbox: &Sandbox, page: &str) -> Value {
@@ -45,7 +47,7 @@ fn show(sandbox: &Sandbox, page: &str) -> Value {
 
 // With the index, and as git brings it to another machine.
 #[test]
-fn a_page_whose_file_is_deleted_or_edited_says_so_where_it_stood() {
+fn a_page_whose_file_is_deleted_or_edited_stays_where_it_stood() {
     for cloned in [false, true] {
         for edited in [false, true] {
             let sandbox = sandbox();
@@ -60,9 +62,15 @@ fn a_page_whose_file_is_deleted_or_edited_says_so_where_it_stood() {
                 fs::remove_dir_all(sandbox.path().join("ctx/.local")).unwrap();
             }
             assert_eq!(check(&sandbox, &[]).1, 1);
-            repaired(&sandbox);
+            let done = repaired(&sandbox);
+            assert_eq!(done.contains("adopted as its new content"), edited, "{done}");
             let shown = show(&sandbox, "usr-1");
-            assert!(shown["detail"].as_str().unwrap().contains("was lost"), "{shown}");
+            let detail = shown["detail"].as_str().unwrap();
+            if edited {
+                assert_eq!(detail, "First this, then this.");
+            } else {
+                assert!(detail.contains("was lost"), "{shown}");
+            }
             // What the record said is known from the index, or from what the file still says.
             let name = if cloned && !edited { "Lost page" } else { "Plan" };
             assert_eq!((&shown["name"], &shown["parent"]), (&json!(name), &json!("usr-0")));

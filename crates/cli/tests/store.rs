@@ -141,6 +141,32 @@ fn sessions_are_copied_to_another_store() {
 }
 
 #[test]
+fn a_backup_is_repeated() {
+    for to in ["sqlite:backup.db", "files:backup"] {
+        let sandbox = Sandbox::with_pages();
+        let there = |args: &[&str]| sandbox.json(&[&["--store", to], args].concat());
+        let copy = || sandbox.json(&["store", "copy", "--to", to])["sessions"][0].clone();
+        assert_eq!(copy()["outcome"], "copied");
+        sandbox.write("turn.json", r#"[{"role": "user", "content": "And now?"}]"#.to_owned());
+        sandbox.json(&["turn", "add", "--messages", "turn.json"]);
+        assert_eq!(copy()["outcome"], "brought-forward");
+        assert_eq!(there(&["export"]), sandbox.json(&["export"]));
+        assert_eq!(there(&["history"]), sandbox.json(&["history"]));
+        assert_eq!(there(&["store", "check"])["ok"], true);
+        assert_eq!(copy()["outcome"], "already-there");
+        // A session that is edited there goes its own way.
+        there(&["page", "create", "--parent", "usr-0", "--name", "Mine", "--detail", "x"]);
+        let before = there(&["export"]);
+        sandbox.json(&["page", "create", "--parent", "usr-0", "--name", "Ours", "--detail", "x"]);
+        let refused = sandbox.run(&["store", "copy", "--to", to]);
+        assert_eq!(refused.code, 1, "{}", refused.err);
+        assert!(refused.err.contains("is another edit there than here"), "{}", refused.err);
+        assert!(refused.err.contains("session remove default"), "{}", refused.err);
+        assert_eq!(there(&["export"]), before);
+    }
+}
+
+#[test]
 fn only_the_sessions_named_are_copied() {
     let sandbox = Sandbox::with_pages();
     for name in ["a", "b", "c"] {
@@ -176,7 +202,7 @@ fn a_store_is_not_copied_onto_itself_or_over_another() {
     sandbox.json(&["--store", "sqlite:other.db", "init"]);
     let (kind, message) = sandbox.unchanged(&["store", "copy", "--to", "sqlite:other.db"]);
     assert_eq!(kind, "conflict");
-    assert!(message.contains("the target holds another session 'default'"), "{message}");
+    assert!(message.contains("session 'default' has gone its own way in the target"), "{message}");
     let (kind, message) =
         sandbox.refused(&["store", "copy", "--to", "postgres://me:s3cret@127.0.0.1:1/db"]);
     assert_eq!(kind, "unavailable");

@@ -8,17 +8,22 @@
 //! A copy is the session itself: versions, revisions, places, times, history, level states, ledgers
 //! and run records are what they were. Token counts are not copied, they are made again. What is
 //! written to the source meanwhile is not part of it: the copy is of the moment it began.
+//!
+//! A copy can be repeated: a target that holds an earlier state of the session is brought forward. It
+//! shows that state until the new one takes its place whole.
 
 mod digest;
+mod lineage;
 mod walk;
 
 pub use digest::Digest;
 
 use crate::{
     Checksum, Error, PageStorage, Result, Revision, SessionId,
-    storage::{ImportPart, StorageError},
+    storage::{ImportPart, SessionInfo, StorageError},
 };
 use digest::Tally;
+use lineage::{Beside, own_way};
 use walk::Walk;
 
 /// How many sessions are listed at a time.
@@ -42,6 +47,8 @@ pub struct Copied {
 pub enum CopyOutcome {
     /// It was copied, read back, and is the same.
     Copied,
+    /// An earlier state of it was there, of this revision; now it is the same.
+    BroughtForward(Revision),
     /// The same session was there already.
     AlreadyThere,
 }
@@ -75,8 +82,10 @@ pub type Watch<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
 
 /// Copies a session as it stands now, and reads the copy back to be sure of it.
 ///
-/// A session that is in the target already is left as it is: the same one is fine, another one an error
-/// ([`Error::OtherSession`]). A copy that was interrupted shows nowhere, and the next one begins again.
+/// A session that is in the target already is left as it is where it is the same, and brought forward
+/// where it is an earlier state of this one. One that has gone its own way is left as it is too, and an
+/// error ([`Error::OtherSession`]). A copy that was interrupted shows nowhere, and the next one begins
+/// again.
 pub async fn copy_session(
     from: &dyn PageStorage,
     to: &dyn PageStorage,
@@ -116,22 +125,18 @@ async fn copy(
     session: &SessionId,
     watch: Watch<'_>,
 ) -> Result<Copied> {
-    if let Some(there) = to.session(session).await? {
-        let Some(here) = source.session(session).await? else {
-            return Err(Error::SessionNotFound { session: session.clone() });
-        };
-        let other = |what| Error::OtherSession { session: session.clone(), what };
-        if here.revision != there.revision {
-            let what = format!("revision {} there, {} here", there.revision, here.revision);
-            return Err(other(what));
+    let over = match compare(source, to, session, watch).await? {
+        Standing::Missing => None,
+        Standing::Same(digest) => {
+            return Ok(copied(session, CopyOutcome::AlreadyThere, digest));
         }
-        let (here, there) = (digest(source, session).await?, read_back(to, session, watch).await?);
-        return match here.difference(&there) {
-            Some(what) => Err(other(what)),
-            None => Ok(copied(session, CopyOutcome::AlreadyThere, here)),
-        };
-    }
-    let sent = send(source, to, session, watch).await?;
+        Standing::Earlier(over) => Some(over),
+    };
+    let outcome = match &over {
+        Some(over) => CopyOutcome::BroughtForward(over.info.revision),
+        None => CopyOutcome::Copied,
+    };
+    let sent = send(source, to, session, over.as_ref(), watch).await?;
     let there = match read_back(to, session, watch).await {
         Ok(there) => there,
         Err(Error::Storage(error @ StorageError::Corrupt { .. })) => {
@@ -141,7 +146,7 @@ async fn copy(
         Err(error) => return Err(error),
     };
     let Some(what) = sent.difference(&there) else {
-        return Ok(copied(session, CopyOutcome::Copied, sent));
+        return Ok(copied(session, outcome, sent));
     };
     if there.info().revision > sent.info().revision {
         // Somebody works on it already: it is theirs now.
@@ -149,6 +154,49 @@ async fn copy(
     }
     to.remove_session(session).await?;
     Err(differs(session, what))
+}
+
+/// What a target holds of a session.
+enum Standing {
+    Missing,
+    Same(Digest),
+    Earlier(Over),
+}
+
+/// An earlier state that a copy takes the place of.
+struct Over {
+    info: SessionInfo,
+    beside: Beside,
+}
+
+/// Compares what a target holds of a session with the source; an error if it has gone its own way.
+async fn compare(
+    source: &dyn PageStorage,
+    to: &dyn PageStorage,
+    session: &SessionId,
+    watch: Watch<'_>,
+) -> Result<Standing> {
+    let still = to.snapshot().await?;
+    let Some(there) = still.session(session).await? else { return Ok(Standing::Missing) };
+    let Some(here) = source.session(session).await? else {
+        return Err(Error::SessionNotFound { session: session.clone() });
+    };
+    let other = |what| Error::OtherSession { session: session.clone(), what };
+    if here == there {
+        let ours = digest(source, session).await?;
+        let theirs = read_through(&*still, session, watch).await?;
+        match ours.difference(&theirs) {
+            None => return Ok(Standing::Same(ours)),
+            // Edits make the same of the same.
+            Some(what) if !ours.has_same_edits(&theirs) => return Err(other(what)),
+            Some(_) => {}
+        }
+    }
+    if let Some(what) = own_way(source, &*still, session).await? {
+        return Err(other(what));
+    }
+    let beside = Beside::of(&*still, session).await?;
+    Ok(Standing::Earlier(Over { info: there, beside }))
 }
 
 fn copied(session: &SessionId, outcome: CopyOutcome, digest: Digest) -> Copied {
@@ -164,11 +212,12 @@ async fn digest(storage: &dyn PageStorage, session: &SessionId) -> Result<Digest
     digest.ok_or_else(|| Error::SessionNotFound { session: session.clone() })
 }
 
-/// Sends a session over, to appear with its last part.
+/// Sends a session over, to appear with its last part, in the place of an earlier state if there is one.
 async fn send(
     source: &dyn PageStorage,
     to: &dyn PageStorage,
     session: &SessionId,
+    over: Option<&Over>,
     watch: Watch<'_>,
 ) -> Result<Digest> {
     let Some(mut walk) = Walk::of(source, session).await? else {
@@ -181,6 +230,14 @@ async fn send(
         let part = walk.next().await.map_err(|error| failed(reading, error))?;
         let Some(part) = part else { break };
         tally.add(&part);
+        let part = match (part, over) {
+            (ImportPart::Begin, Some(over)) => ImportPart::BeginOver(over.info.clone()),
+            (part @ ImportPart::Finish(_), Some(over)) => {
+                still_stands(to, session, over).await?;
+                part
+            }
+            (part, _) => part,
+        };
         let what = named(&part);
         let done = match &part {
             ImportPart::History(entries) => entries.last().map(|entry| entry.revision.0),
@@ -196,10 +253,27 @@ async fn send(
     Ok(tally.end(walk.info().clone()))
 }
 
+/// Refuses to take the place of a state to which something was written beside edits. Edits the target
+/// notices itself.
+async fn still_stands(to: &dyn PageStorage, session: &SessionId, over: &Over) -> Result<()> {
+    if Beside::of(to, session).await? == over.beside {
+        return Ok(());
+    }
+    let what = "others wrote to it meanwhile".to_owned();
+    Err(Error::OtherSession { session: session.clone(), what })
+}
+
 /// Reads what the target holds of a session.
 async fn read_back(to: &dyn PageStorage, session: &SessionId, watch: Watch<'_>) -> Result<Digest> {
-    let there = to.snapshot().await?;
-    let Some(mut walk) = Walk::of(&*there, session).await? else {
+    read_through(&*to.snapshot().await?, session, watch).await
+}
+
+async fn read_through(
+    there: &dyn PageStorage,
+    session: &SessionId,
+    watch: Watch<'_>,
+) -> Result<Digest> {
+    let Some(mut walk) = Walk::of(there, session).await? else {
         return Err(Error::SessionNotFound { session: session.clone() });
     };
     let mut tally = Tally::default();
@@ -214,7 +288,7 @@ async fn read_back(to: &dyn PageStorage, session: &SessionId, watch: Watch<'_>) 
 /// Says which part it is, for an error.
 fn named(part: &ImportPart) -> String {
     match part {
-        ImportPart::Begin => "its beginning".to_owned(),
+        ImportPart::Begin | ImportPart::BeginOver(_) => "its beginning".to_owned(),
         ImportPart::Segments(_) => "its segments".to_owned(),
         ImportPart::Pages(pages) => {
             let ends = pages.first().zip(pages.last());

@@ -410,8 +410,8 @@ pub enum Error {
         /// What differs.
         what: String,
     },
-    /// The target of a copy holds another session of that name.
-    #[error("the target holds another session '{session}': {what}")]
+    /// The target of a copy holds a session of that name that is no earlier state of this one.
+    #[error("session '{session}' has gone its own way in the target: {what}")]
     OtherSession {
         /// The session.
         session: SessionId,

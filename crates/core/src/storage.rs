@@ -19,8 +19,8 @@ use async_trait::async_trait;
 
 use crate::{
     Actor, Change, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk,
-    Mark, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId, SentWindow,
-    SessionId, Timestamp, Tokens, Usage, ViewId,
+    Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
 };
 
 pub use error::StorageError;
@@ -210,6 +210,17 @@ pub trait PageStorage: Send + Sync {
     /// derived, and takes what cannot be read into a quarantine, where it stays until
     /// [`scrub`](Self::scrub) empties it. It deletes nothing.
     async fn repair(&self) -> StorageResult<Vec<String>>;
+
+    /// Returns what a record that a repair took into the quarantine says in the place of a page's lost
+    /// text, if it is a record of the page as it stands. Nothing proves these words: somebody may have
+    /// edited them by hand, or a disk may have damaged them.
+    async fn unproven(
+        &self,
+        _session: &SessionId,
+        _page: &Page,
+    ) -> StorageResult<Option<Vec<Message>>> {
+        Ok(None)
+    }
 
     /// Says where bytes of what purges and removals took may still lie, as far as this storage
     /// answers for it: backups, replicas and git's history are beyond it. It is cheap.

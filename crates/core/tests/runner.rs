@@ -10,6 +10,8 @@ mod concurrency;
 mod conformance;
 #[path = "runner/copies.rs"]
 mod copies;
+#[path = "runner/copies_again.rs"]
+mod copies_again;
 #[path = "runner/depth.rs"]
 mod depth;
 #[path = "runner/doubt.rs"]

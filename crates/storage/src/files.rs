@@ -40,8 +40,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
@@ -432,6 +432,14 @@ impl PageStorage for FilesStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.writer()?.alone(|store| store.repair()).await
+    }
+
+    async fn unproven(
+        &self,
+        session: &SessionId,
+        page: &Page,
+    ) -> StorageResult<Option<Vec<Message>>> {
+        repair::unproven(&self.reading.shared.folder, session, page)
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {

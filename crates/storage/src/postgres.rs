@@ -338,7 +338,9 @@ impl PageStorage for PostgresStorage {
         let (connections, _) = self.live()?;
         let session = session.clone();
         let work = async move { import::part(&connections, &session, part).await };
-        runtime::run(&self.name, work).await
+        let replaced = runtime::run(&self.name, work).await?;
+        self.purged.fetch_or(replaced, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {

@@ -11,7 +11,7 @@ use contexture_storage::SqliteStorage;
 use contexture_testkit::{
     conformance::dump,
     fake::{Death, WatchedStorage},
-    fixture::{TickingClock, session_id},
+    fixture::{TickingClock, leaf, reopen, session_id},
     property,
 };
 use futures::executor::block_on;
@@ -76,6 +76,41 @@ fn a_copy_that_dies_is_begun_again() {
             .unwrap();
         assert_eq!(left, 0, "part {part}");
     }
+}
+
+// C23: killed at any part while an earlier state is brought forward, that state stands.
+#[test]
+fn an_earlier_state_stands_until_the_copy_is_whole() {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
+    let from = filled(&here, 8);
+    let copy =
+        |to: &dyn PageStorage| block_on(copy_session(&*from, to, &session_id(), &mut unwatched));
+    let first = copy(&there.open()).unwrap();
+    let before = block_on(dump(&there.open(), &session_id()));
+    block_on(leaf(&block_on(reopen(from.clone())), "usr-0", "more"));
+    let memory: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    block_on(copy_session(&there.open(), &*memory, &session_id(), &mut unwatched)).unwrap();
+    let counting = WatchedStorage::new(memory);
+    copy(&*counting).unwrap();
+    let parts = u32::try_from(counting.count("import")).unwrap();
+    for part in 1..=parts {
+        let dying = WatchedStorage::new(Arc::new(there.open()));
+        dying.die_at_write(part, if part == parts { Death::Before } else { Death::After });
+        copy(&*dying).unwrap_err();
+        drop(dying);
+        let to = there.open();
+        assert_eq!(block_on(dump(&to, &session_id())), before, "part {part}");
+        assert_eq!(block_on(to.verify()).unwrap(), [""; 0], "part {part}");
+    }
+    let to = there.open();
+    let copied = copy(&to).unwrap();
+    assert_eq!(copied.outcome, CopyOutcome::BroughtForward(first.revision));
+    assert_eq!(block_on(dump(&to, &session_id())), block_on(dump(&*from, &session_id())));
+    assert_eq!(block_on(to.verify()).unwrap(), [""; 0]);
+    assert_eq!(block_on(to.traces()).unwrap(), [], "nothing is left of the earlier state");
+    assert!(block_on(to.remove_session(&session_id())).unwrap());
+    let left = there.meddle().query_row("SELECT count(*) FROM contents", [], |row| row.get(0));
+    assert_eq!(left, Ok(0_i64));
 }
 
 // C23: others write to the target while a session is taken over.

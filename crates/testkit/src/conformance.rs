@@ -5,6 +5,7 @@
 
 mod basis;
 mod contents;
+mod copies;
 mod counts;
 mod differential;
 mod folds;
@@ -126,6 +127,10 @@ tests! {
     imports::a_snapshot_takes_nothing_over,
     imports::chunks_and_ledgers_are_listed_in_order,
     imports::equal_sessions_have_equal_digests,
+    copies::an_earlier_state_is_brought_forward,
+    copies::a_session_that_went_its_own_way_is_left_alone,
+    copies::an_earlier_state_stands_until_the_last_part,
+    copies::an_edit_meanwhile_wins_over_a_later_state,
     differential::random_edits_read_the_same_as_in_memory,
     history::every_question_is_answered_as_in_memory,
     large::a_content_of_16_mib,

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
@@ -470,6 +470,14 @@ impl PageStorage for WatchedStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.inner.repair().await
+    }
+
+    async fn unproven(
+        &self,
+        session: &SessionId,
+        page: &Page,
+    ) -> StorageResult<Option<Vec<Message>>> {
+        self.inner.unproven(session, page).await
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {

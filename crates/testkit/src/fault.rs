@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
@@ -348,6 +348,15 @@ impl PageStorage for FaultyStorage {
 
     async fn repair(&self) -> StorageResult<Vec<String>> {
         self.write(self.inner.repair()).await
+    }
+
+    async fn unproven(
+        &self,
+        session: &SessionId,
+        page: &Page,
+    ) -> StorageResult<Option<Vec<Message>>> {
+        self.reach()?;
+        self.inner.unproven(session, page).await
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {

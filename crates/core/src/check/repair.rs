@@ -9,18 +9,20 @@
 //! mended here stays as it is, and [`check_session`](super::check_session) names it.
 
 mod accept;
+mod adopt;
 mod edit;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{BATCH, Seen, lost, rebuild::Remains, seen, trail::Trail};
+use super::{BATCH, Seen, rebuild::Remains, seen, trail::Trail};
 use crate::{
     Actor, Body, Change, ChunkKey, LevelDelta, Page, PageIndex, Place, Revision, Segment,
     SegmentDelta, SegmentKind, SessionId, Standing, Timestamp, Trust, Version, Visibility,
     decide::PROVISIONAL,
     storage::{PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
 };
+use adopt::Replacement;
 use edit::{commit, empty, page, put};
 use missing::Missing;
 
@@ -36,7 +38,8 @@ const ATTEMPTS: usize = 8;
 ///
 /// Segments and pages that history left and that are gone are made again. Pages whose directory is gone
 /// go to the nearest directory above that stands, mostly the segment's root; a root that is missing is
-/// made; counters are raised beyond what they gave out; a page whose content is lost says so.
+/// made; counters are raised beyond what they gave out; a page whose content is lost says so, unless its
+/// damaged record still says something that can be adopted.
 pub async fn repair_session(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -377,10 +380,8 @@ impl<'a> Plan<'a> {
                 }
             }
             if self.lost.contains(number) {
-                let (content, detail) = lost::placeholder(&after);
-                after.body = Body::Detail(detail);
-                change.contents.push(content);
-                done.push(format!("the content of page {name} is lost, and the page says so now"));
+                let found = Replacement::of(storage, session, self.segment, &after).await?;
+                change.contents.push(found.put_into(&mut after, done));
             }
             let mut previous = page.as_ref().map(|page| page.revision);
             if let Some((version, revision)) = self.behind.get(number) {

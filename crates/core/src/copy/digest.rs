@@ -19,6 +19,9 @@ const KINDS: [&str; 8] = [
     "windows sent",
 ];
 
+/// How many of the kinds, the first ones, are made by edits alone.
+const EDITED: usize = 6;
+
 /// Counts and checksums of all that a session holds.
 ///
 /// Contents are not hashed again: entries name them by their hash, and whoever reads one checks it.
@@ -83,6 +86,11 @@ impl Digest {
         checksum(&all)
     }
 
+    /// Tells whether all is the same that edits make: what may differ are run records and windows sent.
+    pub(super) fn has_same_edits(&self, other: &Digest) -> bool {
+        self.kinds[..EDITED] == other.kinds[..EDITED]
+    }
+
     /// Says what differs in `other`; none when they are the same.
     pub fn difference(&self, other: &Digest) -> Option<String> {
         let kinds = KINDS.iter().zip(self.kinds.iter().zip(&other.kinds));
@@ -114,7 +122,10 @@ impl Tally {
     /// Takes in a part.
     pub(super) fn add(&mut self, part: &ImportPart) {
         match part {
-            ImportPart::Begin | ImportPart::Contents(_) | ImportPart::Finish(_) => {}
+            ImportPart::Begin
+            | ImportPart::BeginOver(_)
+            | ImportPart::Contents(_)
+            | ImportPart::Finish(_) => {}
             ImportPart::Segments(segments) => {
                 segments.iter().for_each(|segment| self.record(0, &[&json(segment)]));
             }

@@ -144,8 +144,11 @@ impl Error {
                 "let the run end, or end its record with the purge, then purge again"
             }
             Error::CopyDiffers { .. } => "copy again; if it stays so, `store check` both stores",
-            Error::OtherSession { .. } => {
-                "remove it there with `session remove`, or copy to another store; nothing was changed"
+            Error::OtherSession { session, .. } => {
+                return format!(
+                    "nothing was changed; copy to another store, or remove what is there first with \
+                     `contexture --store TARGET session remove {session}`"
+                );
             }
             Error::NotCopied { error, .. } | Error::Storage(error) => return error.hint(),
         };

@@ -2,7 +2,8 @@
 
 use crate::{
     ChunkKey, Content, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, RunRecord, Segment,
-    SentWindow, storage::SessionInfo, storage::ViewHead,
+    SentWindow, SessionId,
+    storage::{SessionInfo, StorageError, StorageResult, ViewHead},
 };
 
 /// A part of a session being taken over. Parts come in the order in which they stand here, each as
@@ -12,6 +13,11 @@ pub enum ImportPart {
     /// Begins: what an earlier attempt left goes. Refused with
     /// [`StorageError::SessionExists`](super::StorageError::SessionExists) when the session is there.
     Begin,
+    /// Begins over a session that is there and has this head. It shows as it is until the last part puts
+    /// the new one in its place, in one step. Refused with
+    /// [`StorageError::Conflict`](super::StorageError::Conflict), now and with each part, when the session
+    /// has another head by then.
+    BeginOver(SessionInfo),
     /// Segments, with their counters.
     Segments(Vec<Segment>),
     /// Pages of whatever standing.
@@ -32,4 +38,21 @@ pub enum ImportPart {
     Ledger(LedgerKey, Vec<SentWindow>),
     /// Ends: the session appears, with this head. Durable when it returns.
     Finish(SessionInfo),
+}
+
+impl ImportPart {
+    /// Decides whether a part may be taken in, for storages: `there` is the head of the session as it
+    /// shows, `over` the one that the import was begun over.
+    pub fn admit(
+        session: &SessionId,
+        there: Option<&SessionInfo>,
+        over: Option<&SessionInfo>,
+    ) -> StorageResult<()> {
+        match (there, over) {
+            (None, None) => Ok(()),
+            (Some(there), Some(over)) if there == over => Ok(()),
+            (Some(_), None) => Err(StorageError::SessionExists { session: session.clone() }),
+            (_, Some(_)) => Err(StorageError::Conflict { subject: format!("session '{session}'") }),
+        }
+    }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     Error, PageStorage, Result,
-    copy::{Copied, CopyOutcome, Digest, Watch, copy_session},
+    copy::{Copied, Digest, Watch, copy_session},
 };
 
 impl ContextSystem {
     /// Copies the session to another storage and goes on there.
     ///
-    /// The target must not hold another session of this name. The copy is read back and compared
-    /// before anything is switched; edits go on meanwhile. Then writes wait for a moment: if any was
-    /// made since the copy began, the session is copied once more while they wait. From then on all
+    /// The target may hold an earlier state of this session, which is brought forward; one that has gone
+    /// its own way is refused. The copy is read back and compared before anything is switched; edits go
+    /// on meanwhile. Then writes wait for a moment: if any was made since the copy began, the session is
+    /// brought forward once more while they wait. From then on all
     /// writes of this system and its clones go to the new storage, those that waited too. On an error
     /// the old storage stays in use with all it holds, and the error names the part that failed.
     ///
@@ -31,12 +32,7 @@ impl ContextSystem {
         let closed = self.inner.gate.close().await;
         let wrote = self.inner.gate.passed() != before;
         let copied = if wrote || self.has_moved(&*from, &copied).await? {
-            if copied.outcome == CopyOutcome::AlreadyThere {
-                // It was not made here, so it is not ours to remove.
-                let what = format!("it is at revision {}, an earlier state", copied.revision);
-                return Err(Error::OtherSession { session: session.clone(), what });
-            }
-            to.remove_session(session).await?;
+            // The copy just made is an earlier state by now.
             copy_session(&*from, &*to, session, watch).await?
         } else {
             copied

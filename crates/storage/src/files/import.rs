@@ -1,5 +1,6 @@
 //! Taking over a session: its files are written aside, in the very form they will have, and the folder
-//! is put in place at the end.
+//! is put in place at the end. Where it takes the place of a session, the two folders are exchanged in one
+//! step, and the earlier one goes.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,7 @@ use super::{
     sync::{decode, walk},
     tally::Tally,
 };
-use crate::options::Durability;
+use crate::{options::Durability, sqlite::traces::Due};
 
 /// Marks an import that was begun.
 const BEGUN: &str = "begun";
@@ -35,21 +36,40 @@ impl Store {
         let shared = self.shared.clone();
         let (folder, aside) = (&shared.folder, staging(session));
         let head = format!("{}/{HEAD}", names::session(session));
-        if folder.look().stamp(&head)?.is_some() {
-            return Err(StorageError::SessionExists { session: session.clone() }.into());
-        }
+        let there = folder.look().read(&head)?.map(|(bytes, _)| bytes);
         let begun = format!("{aside}/{BEGUN}");
-        if let ImportPart::Begin = part {
+        if let ImportPart::Begin | ImportPart::BeginOver(_) = part {
+            let over = match part {
+                ImportPart::BeginOver(over) => Some(over),
+                _ => None,
+            };
+            let known = there.as_ref().map(|bytes| decode_head(&head, bytes)).transpose()?;
+            ImportPart::admit(session, known.as_ref(), over)?;
             folder.remove_all(&aside)?;
             let time = self.tick();
-            return Ok(folder.write(&begun, b"", time)?);
+            return Ok(folder.write(&begun, &there.unwrap_or_default(), time)?);
         }
-        if folder.look().stamp(&begun)?.is_none() {
-            return Err(StorageError::SessionMissing { session: session.clone() }.into());
+        let over = match folder.look().read(&begun)? {
+            Some((over, _)) => Some(over).filter(|over| !over.is_empty()),
+            None if there.is_some() => {
+                return Err(StorageError::SessionExists { session: session.clone() }.into());
+            }
+            None => return Err(StorageError::SessionMissing { session: session.clone() }.into()),
+        };
+        // The head counts all that is ever written to a session.
+        match (&there, &over) {
+            (there, over) if there == over => {}
+            (Some(_), None) => {
+                return Err(StorageError::SessionExists { session: session.clone() }.into());
+            }
+            _ => {
+                let subject = format!("session '{session}'");
+                return Err(StorageError::Conflict { subject }.into());
+            }
         }
         let put = |store: &mut Self, record: Record| store.put_aside(session, &aside, &record);
         match part.clone() {
-            ImportPart::Begin => {}
+            ImportPart::Begin | ImportPart::BeginOver(_) => {}
             ImportPart::Segments(segments) => {
                 for segment in segments {
                     put(self, Record::Segment(segment))?;
@@ -105,7 +125,7 @@ impl Store {
                 if info.id != *session {
                     return Err(corrupt(&aside, "its head is that of another session").into());
                 }
-                self.finish(session, &aside, info)?;
+                self.finish(session, &aside, info, over.is_some())?;
             }
         }
         Ok(())
@@ -127,7 +147,13 @@ impl Store {
     }
 
     /// Puts words into pages, and the session in its place.
-    fn finish(&mut self, session: &SessionId, aside: &str, info: SessionInfo) -> Attempt<()> {
+    fn finish(
+        &mut self,
+        session: &SessionId,
+        aside: &str,
+        info: SessionInfo,
+        replaces: bool,
+    ) -> Attempt<()> {
         let shared = self.shared.clone();
         let folder = &shared.folder;
         let mut carried: HashSet<ContentHash> = HashSet::new();
@@ -152,6 +178,9 @@ impl Store {
             folder.sync()?;
         }
         let place = names::session(session);
+        if replaces {
+            return self.exchange(session, aside, &place);
+        }
         // What a session of that name left is in the way: its files are kept, its empty folders are not.
         let time = self.tick();
         set_remains_aside(folder, &place, time)?;
@@ -162,6 +191,41 @@ impl Store {
             folder.sync()?;
         }
         self.heal(session, &[])
+    }
+}
+
+impl Store {
+    /// Puts what was taken over in the place of a session, which goes.
+    fn exchange(&mut self, session: &SessionId, aside: &str, place: &str) -> Attempt<()> {
+        let shared = self.shared.clone();
+        let folder = &shared.folder;
+        // What the journal holds would be put over the new files after a crash.
+        self.empty_journal()?;
+        Due::of(&self.index.path).begin()?;
+        // People may keep notes beside ours. They are in both folders until the earlier one goes.
+        for inner in below(folder, place, "")?.iter().filter(|inner| Kind::of(inner).is_none()) {
+            if let Some((bytes, stamp)) = folder.look().read(&format!("{place}/{inner}"))? {
+                folder.write(&format!("{aside}/{inner}"), &bytes, stamp.time)?;
+            }
+        }
+        if shared.options.durability == Durability::PowerCut {
+            folder.sync()?;
+        }
+        folder.exchange(aside, place)?;
+        if shared.options.durability == Durability::PowerCut {
+            folder.sync()?;
+        }
+        folder.remove_all(aside)?;
+        self.heal(session, &[])?;
+        self.tidy(true);
+        Ok(())
+    }
+}
+
+fn decode_head(path: &str, bytes: &[u8]) -> StorageResult<SessionInfo> {
+    match decode(path, HEAD, bytes)? {
+        Record::Head(head) => Ok(head.info),
+        _ => Err(corrupt(path, "it is no head")),
     }
 }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use contexture_core::{
     ChunkKey, Content, ContentHash, CustomKey, Format, HistoryEntry, LedgerKey, LevelChunk, Mark,
-    Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Timestamp, Version, ViewId,
+    Message, Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow,
+    SessionId, Timestamp, Version, ViewId,
     storage::{
         SessionInfo, StorageError, ViewHead,
         signs::{self, AFTER_CHECKSUM, BEFORE_CHECKSUM},
@@ -192,6 +192,11 @@ pub(crate) fn words(bytes: &[u8], hash: ContentHash) -> Option<Content> {
     let (encoded, bytes) = (text("encoded"), text("bytes"));
     let words = Words { messages: fields.remove("messages"), encoded, bytes };
     words.content(hash).ok().flatten()
+}
+
+/// Returns the messages of a damaged file, whatever they are. Nothing proves them.
+pub(crate) fn unproven_words(bytes: &[u8]) -> Option<Vec<Message>> {
+    serde_json::from_str(fields(bytes)?.get("messages")?.get()).ok()
 }
 
 /// Reads a file whose checksum does not fit.

@@ -6,13 +6,14 @@
 //!     ─► stand-ins for lost entries ─► lost segments ─► the head counts what is there
 //! ```
 //!
-//! Words that are lost stay lost here: `contexture_core::check::repair_session` puts a placeholder in
-//! their place, as an edit.
+//! Words that are lost stay lost here: `contexture_core::check::repair_session` puts others in their
+//! place, as an edit: those that a file edited by hand still says, or a placeholder.
 
 mod findings;
 mod history;
 mod local;
 mod restore;
+mod unproven;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -34,6 +35,7 @@ use super::{
 use findings::Findings;
 
 pub(crate) use local::make_ready;
+pub(crate) use unproven::unproven;
 
 impl Store {
     /// Mends what can be mended, and tells what was done. Nothing is deleted.
@@ -347,14 +349,17 @@ pub(crate) fn quarantine_trace(folder: &Folder) -> StorageResult<Option<Trace>> 
 
 /// Returns a path in the quarantine that nothing has taken.
 fn free_place(folder: &Folder, path: &str) -> StorageResult<String> {
-    let flat = path.replace('/', "__");
     let taken = folder.list(QUARANTINE)?;
     let is_taken = |name: &str| taken.iter().any(|entry| entry.name == name);
-    let mut name = flat.clone();
-    let mut count = 1;
-    while is_taken(&name) || is_taken(&format!("{name}.note")) {
-        count += 1;
-        name = format!("{count}__{flat}");
-    }
-    Ok(format!("{QUARANTINE}/{name}"))
+    let name = names_away(path).find(|name| !is_taken(name) && !is_taken(&format!("{name}.note")));
+    Ok(format!("{QUARANTINE}/{}", name.expect("there are names without end")))
+}
+
+/// Returns the names that what lay at a path gets in the quarantine, oldest first.
+fn names_away(path: &str) -> impl Iterator<Item = String> {
+    let flat = path.replace('/', "__");
+    (1_u64..).map(move |count| match count {
+        1 => flat.clone(),
+        count => format!("{count}__{flat}"),
+    })
 }

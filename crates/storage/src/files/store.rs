@@ -352,7 +352,7 @@ impl Store {
     }
 
     /// Empties the journal where that is due. What was made is made, whatever comes of it.
-    fn tidy(&mut self, purges: bool) {
+    pub(super) fn tidy(&mut self, purges: bool) {
         if purges {
             self.scrub(Reach::QUICK);
         } else if self.mark.length() > Journal::FULL
@@ -393,6 +393,19 @@ impl Store {
         let mark = self.mark;
         self.mark = self.journal().empty(mark)?;
         Ok(())
+    }
+
+    /// Empties the journal, so that nothing of it is put in place again over what comes now.
+    pub(super) fn empty_journal(&mut self) -> StorageResult<()> {
+        if self.unplaced {
+            self.recover()?;
+        }
+        self.checkpoint()?;
+        if self.mark.length() == 0 {
+            return Ok(());
+        }
+        let what = self.shared.folder.path().display().to_string();
+        Err(StorageError::Unavailable { what, reason: "the journal cannot be emptied".to_owned() })
     }
 
     /// Ends: the journal is left empty, if nobody else is at work.

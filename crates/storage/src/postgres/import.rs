@@ -23,21 +23,23 @@ pub(crate) fn staged(session: &SessionId) -> String {
     format!("~{session}")
 }
 
-/// Takes over a part.
+/// Takes over a part. Tells whether it took the place of a session.
 pub(crate) async fn part(
     connections: &Connections,
     session: &SessionId,
     part: ImportPart,
-) -> StorageResult<()> {
+) -> StorageResult<bool> {
     let what = connections.what.as_str();
-    if let ImportPart::Begin = part {
+    if let ImportPart::Begin | ImportPart::BeginOver(_) = part {
         // What an earlier attempt left goes first; it may be much.
         remove::leftover(connections, session).await?;
     }
     let transaction = random(what)?;
     let db = connections.take().await.map_err(|fault| fault.at(what))?;
     let is_last = matches!(part, ImportPart::Finish(_));
-    match write(&db, session, part, transaction).await {
+    let mut replaces = false;
+    let ended = write(&db, session, part, transaction, &mut replaces).await;
+    let made = match ended {
         Ok(Ended::Made) => Ok(()),
         Ok(Ended::NotMade(fault)) | Err(fault) => {
             retire(db);
@@ -57,7 +59,12 @@ pub(crate) async fn part(
                 false => Err(fault.at(what)),
             }
         }
+    };
+    made?;
+    if replaces {
+        remove::sweep(connections).await;
     }
+    Ok(replaces)
 }
 
 /// Says that the session exists, where its name was taken meanwhile.
@@ -75,6 +82,7 @@ async fn write(
     session: &SessionId,
     part: ImportPart,
     transaction: i64,
+    replaces: &mut bool,
 ) -> Outcome<Ended> {
     db.batch_execute(BEGIN).await?;
     let sql = format!(
@@ -83,33 +91,58 @@ async fn write(
     );
     let hidden = staged(session);
     let found = ask(db, &sql, &[&session.as_str(), &hidden]).await?;
-    let mut row = None;
+    let (mut there, mut row) = (None, None);
     for found in &found {
-        if found.try_get::<_, &str>(1)? == session.as_str() {
-            return Err(StorageError::SessionExists { session: session.clone() }.into());
-        }
-        row = Some(SessionRow::read(found)?);
+        let is_whole = found.try_get::<_, &str>(1)? == session.as_str();
+        *(if is_whole { &mut there } else { &mut row }) = Some(SessionRow::read(found)?);
     }
+    let over = match &part {
+        ImportPart::Begin => None,
+        ImportPart::BeginOver(over) => Some(over),
+        _ => row.as_ref().filter(|row| is_over(row)).map(|row| &row.info),
+    };
+    ImportPart::admit(session, there.as_ref().map(|there: &SessionRow| &there.info), over)?;
     let statements = match (part, row) {
         (ImportPart::Begin, None) => {
             vec![group::head(&begun(session, transaction), &hidden, true)?]
         }
+        (ImportPart::BeginOver(over), None) => {
+            let recent = there.map(|there| there.recent).unwrap_or_default();
+            let row = SessionRow { id: transaction, info: over, recent };
+            vec![group::head(&row, &hidden, true)?]
+        }
         // Somebody else began at the same time.
-        (ImportPart::Begin, Some(_)) => {
+        (ImportPart::Begin | ImportPart::BeginOver(_), Some(_)) => {
             let subject = format!("the import of session '{session}'");
             return Err(StorageError::Conflict { subject }.into());
         }
         (_, None) => return Err(StorageError::SessionMissing { session: session.clone() }.into()),
         (ImportPart::Finish(info), Some(mut row)) => {
+            // Whoever wrote to it left a trace, also beside edits.
+            if there.as_ref().is_some_and(|there| there.recent != row.recent) {
+                let subject = format!("session '{session}'");
+                return Err(StorageError::Conflict { subject }.into());
+            }
             row.info = SessionInfo { id: session.clone(), ..info };
             row.note(transaction);
             // What no entry assigned nobody refers to.
             let sql = "DELETE FROM contexture_contents WHERE session = $1 AND refs <= 0";
-            vec![(sql, values![row.id]), group::head(&row, session.as_str(), false)?]
+            let mut statements = vec![(sql, values![row.id])];
+            if let Some(there) = there {
+                *replaces = true;
+                statements.push((remove::HIDE, values![there.id]));
+            }
+            statements.push(group::head(&row, session.as_str(), false)?);
+            statements
         }
         (part, Some(row)) => statements(row.id, part, transaction)?,
     };
     group::finish(db, statements).await
+}
+
+/// Tells whether a session that is not whole takes the place of another, whose head it has until then.
+fn is_over(row: &SessionRow) -> bool {
+    row.info.next_place > Place(0)
 }
 
 fn begun(session: &SessionId, id: i64) -> SessionRow {
@@ -118,7 +151,7 @@ fn begun(session: &SessionId, id: i64) -> SessionRow {
         id: session.clone(),
         app: String::new(),
         revision: Revision(0),
-        next_place: Place(1),
+        next_place: Place(0),
         mark: Mark::of_session(session, at),
         created_at: at,
         updated_at: at,
@@ -129,7 +162,7 @@ fn begun(session: &SessionId, id: i64) -> SessionRow {
 fn statements(session: i64, part: ImportPart, transaction: i64) -> Outcome<Vec<Bound>> {
     let mut batch = Batch::default();
     match part {
-        ImportPart::Begin | ImportPart::Finish(_) => {}
+        ImportPart::Begin | ImportPart::BeginOver(_) | ImportPart::Finish(_) => {}
         ImportPart::Segments(segments) => {
             batch.segments.extend(segments.into_iter().map(|it| (it.id.clone(), it)));
         }

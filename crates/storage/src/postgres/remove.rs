@@ -20,6 +20,10 @@ use super::{
 /// How many rows of a table go at a time.
 const PIECE: i64 = 5_000;
 
+/// Hides one session by its id. Its checksum covers the name; nobody reads the row any more.
+pub(crate) const HIDE: &str =
+    "UPDATE contexture_sessions SET name = '~~' || CAST(id AS TEXT) WHERE id = $1";
+
 /// Removes a session, and what was begun and never finished of one. Tells whether it was there.
 pub(crate) async fn session(connections: &Connections, session: &SessionId) -> StorageResult<bool> {
     let names = [session.as_str().to_owned(), staged(session)];
@@ -79,7 +83,7 @@ async fn hide(connections: &Connections, names: &[String]) -> StorageResult<Vec<
 
 /// Takes away the rows of all hidden sessions. What cannot be taken away now goes another time: the
 /// sessions themselves are gone.
-async fn sweep(connections: &Connections) {
+pub(crate) async fn sweep(connections: &Connections) {
     let swept: Outcome<()> = async {
         let db = connections.take().await?;
         let swept = sweep_on(&db).await;

@@ -2,13 +2,15 @@
 //!
 //! Parts go into chunks as they come, as commits do, so that a session of any size passes through
 //! little memory. A root without a head says that a session is being taken over: whoever begins
-//! again replaces it, and what was begun before can no longer be finished.
+//! again replaces it, and what was begun before can no longer be finished. A session whose place is taken
+//! keeps its root until the new one is whole; what is written for that lies in a folder of its own, and
+//! is collected if it never gets that far.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use contexture_core::{
     Content, HistoryEntry, Page, PageIndex, SessionId,
-    storage::{ImportPart, StorageError, ViewHead},
+    storage::{ImportPart, SessionInfo, StorageError, ViewHead},
 };
 use object_store::UpdateVersion;
 
@@ -21,7 +23,7 @@ use super::{
     packs::PackBuilder,
     records::{self, Copy},
     root::{Id, ObjectRef, Root},
-    session::{Inner, Published},
+    session::{Inner, Known, Published},
     stage::listed_in,
     table::{Key, Over, Table, Value},
 };
@@ -132,6 +134,8 @@ pub(crate) struct Importing {
     version: UpdateVersion,
     root: Arc<Root>,
     builder: Builder,
+    /// The session whose place it takes, and since when: what no root names is collected in time.
+    over: Option<(Known, Instant)>,
 }
 
 impl Inner {
@@ -142,19 +146,37 @@ impl Inner {
                 self.imports.lock().await.insert(session.clone(), importing);
                 Ok(())
             }
+            ImportPart::BeginOver(over) => {
+                let importing = self.begin_over(session, &over).await?;
+                self.imports.lock().await.insert(session.clone(), importing);
+                Ok(())
+            }
             ImportPart::Finish(info) => {
                 let missing = || StorageError::SessionMissing { session: session.clone() };
                 let importing = self.imports.lock().await.remove(session).ok_or_else(missing)?;
+                let over = importing.over;
                 let manifest = importing.builder.finish().await?;
                 let mut root = (*importing.root).clone();
                 root.meta.manifest = Some(manifest);
                 root.set_info(&info);
                 let shared = self.session(session);
                 let _turn = shared.queue.turn().await;
+                if let Some((_, begun)) = &over {
+                    self.check_time(*begun)?;
+                }
                 match self.publish(&shared, Some(importing.version), root).await? {
                     Published::Done(_) => {
-                        self.hand_to_snapshots(&shared, None);
+                        let earlier = over.map(|(earlier, _)| earlier);
+                        let view = earlier.as_ref().and_then(|it| self.view_of(session, it));
+                        self.hand_to_snapshots(&shared, view.as_ref());
+                        if let Some(earlier) = earlier {
+                            self.forget_folder(session, &earlier).await;
+                        }
                         Ok(())
+                    }
+                    Published::Lost if over.is_some() => {
+                        let subject = format!("session '{session}'");
+                        Err(StorageError::Conflict { subject }.into())
                     }
                     Published::Lost => match self.view(session).await? {
                         Some(_) => {
@@ -174,7 +196,7 @@ impl Inner {
                     .into());
                 };
                 // Where it fails it is not put back: it would go on with a gap.
-                self.still_importing(session, &importing.root).await?;
+                self.still_importing(session, &importing).await?;
                 take(&mut importing.builder, part).await?;
                 self.imports.lock().await.insert(session.clone(), importing);
                 Ok(())
@@ -183,14 +205,18 @@ impl Inner {
     }
 
     /// Refuses to go on where others made the session or began to take it over themselves.
-    async fn still_importing(&self, session: &SessionId, ours: &Root) -> Outcome<()> {
+    async fn still_importing(&self, session: &SessionId, ours: &Importing) -> Outcome<()> {
         let now = self.fresh(&self.session(session)).await?;
         let session = session.clone();
         match now {
+            Some(known) if ours.over.is_some() && known.version == ours.version => Ok(()),
+            _ if ours.over.is_some() => {
+                Err(StorageError::Conflict { subject: format!("session '{session}'") }.into())
+            }
             Some(known) if !known.root.is_importing() => {
                 Err(StorageError::SessionExists { session }.into())
             }
-            Some(known) if known.root.meta.incarnation == ours.meta.incarnation => Ok(()),
+            Some(known) if known.root.meta.incarnation == ours.root.meta.incarnation => Ok(()),
             _ => Err(StorageError::SessionMissing { session }.into()),
         }
     }
@@ -212,12 +238,36 @@ impl Inner {
                 }
                 let home = Home::new(&self.objects, session, &now.root);
                 let builder = Builder::new(home);
-                return Ok(Importing { version: now.version, root: now.root, builder });
+                let (version, root) = (now.version, now.root);
+                return Ok(Importing { version, root, builder, over: None });
             }
             self.wait(tries).await?;
         }
         let reason = "others begin to take over this session as well".to_owned();
         Err(StorageError::Unavailable { what: self.objects.name.clone(), reason }.into())
+    }
+
+    /// Begins beside a session that is there.
+    async fn begin_over(&self, session: &SessionId, over: &SessionInfo) -> Outcome<Importing> {
+        let known = self.fresh(&self.session(session)).await?;
+        let there = known.as_ref().filter(|known| !known.root.is_importing());
+        let info = there.map(|known| known.root.info()).transpose()?.flatten();
+        ImportPart::admit(session, info.as_ref(), Some(over))?;
+        let missing = || StorageError::SessionMissing { session: session.clone() };
+        let known = known.ok_or_else(missing)?;
+        let mut root = Root::new(session, Id::random(&self.objects.name)?);
+        root.meta.sequence = known.root.meta.sequence;
+        let builder = Builder::new(Home::new(&self.objects, session, &root));
+        let (version, root) = (known.version.clone(), Arc::new(root));
+        Ok(Importing { version, root, builder, over: Some((known, Instant::now())) })
+    }
+
+    /// Deletes what a session held whose place was taken. What cannot be deleted now is collected later.
+    async fn forget_folder(&self, session: &SessionId, earlier: &Known) {
+        let home = Home::new(&self.objects, session, &earlier.root);
+        if let Err(fault) = self.delete_folder(&home).await {
+            tracing::warn!(%session, error = %fault.told(), "an earlier state is left");
+        }
     }
 
     /// Deletes everything in a folder that no root names any more.
@@ -229,7 +279,7 @@ impl Inner {
 
 async fn take(builder: &mut Builder, part: ImportPart) -> Outcome<()> {
     match part {
-        ImportPart::Begin | ImportPart::Finish(_) => {}
+        ImportPart::Begin | ImportPart::BeginOver(_) | ImportPart::Finish(_) => {}
         ImportPart::Segments(segments) => {
             for segment in segments {
                 builder.put(keys::segment(&segment.id), records::json(&segment).into()).await?;

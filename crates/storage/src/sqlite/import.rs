@@ -1,19 +1,21 @@
 //! Taking over a session from another storage.
 //!
 //! It lies under a name that no session can have until it is whole; then it gets its own, in one
-//! transaction. A content counts one reference for the import while no entry has assigned it yet.
+//! transaction, in which the session goes whose place it takes. A content counts one reference for the
+//! import while no entry has assigned it yet.
 
 use std::collections::HashMap;
 
 use contexture_core::{
-    ContentHash, HistoryEntry, LevelChunk, Page, Segment, SegmentId, SessionId, ViewHead,
+    ContentHash, HistoryEntry, LevelChunk, Mark, Page, Place, Revision, Segment, SegmentId,
+    SessionId, Timestamp, ViewHead,
     storage::{ImportPart, SessionInfo, StorageError},
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{
     contents,
-    error::{Fault, Outcome, integer},
+    error::{Fault, Outcome, integer, natural},
     history,
     ledger::SentRow,
     lookup, remove,
@@ -52,20 +54,32 @@ fn staged_name(session: &SessionId) -> String {
     format!("{STAGED}{session}")
 }
 
-/// Takes in a part, inside the writer's transaction.
-pub(crate) fn take(db: &Connection, import: &Import) -> Outcome<()> {
+/// Takes in a part, inside the writer's transaction. Tells whether it took the place of a session.
+pub(crate) fn take(db: &Connection, import: &Import) -> Outcome<bool> {
+    let replaces = import.must_last() && lookup::session_key(db, &import.session)?.is_some();
+    put(db, import)?;
+    Ok(replaces)
+}
+
+fn put(db: &Connection, import: &Import) -> Outcome<()> {
     let Import { session, part, contents } = import;
-    if lookup::session_key(db, session)?.is_some() {
-        return Err(StorageError::SessionExists { session: session.clone() }.into());
-    }
-    if let ImportPart::Begin = part {
+    let there = lookup::session(db, session)?;
+    let staged = staged(db, session)?;
+    let over = match part {
+        ImportPart::Begin => None,
+        ImportPart::BeginOver(over) => Some(over),
+        _ => staged.as_ref().and_then(|staged| staged.over.as_ref()),
+    };
+    ImportPart::admit(session, there.as_ref().map(|row| &row.info), over)?;
+    if let ImportPart::Begin | ImportPart::BeginOver(_) = part {
         drop_staged(db, session)?;
-        return begin(db, session);
+        return begin(db, session, over);
     }
-    let key = staged_key(db, session)?
-        .ok_or_else(|| StorageError::SessionMissing { session: session.clone() })?;
+    let Some(Staged { key, .. }) = staged else {
+        return Err(StorageError::SessionMissing { session: session.clone() }.into());
+    };
     match part {
-        ImportPart::Begin => Ok(()),
+        ImportPart::Begin | ImportPart::BeginOver(_) => Ok(()),
         ImportPart::Segments(segments) => put_segments(db, key, segments),
         ImportPart::Pages(pages) => put_pages(db, key, pages),
         ImportPart::Contents(_) => {
@@ -99,18 +113,50 @@ pub(crate) fn take(db: &Connection, import: &Import) -> Outcome<()> {
         ImportPart::Ledger(ledger, records) => {
             records.iter().try_for_each(|sent| SentRow::of(ledger, sent)?.write(db, key))
         }
-        ImportPart::Finish(info) => finish(db, key, info),
+        ImportPart::Finish(info) => {
+            if let Some(earlier) = there {
+                remove::rows(db, session, earlier.key)?;
+            }
+            finish(db, key, info)
+        }
     }
 }
 
-fn staged_key(db: &Connection, session: &SessionId) -> Outcome<Option<i64>> {
-    let mut query = db.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
-    Ok(query.query_row([staged_name(session)], |row| row.get(0)).optional()?)
+/// A session that is not whole.
+struct Staged {
+    key: i64,
+    /// The head of the session whose place it takes.
+    over: Option<SessionInfo>,
+}
+
+fn staged(db: &Connection, session: &SessionId) -> Outcome<Option<Staged>> {
+    let mut query = db.prepare_cached(
+        "SELECT id, app, revision, next_place, created_at, updated_at, mark FROM sessions
+         WHERE name = ?1",
+    )?;
+    let mut rows = query.query([staged_name(session)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let what = staged_name(session);
+    let mark: Option<String> = row.get(6)?;
+    let mark =
+        mark.map(Mark::try_from).transpose().map_err(|error| Fault::corrupt(&what, error))?;
+    let head = |mark| -> Outcome<SessionInfo> {
+        Ok(SessionInfo {
+            id: session.clone(),
+            app: row.get(1)?,
+            revision: Revision(natural(row.get(2)?, &what)?),
+            next_place: Place(natural(row.get(3)?, &what)?),
+            mark,
+            created_at: Timestamp::from_millis(row.get(4)?),
+            updated_at: Timestamp::from_millis(row.get(5)?),
+        })
+    };
+    Ok(Some(Staged { key: row.get(0)?, over: mark.map(head).transpose()? }))
 }
 
 /// Removes what was begun and never finished.
 pub(crate) fn drop_staged(db: &Connection, session: &SessionId) -> Outcome<bool> {
-    let Some(key) = staged_key(db, session)? else { return Ok(false) };
+    let Some(Staged { key, .. }) = staged(db, session)? else { return Ok(false) };
     release_held(db, key)?;
     remove::rows(db, session, key)?;
     Ok(true)
@@ -128,13 +174,22 @@ fn release_held(db: &Connection, key: i64) -> Outcome<()> {
     Ok(())
 }
 
-fn begin(db: &Connection, session: &SessionId) -> Outcome<()> {
-    // Nothing of the row is ever read but its name and key; the last part writes the rest.
+fn begin(db: &Connection, session: &SessionId, over: Option<&SessionInfo>) -> Outcome<()> {
+    // Until the last part writes its own head, the row holds that of the session whose place it takes.
+    let number = |number: fn(&SessionInfo) -> u64| integer(over.map_or(0, number), "a head");
     db.prepare_cached(
         "INSERT INTO sessions
-         SELECT coalesce(max(id), 0) + 1, ?1, '', 0, 0, 0, 0, zeroblob(16), NULL FROM sessions",
+         SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?5, ?6, zeroblob(16), ?7 FROM sessions",
     )?
-    .execute([staged_name(session)])?;
+    .execute(params![
+        staged_name(session),
+        over.map_or("", |over| &over.app),
+        number(|over| over.revision.0)?,
+        number(|over| over.next_place.0)?,
+        over.map_or(0, |over| over.created_at.as_millis()),
+        over.map_or(0, |over| over.updated_at.as_millis()),
+        over.map(|over| over.mark.as_str()),
+    ])?;
     Ok(())
 }
 

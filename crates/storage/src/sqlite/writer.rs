@@ -204,9 +204,8 @@ impl Worker {
                 let _ = reply.send(removed);
             }
             Some(Job::Import(import, reply)) => {
-                let lasting = import.must_last();
-                let taken = self.alone(lasting, |db| import::take(db, &import));
-                let _ = reply.send(taken.map_err(|fault| fault.at(&path)));
+                let taken = self.import(&import).map_err(|fault| fault.at(&path));
+                let _ = reply.send(taken);
             }
             Some(Job::Repair(reply)) => {
                 let done = self.alone(true, repair::all);
@@ -334,9 +333,23 @@ impl Worker {
     }
 
     fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
+        self.taking_away(|db| remove::session(db, session))
+    }
+
+    /// Takes in a part of a session. The last may take the place of another, which goes.
+    fn import(&mut self, import: &Import) -> Outcome<()> {
+        if import.must_last() {
+            self.taking_away(|db| import::take(db, import)).map(drop)
+        } else {
+            self.alone(false, |db| import::take(db, import)).map(drop)
+        }
+    }
+
+    /// Runs a transaction that says whether it took something away, of which nothing is to be left.
+    fn taking_away(&mut self, write: impl FnOnce(&Connection) -> Outcome<bool>) -> Outcome<bool> {
         let was_due = self.due.is_there();
         self.due.begin()?;
-        let removed = self.alone(true, |db| remove::session(db, session));
+        let removed = self.alone(true, write);
         match removed {
             Ok(true) => drop(self.wipe(Reach::QUICK, None)),
             _ if !was_due => self.due.settle(&self.due.read().unwrap_or_default(), &[]),

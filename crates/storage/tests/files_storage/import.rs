@@ -1,12 +1,16 @@
 //! Taking over a session: nothing shows before the end, and it may be begun again.
 
+use std::{fs, sync::Arc};
+
 use contexture_core::{
     MemoryStorage, PageStorage, RunPut, SessionId, Timestamp,
+    copy::{CopyOutcome, copy_session},
     storage::{HistoryQuery, ImportPart, LedgerQuery, ScanQuery, StandingFilter, StorageError},
 };
 use contexture_testkit::{
     conformance::dump,
-    fixture::{self, session_id, valid},
+    fake::{Death, WatchedStorage},
+    fixture::{self, leaf, reopen, session_id, valid},
     property,
 };
 use futures::executor::block_on;
@@ -110,4 +114,48 @@ fn what_a_session_without_a_head_left_is_set_aside() {
         std::fs::remove_file(dir.path().join(".local/index.db")).unwrap();
         assert_eq!(everything(&open(dir.path())), before, "imports: {imports}");
     }
+}
+
+// C23: killed at any part, the earlier state stands; the new one takes its place with the last. Notes that
+// people keep beside our files stay.
+#[test]
+fn an_earlier_state_gives_way_to_a_later_one() {
+    let (memory, id) = (Arc::new(MemoryStorage::new()), session_id());
+    property::run(|| memory.clone(), 7, 120, 0);
+    let dir = tempfile::tempdir().unwrap();
+    let copy = |to: &dyn PageStorage| block_on(copy_session(&*memory, to, &id, &mut |_| {}));
+    let first = copy(&*open(dir.path())).unwrap();
+    let note = dir.path().join("sessions/test/notes/mine.md");
+    fs::create_dir(note.parent().unwrap()).unwrap();
+    fs::write(&note, "mine").unwrap();
+    let before = everything(&open(dir.path()));
+    block_on(leaf(&block_on(reopen(memory.clone())), "usr-0", "more"));
+    let parts = {
+        let to = Arc::new(MemoryStorage::new());
+        block_on(copy_session(&*open(dir.path()), &*to, &id, &mut |_| {})).unwrap();
+        let counting = WatchedStorage::new(to);
+        copy(&*counting).unwrap();
+        u32::try_from(counting.count("import")).unwrap()
+    };
+    for part in 1..=parts {
+        let dying = WatchedStorage::new(open(dir.path()));
+        let death = if part == parts { Death::Before } else { Death::After };
+        dying.die_at_write(part, death);
+        copy(&*dying).unwrap_err();
+        drop(dying);
+        let storage = open(dir.path());
+        assert_eq!(everything(&storage), before, "part {part}");
+        assert_eq!(block_on(storage.verify()).unwrap(), [""; 0], "part {part}");
+    }
+    let storage = open(dir.path());
+    let copied = copy(&*storage).unwrap();
+    assert_eq!(copied.outcome, CopyOutcome::BroughtForward(first.revision));
+    let expected = block_on(dump(&*memory, &id));
+    assert_eq!(everything(&storage), expected);
+    assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
+    assert_eq!(fs::read_to_string(&note).unwrap(), "mine");
+    drop(storage);
+    assert_eq!(fs::read_dir(dir.path().join(".local/imports")).unwrap().count(), 0);
+    fs::remove_file(dir.path().join(".local/index.db")).unwrap();
+    assert_eq!(everything(&open(dir.path())), expected);
 }

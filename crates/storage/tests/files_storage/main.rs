@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod damage;
+mod edited;
 mod folder;
 mod git;
 mod import;

@@ -22,9 +22,10 @@ use crate::{
 ///
 /// --repair derives anew what is derived, takes what cannot be read into a quarantine inside the store, and
 /// mends what that leaves behind as edits that `history` shows: segments and pages that are lost are made
-/// again, orphans go to their segment's root, and pages whose text is lost say so. A segment that is made
-/// again is read-only for agents, but for their own (`agent-…`, `group-…`). It deletes nothing. Then it
-/// checks again. Make a copy of the store first.
+/// again, orphans go to their segment's root, and pages whose text is lost say so. A page whose file was
+/// edited by hand keeps the words it has now, and the repair names it; a system prompt does not. A segment
+/// that is made again is read-only for agents, but for their own (`agent-…`, `group-…`). It deletes
+/// nothing. Then it checks again. Make a copy of the store first.
 ///
 /// What may have been a system prompt stays a problem, and agents refuse to run, until it is written again or
 /// --accept-losses accepts that they run without it: a prompt whose text is lost, a segment of which nobody

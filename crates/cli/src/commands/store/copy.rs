@@ -21,8 +21,12 @@ use crate::{
 ///
 /// Everything goes over as it is: pages, history, level states, ledgers, run records. Without --session
 /// all sessions go. What is written meanwhile is not part of the copy. Nothing shows in the target before
-/// a session is whole, so a copy that was interrupted is simply made again; what is there already
-/// is compared and left alone.
+/// a session is whole, so a copy that was interrupted is simply made again.
+///
+/// A copy is a backup that can be repeated: where the target holds an earlier state of a session, that is
+/// brought forward, and what is the same is left alone. A session that has gone its own way in the target,
+/// by an edit there or because it is another one of that name, is refused and left as it is: copy to
+/// another store, or remove it there first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -143,6 +147,7 @@ fn line(progress: Progress<'_>) -> String {
 fn outcome(copied: &Copied) -> &'static str {
     match copied.outcome {
         CopyOutcome::Copied => "copied",
+        CopyOutcome::BroughtForward(_) => "brought-forward",
         CopyOutcome::AlreadyThere => "already-there",
     }
 }
@@ -164,8 +169,11 @@ fn print(copied: &[Copied], to: &StoreUrl, printer: &mut Printer<'_>) -> Result<
     for copied in copied {
         let (session, digest) = (printer.paint().id(&copied.session), &copied.digest);
         let what = match copied.outcome {
-            CopyOutcome::Copied => "copied and verified",
-            CopyOutcome::AlreadyThere => "already there, the same",
+            CopyOutcome::Copied => "copied and verified".to_owned(),
+            CopyOutcome::BroughtForward(from) => {
+                format!("brought forward from revision {from} and verified")
+            }
+            CopyOutcome::AlreadyThere => "already there, the same".to_owned(),
         };
         printer.line(format_args!(
             "{session} {what}: revision {}, {} pages, {} edits, hash {}",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{State, session::Session};
 use crate::{
     Content, ContentHash, HistoryEntry, SessionId, Timestamp,
-    storage::{ImportPart, NewSession, StorageError, StorageResult, ViewHead},
+    storage::{ImportPart, NewSession, SessionInfo, StorageError, StorageResult, ViewHead},
 };
 
 /// A session being taken over.
@@ -14,18 +14,24 @@ pub(super) struct Import {
     pub(super) session: Session,
     /// Contents that no entry has assigned yet.
     contents: BTreeMap<ContentHash, Content>,
+    /// The head of the session whose place it takes.
+    over: Option<SessionInfo>,
 }
 
 impl State {
     pub(super) fn import(&mut self, id: &SessionId, part: ImportPart) -> StorageResult<()> {
-        if self.sessions.contains_key(id) {
-            return Err(StorageError::SessionExists { session: id.clone() });
-        }
-        if let ImportPart::Begin = part {
+        let over = match &part {
+            ImportPart::Begin => None,
+            ImportPart::BeginOver(over) => Some(over),
+            _ => self.imports.get(id).and_then(|import| import.over.as_ref()),
+        };
+        ImportPart::admit(id, self.sessions.get(id).map(|session| &session.info), over)?;
+        if let ImportPart::Begin | ImportPart::BeginOver(_) = part {
+            let over = over.cloned();
             self.drop_import(id);
             let at = Timestamp::from_millis(0);
             let session = Session::new(id, NewSession { app: String::new(), at, mark: None });
-            self.imports.insert(id.clone(), Import { session, contents: BTreeMap::new() });
+            self.imports.insert(id.clone(), Import { session, contents: BTreeMap::new(), over });
             return Ok(());
         }
         let Some(import) = self.imports.get_mut(id) else {
@@ -33,7 +39,7 @@ impl State {
         };
         let session = &mut import.session;
         match part {
-            ImportPart::Begin => {}
+            ImportPart::Begin | ImportPart::BeginOver(_) => {}
             ImportPart::Segments(segments) => {
                 let named = segments.into_iter().map(|segment| (segment.id.clone(), segment));
                 session.segments.extend(named);
@@ -62,8 +68,10 @@ impl State {
             ImportPart::Ledger(key, records) => session.ledgers.import(key, records),
             ImportPart::Finish(info) => {
                 session.info = info;
-                let whole = self.imports.remove_entry(id);
-                self.sessions.extend(whole.map(|(id, import)| (id, import.session)));
+                let Some((id, import)) = self.imports.remove_entry(id) else { return Ok(()) };
+                if let Some(earlier) = self.sessions.insert(id, import.session) {
+                    self.release(&earlier.references());
+                }
             }
         }
         Ok(())
