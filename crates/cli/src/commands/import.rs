@@ -258,7 +258,7 @@ fn text_of(record: &ImportRecord) -> Result<String> {
 
 fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() {
-        return Ok(printer.json(&object)?);
+        return printer.json(&object);
     }
     let ImportObject { imported, pages } = object;
     let paint = printer.paint();
