@@ -147,7 +147,7 @@ fn a_backup_is_repeated() {
         let there = |args: &[&str]| sandbox.json(&[&["--store", to], args].concat());
         let copy = || sandbox.json(&["store", "copy", "--to", to])["sessions"][0].clone();
         assert_eq!(copy()["outcome"], "copied");
-        sandbox.write("turn.json", r#"[{"role": "user", "content": "And now?"}]"#.to_owned());
+        sandbox.write("turn.json", r#"[{"role": "user", "content": "And now?"}]"#);
         sandbox.json(&["turn", "add", "--messages", "turn.json"]);
         assert_eq!(copy()["outcome"], "brought-forward");
         assert_eq!(there(&["export"]), sandbox.json(&["export"]));
