@@ -14,7 +14,11 @@ const MAPS: [&str; 6] = ["anchors", "custom", "extra", "history", "pages", "shar
 const OPEN: [&str; 4] = ["other", "output", "source", "window"];
 
 /// What stands behind keys of which the lines here print only the empty form, as the code has it.
-const UNSEEN: [(&str, &str); 8] = [
+const UNSEEN: [(&str, &str); 12] = [
+    ("field", "string | null"),
+    ("fold", "number | null"),
+    ("hint", "string | null"),
+    ("sources", "[string]"),
     ("notes", "[string]"),
     ("problems", "[string]"),
     ("runsGivenUp", "[string]"),

@@ -13,8 +13,8 @@ use contexture_core::{
     window::{count::TokenCounter, source::line_key},
 };
 
-/// How many counts are handed to the storage at most: a window takes a few hundred.
-const MOST: usize = 4_096;
+/// How many counts are handed to the storage at most: a window with a fold takes about a thousand.
+const MOST: usize = 16_384;
 
 /// Looks counts up in a storage before it counts.
 ///
