@@ -170,7 +170,9 @@ Prompt
         system_prompt: "Prompt",
         file: ".contexture/agents/full.md",
         dialect: Contexture,
-        created_at: None,
+        created_at: Some(
+            1970-01-01T00:00:00.5Z,
+        ),
         updated_at: Some(
             1970-01-01T00:00:01Z,
         ),
@@ -545,6 +547,12 @@ fn codex_files_are_understood() {
     insta::assert_snapshot!(said(path, "description = \"a\ndeveloper_instructions = 1"), @r#".codex/agents/a.toml:1: error: the file is not TOML: invalid basic string, expected `"`"#);
 }
 
+/// Returns the tools that a file without any problem allows.
+fn clean_tools(field: &str) -> Option<Vec<String>> {
+    let text = format!("---\nname: a\ndescription: d\n{field}\n---\nDo.");
+    clean(".claude/agents/a.md", &text).tools.allow
+}
+
 #[test]
 fn unquoted_colons_are_recovered_from() {
     let text = "---\nname: a\ndescription: Use it. Examples: <example>\nuser: \"go: now\"\n</example>\ntools: Read\nmodel: opus\n---\nDo.";
@@ -560,6 +568,8 @@ fn unquoted_colons_are_recovered_from() {
         (agent.tools.allow, agent.model.as_deref()),
         (Some(list(&["read_file"])), Some("opus"))
     );
+    let all = parse_at(".claude/agents/a.md", "---\nname: a\ndescription: d\ntools: *\n---\nDo.");
+    assert_eq!(all.definition.unwrap().tools.allow, clean_tools("tools: \"*\""));
     // What is ambiguous stays an error, with the line in the file.
     insta::assert_snapshot!(said("a.md", "---\nname: a\ndescription: d\ntools: Read: all\n---\nDo."), @r"
     a.md:4: error: the front matter is not YAML: mapping values are not allowed in this context

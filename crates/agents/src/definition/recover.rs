@@ -3,7 +3,8 @@
 //! By far the most common mistake in agent files is a free text with `: ` in it and no quotes
 //! around it, often with lines of examples after it. YAML sees a map there and refuses it all. Such
 //! a text is taken as it stands, up to the next field that is known; everything else must be YAML.
-//! Nothing is guessed where a field stands twice, or where the text begins like other YAML.
+//! Nothing is guessed where a field stands twice, or where the text begins like other YAML; but `tools: *`
+//! can only mean all tools.
 
 use super::{
     node::{Entry, Node, Value},
@@ -36,16 +37,18 @@ pub(crate) fn recover(
         if !broken {
             continue;
         }
-        if !FREE_TEXT.contains(&field.key) {
-            return None;
-        }
-        if may_hold_a_field(&own[1..], known, &fields) {
-            return None;
-        }
-        let value = free_text(field.key, own)?;
         let line = first.saturating_add(u32::try_from(field.start).unwrap_or(u32::MAX));
         let column = u32::try_from(field.key.len() + 3).unwrap_or(u32::MAX);
-        problems.push(warning(field.key, own.len()).at(line, column));
+        let value = if is_star(field.key, own) {
+            problems.push(star_warning(field.key).at(line, column));
+            "*".to_owned()
+        } else {
+            if !FREE_TEXT.contains(&field.key) || may_hold_a_field(&own[1..], known, &fields) {
+                return None;
+            }
+            problems.push(warning(field.key, own.len()).at(line, column));
+            free_text(field.key, own)?
+        };
         let node = Node { line, column, value: Value::Text { text: value, plain: false } };
         taken.push(Entry { key: field.key.to_owned(), line, column: 1, node });
         rest[field.start..end].fill("");
@@ -93,6 +96,21 @@ fn own_lines(lines: &[&str]) -> usize {
         return lines.len();
     }
     keys.iter().position(Option::is_some).map_or(lines.len(), |at| at + 1)
+}
+
+/// Tells whether a field of tools holds a bare `*`: to YAML the beginning of an alias, to everybody
+/// else all tools.
+fn is_star(key: &str, lines: &[&str]) -> bool {
+    let head = lines.first().and_then(|head| head.get(key.len() + 1..));
+    key == "tools"
+        && head.is_some_and(|head| head.trim() == "*")
+        && lines[1..].iter().all(|line| line.trim().is_empty())
+}
+
+fn star_warning(key: &str) -> Problem {
+    Problem::warning(format!("'{key}: *' is not valid YAML; it was read as all tools"))
+        .field(key)
+        .hint(format!("write `{key}: \"*\"`, or leave the field out"))
 }
 
 /// Tells whether an indented line of a text may have been meant as a field the file lacks.
@@ -210,8 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_star_is_all_tools() {
+        let fields = read("name: a\ntools: *\nmodel: opus\n").unwrap();
+        let expected = [("name", "a"), ("tools", "*"), ("model", "opus")];
+        assert_eq!(fields, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));
+    }
+
+    #[test]
     fn what_may_have_been_meant_otherwise_is_not_guessed() {
         for text in [
+            "name: *\ntools: Read",
+            "tools: *read\nname: a",
+            "tools: *\n  - Read\nname: a",
             "tools: Read: Write\nname: a",
             "description: a: b\ndescription: c: d",
             "description: [a: b: c",

@@ -131,6 +131,8 @@ fn every_kind() -> Vec<Edit> {
         Edit::RestorePage { page: page("usr-4"), to: Some(page("oth-0")) },
         custom(Some("win")),
         Edit::Batch(vec![update("usr-2", "a"), hop("usr-2", "oth-0"), new_leaf("oth-0", "b")]),
+        Edit::Init(vec![new_leaf("usr-0", "begun")]),
+        Edit::Import(vec![new_leaf("usr-0", "taken in")]),
     ]
 }
 

@@ -198,7 +198,11 @@ impl FilesStorage {
                     let (_, live) = self.reading.readers().map_err(|it| self.at_index(it))?;
                     match live.read(|db| find(db, &[hash]))?.pop() {
                         Some(Found::Here(content)) => Some(content),
-                        Some(Found::Nowhere) | None => None,
+                        Some(Found::Nowhere) | None => {
+                            let reason = "what it shows was purged since; take another".to_owned();
+                            let what = format!("a snapshot of session '{session}'");
+                            return Err(StorageError::Unavailable { what, reason });
+                        }
                         Some(Found::Lost(..)) => return Err(error),
                     }
                 }
