@@ -77,6 +77,7 @@ fn folds_are_previewed_taken_and_undone() {
 // C39: sending again without an edit folds nothing more and gives the same bytes.
 #[test]
 fn sending_again_is_the_same() {
+    let (mut sent, mut folded) = (0, 0);
     for seed in 400..430 {
         let mut world = World::new(seed);
         for step in 0..25 {
@@ -87,6 +88,7 @@ fn sending_again_is_the_same() {
                 asked.format = Format::Markdown;
             }
             let Ok(first) = block_on(agent.send(&asked)) else { continue };
+            (sent, folded) = (sent + 1, folded + usize::from(first.record.fold.is_some()));
             let second = block_on(agent.send(&asked)).unwrap();
             let at = format!("seed {seed} step {step} {asked:?}");
             assert_eq!(second.record.fold, None, "{at}");
@@ -97,6 +99,7 @@ fn sending_again_is_the_same() {
             assert_eq!(second.record.hash, third.record.hash, "{at}");
         }
     }
+    assert!(sent > 400 && folded > 40, "{sent} sent, {folded} of them folded");
 }
 
 /// An agent with turns of about 60 tokens each.
