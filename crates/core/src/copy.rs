@@ -126,11 +126,11 @@ async fn copy(
     watch: Watch<'_>,
 ) -> Result<Copied> {
     let over = match compare(source, to, session, watch).await? {
-        Standing::Missing => None,
-        Standing::Same(digest) => {
+        Held::Missing => None,
+        Held::Same(digest) => {
             return Ok(copied(session, CopyOutcome::AlreadyThere, digest));
         }
-        Standing::Earlier(over) => Some(over),
+        Held::Earlier(over) => Some(over),
     };
     let outcome = match &over {
         Some(over) => CopyOutcome::BroughtForward(over.info.revision),
@@ -157,7 +157,7 @@ async fn copy(
 }
 
 /// What a target holds of a session.
-enum Standing {
+enum Held {
     Missing,
     Same(Digest),
     Earlier(Over),
@@ -175,9 +175,9 @@ async fn compare(
     to: &dyn PageStorage,
     session: &SessionId,
     watch: Watch<'_>,
-) -> Result<Standing> {
+) -> Result<Held> {
     let still = to.snapshot().await?;
-    let Some(there) = still.session(session).await? else { return Ok(Standing::Missing) };
+    let Some(there) = still.session(session).await? else { return Ok(Held::Missing) };
     let Some(here) = source.session(session).await? else {
         return Err(Error::SessionNotFound { session: session.clone() });
     };
@@ -186,7 +186,7 @@ async fn compare(
         let ours = digest(source, session).await?;
         let theirs = read_through(&*still, session, watch).await?;
         match ours.difference(&theirs) {
-            None => return Ok(Standing::Same(ours)),
+            None => return Ok(Held::Same(ours)),
             // Edits make the same of the same.
             Some(what) if !ours.has_same_edits(&theirs) => return Err(other(what)),
             Some(_) => {}
@@ -196,7 +196,7 @@ async fn compare(
         return Err(other(what));
     }
     let beside = Beside::of(&*still, session).await?;
-    Ok(Standing::Earlier(Over { info: there, beside }))
+    Ok(Held::Earlier(Over { info: there, beside }))
 }
 
 fn copied(session: &SessionId, outcome: CopyOutcome, digest: Digest) -> Copied {

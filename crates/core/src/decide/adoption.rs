@@ -7,7 +7,7 @@
 //!
 //! What the system side has closed is closed for all, and what goes there goes out of sight.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
@@ -67,13 +67,13 @@ pub(super) fn keep_visible(
     if children.is_empty() || parent.segment.stands_in_full() {
         return Ok(());
     }
-    let mut views = draft.views()?;
-    views.remove(&ViewId::SYSTEM);
-    need_chunks(draft, views.iter().chain([&ViewId::SYSTEM]), parent, children)?;
+    let others = draft.views()?.into_iter().filter(|view| *view != ViewId::SYSTEM);
     // Others inherit what the system side says, so it comes first.
-    let before = seen(draft, &views, children)?;
-    keep_visible_in(draft, &ViewId::SYSTEM, parent, children, &before.0)?;
-    for (view, before) in views.iter().zip(&before.1) {
+    let views: Vec<ViewId> = [ViewId::SYSTEM].into_iter().chain(others).collect();
+    need_chunks(draft, &views, parent, children)?;
+    let before = views.iter().map(|view| seen(draft, view, children));
+    let before = before.collect::<Decision<Vec<Seen>>>()?;
+    for (view, before) in views.iter().zip(&before) {
         keep_visible_in(draft, view, parent, children, before)?;
     }
     Ok(())
@@ -82,21 +82,13 @@ pub(super) fn keep_visible(
 /// How a page stood in a view: how far the view saw, and whether it was expanded.
 type Seen = Vec<(Reach, Visibility)>;
 
-/// Returns how pages stand for the system side and in each view.
-fn seen<'v>(
-    draft: &mut Draft<'_>,
-    views: impl IntoIterator<Item = &'v ViewId>,
-    children: &[Lineage],
-) -> Decision<(Seen, Vec<Seen>)> {
-    let mut seen_in = |view: &ViewId| {
-        let stands = |child: &Lineage| {
-            let reach = reach(draft, view, &child.segment, &child.page, &child.ancestors)?;
-            Ok((reach, draft.visibility_in(view, &child.segment, &child.page)?))
-        };
-        children.iter().map(stands).collect::<Decision<Seen>>()
+/// Returns how pages stand in a view.
+fn seen(draft: &mut Draft<'_>, view: &ViewId, children: &[Lineage]) -> Decision<Seen> {
+    let stands = |child: &Lineage| {
+        let reach = reach(draft, view, &child.segment, &child.page, &child.ancestors)?;
+        Ok((reach, draft.visibility_in(view, &child.segment, &child.page)?))
     };
-    let system = seen_in(&ViewId::SYSTEM)?;
-    Ok((system, views.into_iter().map(seen_in).collect::<Decision<_>>()?))
+    children.iter().map(stands).collect()
 }
 
 fn keep_visible_in(
@@ -144,16 +136,18 @@ fn keep_visible_in(
 }
 
 /// Asks for all that views say of the pages and of what they stand in.
-fn need_chunks<'v>(
+fn need_chunks(
     draft: &Draft<'_>,
-    views: impl Iterator<Item = &'v ViewId>,
+    views: &[ViewId],
     parent: &Lineage,
     children: &[Lineage],
 ) -> Decision {
     let pages = children.iter().chain([parent]);
     let pages = pages.flat_map(|it| it.ancestors.iter().chain([&it.page]));
     let pages: HashSet<&PageIndex> = pages.map(|page| &page.index).collect();
-    draft.need_chunks(views.flat_map(|view| pages.iter().map(|page| ChunkKey::of(view, page))))
+    draft.need_chunks(
+        views.iter().flat_map(|view| pages.iter().map(|page| ChunkKey::of(view, page))),
+    )
 }
 
 /// Returns how far a view sees to a page, which has these ancestors, the nearest first.
@@ -162,7 +156,7 @@ fn reach(
     view: &ViewId,
     segment: &Segment,
     page: &Page,
-    ancestors: &[std::sync::Arc<Page>],
+    ancestors: &[Arc<Page>],
 ) -> Decision<Reach> {
     let mut reach = Reach::Open;
     let mut inner = page;
@@ -235,7 +229,7 @@ fn open_up(
 }
 
 /// Returns a line over pages of a directory, beside one that stands.
-fn line_over(pages: &[std::sync::Arc<Page>], beside: Option<&Page>) -> Option<Run> {
+fn line_over(pages: &[Arc<Page>], beside: Option<&Page>) -> Option<Run> {
     let is_beside = |page: &Page| beside.is_some_and(|beside| beside.index == page.index);
     let covered: Vec<&Page> =
         pages.iter().map(|page| &**page).filter(|page| !is_beside(page)).collect();
