@@ -1,6 +1,6 @@
 //! The steps of a run: each is stored before the next begins.
 
-use contexture_core::{Actor, Edit, ErrorKind, Message, PageIndex, message::ToolCall};
+use contexture_core::{Actor, Edit, ErrorKind, Message, PageIndex, Principal, message::ToolCall};
 
 use super::{By, Drive, Response, Watcher, main_segment, seed};
 use crate::{
@@ -23,8 +23,8 @@ impl Drive<'_> {
         let step = self.parts.next_step(&self.run, false, now)?;
         let state = put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
         let puts = [run, step, state];
-        let view = self.context.view();
-        let outcome = system.apply_with_runs(Some(view), &edit, &puts).await?;
+        let agent = self.context.principal();
+        let outcome = system.apply_with_runs(agent, &edit, &puts).await?;
         let [run, step, state] = puts;
         (self.record, self.state_record) = (run.record(), state.record());
         self.parts.step = step.record();
@@ -180,7 +180,8 @@ impl Drive<'_> {
             let last = last.map_err(contexture_core::Error::from)?;
             pages.extend(last.map(|page| page.index));
         }
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let mut standing = Vec::new();
         for page in pages {
             if reader.has_page(&page).await? {
@@ -198,11 +199,11 @@ impl Drive<'_> {
         let step = self.parts.next_step(moved, false, now)?;
         let mut puts = vec![run, step];
         puts.extend(self.parts.call_removals(now));
-        let view = match by {
-            By::Agent => Some(self.context.view()),
-            By::Host => None,
+        let by = match by {
+            By::Agent => self.context.principal(),
+            By::Host => &Principal::System,
         };
-        let outcome = system.apply_with_runs(view, edit, &puts).await?;
+        let outcome = system.apply_with_runs(by, edit, &puts).await?;
         (self.record, self.parts.step) = (puts[0].record(), puts[1].record());
         self.parts.calls.clear();
         Ok(outcome.pages)
