@@ -80,6 +80,13 @@ impl<V> Context<V> {
         Self { header, state, content, anchors, history, diagnostics }
     }
 
+    /// Returns what it takes in memory, about: anchors and rounds of the history are small.
+    pub(crate) fn bytes(&self) -> usize {
+        const AROUND: usize = 1_024;
+        const ANCHOR: usize = 256;
+        self.content.len() + self.anchors.len() * ANCHOR + AROUND
+    }
+
     /// Returns who and which state it shows.
     pub fn header(&self) -> &Header<V> {
         &self.header

@@ -73,6 +73,7 @@ pub mod context;
 pub mod conversation;
 pub mod copy;
 pub mod document;
+pub mod engine;
 pub mod system;
 pub mod transcript;
 pub mod window;
@@ -87,6 +88,7 @@ pub use conversation::Conversation;
 pub use edit::{
     Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
 };
+pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use error::{Error, ErrorKind, Result};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};

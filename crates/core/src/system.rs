@@ -11,6 +11,7 @@ mod gather;
 mod lists;
 mod loads;
 mod measures;
+pub(crate) mod memory;
 mod publish;
 mod reader;
 mod resident;
@@ -26,7 +27,7 @@ use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
 
@@ -49,6 +50,7 @@ use gate::{Gate, Writing};
 use lists::Lists;
 use loads::AllLoads;
 use measures::Measures;
+use memory::Memory;
 use publish::Seen;
 use resident::Resident;
 
@@ -74,6 +76,11 @@ struct Inner {
     mark: Mark,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    memory: Arc<Memory>,
+    /// When it was last used, in uses of all sessions that share its memory.
+    used: AtomicU64,
+    /// Whether the session was found removed.
+    gone: AtomicBool,
     resident: Resident,
     loads: AllLoads,
     lists: Lists,
@@ -130,6 +137,17 @@ impl ContextSystem {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Result<Self> {
+        Self::open_in(Memory::unbounded(), storage, session, clock, settings).await
+    }
+
+    /// Opens a session whose caches count in a budget.
+    pub(crate) async fn open_in(
+        memory: Arc<Memory>,
+        storage: Arc<dyn PageStorage>,
+        session: SessionId,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Result<Self> {
         let info = storage.session(&session).await?;
         let info = info.ok_or_else(|| Error::SessionNotFound { session: session.clone() })?;
         let segments = Segments::new(storage.segments(&session).await?);
@@ -141,11 +159,14 @@ impl ContextSystem {
             mark: info.mark,
             clock,
             settings,
-            resident: Resident::new(settings.resident, segments),
+            resident: Resident::new(settings.resident, segments, &memory),
             loads: AllLoads::default(),
-            lists: Lists::default(),
-            measures: Measures::default(),
-            frozen: window::FrozenContexts::default(),
+            lists: Lists::new(&memory),
+            measures: Measures::new(&memory),
+            frozen: window::FrozenContexts::new(&memory),
+            used: AtomicU64::new(0),
+            gone: AtomicBool::new(false),
+            memory,
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
             unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
@@ -162,12 +183,11 @@ impl ContextSystem {
         app: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let create = Some(NewSession { app: app.to_owned(), at: clock.now(), mark: None });
-        storage.commit(&session, Commit { create, change: None }).await?;
+        Self::make(&*storage, &session, app, clock.now(), None).await?;
         Self::open(storage, session, clock).await
     }
 
-    /// Makes a session that begins with an edit, or nothing at all.
+    /// Makes a session that begins with an edit, or nothing at all, and opens it.
     pub async fn create_with(
         storage: Arc<dyn PageStorage>,
         session: SessionId,
@@ -175,33 +195,35 @@ impl ContextSystem {
         clock: Arc<dyn Clock>,
         edit: &Edit,
     ) -> Result<Self> {
-        let at = clock.now();
-        let request = Request {
-            actor: Actor::System,
-            view: ViewId::SYSTEM,
-            at,
-            guard: None,
-            limits: Limits::default(),
-        };
-        // A session that does not exist yet holds nothing: all that could be needed is known.
-        let mut known = Known { views: Some(Vec::new()), ..Known::default() };
-        let change = loop {
-            match decide(edit, &request, &known) {
-                Ok(change) => break change,
-                Err(Halt::Refused(error)) => return Err(error),
-                Err(Halt::Need(need)) => gather::assume_empty(&mut known, need),
-            }
-        };
-        let create = Some(NewSession { app: app.to_owned(), at, mark: None });
-        storage.commit(&session, Commit { create, change: Some(change) }).await?;
+        Self::make(&*storage, &session, app, clock.now(), Some(edit)).await?;
         Self::open(storage, session, clock).await
+    }
+
+    /// Makes a session, with the edit it begins with.
+    pub(crate) async fn make(
+        storage: &dyn PageStorage,
+        session: &SessionId,
+        app: &str,
+        at: Timestamp,
+        edit: Option<&Edit>,
+    ) -> Result<()> {
+        let change = edit.map(|edit| first_change(edit, at)).transpose()?;
+        let create = Some(NewSession { app: app.to_owned(), at, mark: None });
+        storage.commit(session, Commit { create, change }).await?;
+        Ok(())
     }
 
     /// Returns the session as it stands now, to be read in many steps that all see one state.
     pub async fn snapshot(&self) -> Result<Self> {
         let storage = self.storage().snapshot().await?;
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
-        Self::open_with(storage, session, clock, self.inner.settings).await
+        let (memory, settings) = (self.inner.memory.clone(), self.inner.settings);
+        Self::open_in(memory, storage, session, clock, settings).await
+    }
+
+    /// Tells whether the session was found removed since it was opened.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.inner.gone.load(Ordering::Relaxed)
     }
 
     /// Returns the session's name.
@@ -361,7 +383,23 @@ impl ContextSystem {
             undone: change.and_then(|change| change.undoes),
         };
         self.publish(committed, flight).await;
+        self.used();
         Ok(outcome)
+    }
+}
+
+/// Decides the edit that a session begins with.
+fn first_change(edit: &Edit, at: Timestamp) -> Result<Change> {
+    let (actor, view) = (Actor::System, ViewId::SYSTEM);
+    let request = Request { actor, view, at, guard: None, limits: Limits::default() };
+    // A session that does not exist yet holds nothing: all that could be needed is known.
+    let mut known = Known { views: Some(Vec::new()), ..Known::default() };
+    loop {
+        match decide(edit, &request, &known) {
+            Ok(change) => return Ok(change),
+            Err(Halt::Refused(error)) => return Err(error),
+            Err(Halt::Need(need)) => gather::assume_empty(&mut known, need),
+        }
     }
 }
 

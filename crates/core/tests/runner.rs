@@ -16,6 +16,8 @@ mod copies_again;
 mod depth;
 #[path = "runner/doubt.rs"]
 mod doubt;
+#[path = "runner/engine.rs"]
+mod engine;
 #[path = "runner/lost.rs"]
 mod lost;
 #[path = "runner/permission_matrix.rs"]

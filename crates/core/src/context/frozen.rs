@@ -109,6 +109,11 @@ impl Frozen {
         self.find(inputs).map_or_else(Reuse::Stale, Reuse::Same)
     }
 
+    /// Returns what it takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.contexts.values().map(|context| context.bytes()).sum()
+    }
+
     fn find(&self, inputs: &Inputs<'_>) -> Result<Arc<Context>, Mismatch> {
         self.check_identity(inputs.app_id, inputs.session_id)?;
         let &Inputs { version: asked, key, .. } = inputs;

@@ -1,14 +1,16 @@
 //! Least-recently-used maps that know how many bytes they hold.
 
-use std::hash::Hash;
+use std::{hash::Hash, sync::Arc};
 
 use lru::LruCache;
+
+use super::memory::{Bytes, Memory};
 
 /// A least-recently-used map that knows its bytes and when each entry was last used.
 #[derive(Debug)]
 pub(super) struct Aged<K: Hash + Eq, V> {
     entries: LruCache<K, Slot<V>>,
-    bytes: usize,
+    bytes: Bytes,
 }
 
 #[derive(Debug)]
@@ -19,8 +21,8 @@ struct Slot<V> {
 }
 
 impl<K: Hash + Eq, V> Aged<K, V> {
-    pub(super) fn new() -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0 }
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        Self { entries: LruCache::unbounded(), bytes: Bytes::new(memory) }
     }
 
     /// Returns an entry and notes that it was used.
@@ -37,14 +39,14 @@ impl<K: Hash + Eq, V> Aged<K, V> {
 
     pub(super) fn put(&mut self, key: K, value: V, size: usize, now: u64) {
         if let Some(old) = self.entries.put(key, Slot { value, size, used: now }) {
-            self.bytes -= old.size;
+            self.bytes.sub(old.size);
         }
-        self.bytes += size;
+        self.bytes.add(size);
     }
 
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         let slot = self.entries.pop(key)?;
-        self.bytes -= slot.size;
+        self.bytes.sub(slot.size);
         Some(slot.value)
     }
 
@@ -61,17 +63,17 @@ impl<K: Hash + Eq, V> Aged<K, V> {
     /// Takes out the entry that was used longest ago.
     pub(super) fn take_oldest(&mut self) -> Option<V> {
         let (_, slot) = self.entries.pop_lru()?;
-        self.bytes -= slot.size;
+        self.bytes.sub(slot.size);
         Some(slot.value)
     }
 
     pub(super) fn clear(&mut self) {
         self.entries.clear();
-        self.bytes = 0;
+        self.bytes.set(0);
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.get()
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
@@ -91,8 +93,8 @@ pub(super) struct Bounded<K: Hash + Eq, V> {
 }
 
 impl<K: Hash + Eq, V> Bounded<K, V> {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { entries: Aged::new(), limit }
+    pub(super) fn new(limit: usize, memory: &Arc<Memory>) -> Self {
+        Self { entries: Aged::new(memory), limit }
     }
 
     pub(super) fn get(&mut self, key: &K) -> Option<&V> {
@@ -106,7 +108,7 @@ impl<K: Hash + Eq, V> Bounded<K, V> {
             return;
         }
         self.entries.put(key, value, size, 0);
-        while self.entries.bytes > self.limit && self.entries.drop_oldest() {}
+        while self.entries.bytes() > self.limit && self.entries.drop_oldest() {}
     }
 
     pub(super) fn clear(&mut self) {
@@ -121,7 +123,7 @@ mod tests {
     // B-41, C25: least recently used first, down to the limit, never more.
     #[test]
     fn the_least_recently_used_goes_first() {
-        let mut bounded = Bounded::new(100);
+        let mut bounded = Bounded::new(100, &Memory::unbounded());
         for key in 0..10 {
             bounded.put(key, key, 10);
         }
@@ -134,5 +136,20 @@ mod tests {
         assert!(bounded.entries.bytes() <= 100 && holds(&bounded, 0));
         bounded.put(99, 99, 90);
         assert!(!holds(&bounded, 99) && holds(&bounded, 0));
+    }
+
+    #[test]
+    fn bytes_count_in_the_budget_until_they_are_dropped() {
+        let memory = Memory::unbounded();
+        let mut one = Bounded::new(100, &memory);
+        let mut other = Bounded::new(100, &memory);
+        one.put("a", 1, 30);
+        one.put("a", 2, 20);
+        other.put("b", 1, 40);
+        assert_eq!(memory.used(), 60);
+        other.clear();
+        assert_eq!(memory.used(), 20);
+        drop((one, other));
+        assert_eq!(memory.used(), 0);
     }
 }

@@ -290,6 +290,7 @@ impl ContextSystem {
         if let Some(page) = &page {
             self.inner.resident.keep_page(page, stamp);
         }
+        self.used();
         Ok(page)
     }
 
@@ -386,6 +387,7 @@ impl ContextSystem {
             for (content, stamp) in contents.iter().zip(stamps) {
                 content.iter().for_each(|content| resident.keep_content(content, stamp));
             }
+            self.used();
         }
         Ok(())
     }
@@ -397,6 +399,7 @@ impl ContextSystem {
             reason: "a page refers to it, but it is not there".to_owned(),
         })?;
         self.inner.resident.keep_content(&content, stamp);
+        self.used();
         Ok(content)
     }
 }

@@ -9,7 +9,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::ContextSystem;
+use super::{
+    ContextSystem,
+    memory::{Bytes, Memory},
+};
 use crate::{
     Page, PageDelta, PageIndex, Place,
     storage::{ChildQuery, Order, StandingFilter, StorageResult},
@@ -42,20 +45,30 @@ impl Gap {
 
 type List = Arc<Vec<(Place, PageIndex)>>;
 
+/// What a page takes in a list, about.
+const ITEM_BYTES: usize = 64;
+
 /// The lists in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lists {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     lists: HashMap<PageIndex, Vec<(Gap, List)>>,
+    /// As of the last list that was kept: single pages added since do not count.
+    bytes: Bytes,
     /// Counts changes: what was read before one is not kept after it.
     changes: u64,
 }
 
 impl Lists {
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        let state = State { lists: HashMap::new(), bytes: Bytes::new(memory), changes: 0 };
+        Self { state: Mutex::new(state) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Copies of what the storage holds cannot be left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -83,6 +96,8 @@ impl Lists {
             lists.clear();
         }
         lists.push((gap, list.clone()));
+        let listed = state.lists.values().flatten().map(|(_, list)| list.len()).sum::<usize>();
+        state.bytes.set(listed * ITEM_BYTES);
     }
 
     /// Takes in pages that were committed; `newest` tells that nothing later was taken in before.
@@ -113,6 +128,7 @@ impl Lists {
         let mut state = self.lock();
         state.changes += 1;
         state.lists.clear();
+        state.bytes.set(0);
     }
 }
 

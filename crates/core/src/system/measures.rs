@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use super::{ContextSystem, bounded::Bounded, gather::CONTENTS};
+use super::{ContextSystem, bounded::Bounded, gather::CONTENTS, memory::Memory};
 use crate::{
     ContentHash, Message, Result, Speech, Tokens,
     storage::{CountKey, StorageError},
@@ -56,28 +56,32 @@ pub(super) struct Measures {
     owed: Mutex<Vec<(CountKey, Tokens)>>,
 }
 
-impl Default for Measures {
-    fn default() -> Self {
-        Self {
-            counts: Mutex::new(Bounded::new(COUNTS)),
-            words: Mutex::new(Bounded::new(WORD_BYTES)),
-            digests: Mutex::new(Bounded::new(DIGEST_BYTES)),
-            heard: Mutex::new(Bounded::new(HEARD_BYTES)),
-            rendered: Mutex::new(Bounded::new(RENDERED_BYTES)),
-            texts: Mutex::new(Bounded::new(RENDERED_BYTES)),
-            drops: AtomicU64::new(0),
-            owed: Mutex::default(),
-        }
-    }
-}
-
 fn lock<K: Hash + Eq, V>(cache: &Mutex<Bounded<K, V>>) -> MutexGuard<'_, Bounded<K, V>> {
     // Copies of what can be made again cannot be left half changed.
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Measures {
-    /// Drops everything: what a purge took must not stay in words or rendered pieces.
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        Self {
+            counts: Mutex::new(Bounded::new(COUNTS, memory)),
+            words: Mutex::new(Bounded::new(WORD_BYTES, memory)),
+            digests: Mutex::new(Bounded::new(DIGEST_BYTES, memory)),
+            heard: Mutex::new(Bounded::new(HEARD_BYTES, memory)),
+            rendered: Mutex::new(Bounded::new(RENDERED_BYTES, memory)),
+            texts: Mutex::new(Bounded::new(RENDERED_BYTES, memory)),
+            drops: AtomicU64::new(0),
+            owed: Mutex::default(),
+        }
+    }
+
+    /// Drops everything, counts included, for lack of room.
+    pub(super) fn drop_all(&self) {
+        self.clear();
+        lock(&self.counts).clear();
+    }
+
+    /// Drops everything that was made from text: what a purge took must not stay in words or rendered pieces.
     pub(super) fn clear(&self) {
         // First, so that what is put in afterwards is refused, and what was put in before goes.
         self.drops.fetch_add(1, Ordering::SeqCst);
@@ -335,7 +339,7 @@ mod tests {
     // C10: text that was read before a purge and is rendered after it does not stay.
     #[test]
     fn text_from_before_a_purge_is_not_kept() {
-        let measures = Measures::default();
+        let measures = Measures::new(&Memory::unbounded());
         let key = PieceKey([0; 32]);
         let since = measures.drops();
         measures.keep_text(key, &"secret".into(), since);

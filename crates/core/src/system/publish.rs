@@ -239,10 +239,12 @@ impl ContextSystem {
     pub async fn refresh(&self) -> StorageResult<bool> {
         let inner = &self.inner;
         let Some(info) = self.storage().session(&inner.session).await? else {
+            inner.gone.store(true, Ordering::Relaxed);
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         };
         if info.mark != inner.mark {
             // Removed and made again: nothing that is resident is true of it.
+            inner.gone.store(true, Ordering::Relaxed);
             inner.resident.clear();
             inner.lists.clear();
             return Err(StorageError::SessionMissing { session: inner.session.clone() });

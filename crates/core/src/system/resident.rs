@@ -18,6 +18,8 @@ use crate::{
 };
 use state::State;
 
+use super::memory::Memory;
+
 /// How much stays in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidentLimits {
@@ -71,8 +73,8 @@ const MOST_PINS: usize = 1_024;
 pub(super) struct Stamp(usize, u64);
 
 impl Resident {
-    pub(super) fn new(limits: ResidentLimits, segments: Segments) -> Self {
-        Self { state: Mutex::new(State::new(limits, segments)) }
+    pub(super) fn new(limits: ResidentLimits, segments: Segments, memory: &Arc<Memory>) -> Self {
+        Self { state: Mutex::new(State::new(limits, segments, memory)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -296,7 +298,7 @@ impl Resident {
     pub(super) fn evict_lru(&self, most: usize) -> usize {
         let mut state = self.lock();
         let before = state.droppable();
-        let room = most.saturating_sub(state.kept_bytes);
+        let room = most.saturating_sub(state.kept_bytes.get());
         state.shrink_to(room);
         before - state.droppable()
     }
@@ -323,7 +325,7 @@ impl Resident {
         state.stamps.iter_mut().for_each(|stamp| *stamp += 1);
         state.pages.clear();
         state.kept.clear();
-        state.kept_bytes = 0;
+        state.kept_bytes.set(0);
         state.chunks.clear();
         state.level_changes += 1;
         state.pins.clear();
@@ -336,8 +338,8 @@ impl Resident {
         ResidentUsage {
             pages: state.pages.keys().count() + state.kept.len(),
             pinned: state.kept.len(),
-            bytes: state.droppable() + state.kept_bytes,
-            pinned_bytes: state.kept_bytes,
+            bytes: state.droppable() + state.kept_bytes.get(),
+            pinned_bytes: state.kept_bytes.get(),
         }
     }
 
@@ -367,7 +369,8 @@ mod tests {
     // C10, C13: a content whose load began before a purge is not kept after it.
     #[test]
     fn a_content_from_before_a_purge_is_not_kept() {
-        let resident = Resident::new(ResidentLimits::default(), Segments::new(Vec::new()));
+        let (limits, segments) = (ResidentLimits::default(), Segments::new(Vec::new()));
+        let resident = Resident::new(limits, segments, &Memory::unbounded());
         let content = Content::encode(&[]);
         let hash = content.hash();
         let early = resident.content_stamp(&hash);

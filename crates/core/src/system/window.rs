@@ -42,7 +42,9 @@ impl Reader<'_> {
     /// Renders the view's window. It never writes.
     pub async fn window(&self, options: &WindowOptions) -> Result<Window> {
         let prepared = self.prepare(options, Purpose::Record).await?;
-        self.render(options, &prepared, None).await
+        let window = self.render(options, &prepared, None).await;
+        self.system.used();
+        window
     }
 
     /// Returns what the fold that is due would save and cost; none when none is due.

@@ -1,7 +1,7 @@
 //! The transcript to be imported: read, mended, and how much of it is there already.
 
 use contexture_core::{
-    Actor, ContextSystem, Error, ErrorKind, Message, Role, SegmentId,
+    ContextSystem, Error, ErrorKind, Message, Role, SegmentId,
     storage::Order,
     transcript::{
         self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, quoted,

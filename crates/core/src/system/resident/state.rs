@@ -9,7 +9,12 @@ use std::{
 use super::{Pins, ResidentLimits, weight, windows::Windows};
 use crate::{
     ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    SegmentKind, ViewId, decide::Segments, system::bounded::Aged,
+    SegmentKind, ViewId,
+    decide::Segments,
+    system::{
+        bounded::Aged,
+        memory::{Bytes, Memory},
+    },
 };
 
 /// How many stamps guard against putting an old copy back after a newer one was published.
@@ -29,7 +34,7 @@ pub(super) struct State {
     pub(super) contents: Aged<ContentHash, Content>,
     /// Pages that are pinned.
     pub(super) kept: HashMap<PageIndex, Arc<Page>>,
-    pub(super) kept_bytes: usize,
+    pub(super) kept_bytes: Bytes,
     pub(super) windows: Windows,
     pub(super) limit: usize,
     /// What views say of pins, by segment.
@@ -40,17 +45,17 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(limits: ResidentLimits, segments: Segments) -> Self {
+    pub(super) fn new(limits: ResidentLimits, segments: Segments, memory: &Arc<Memory>) -> Self {
         Self {
             segments: Arc::new(segments),
             counters: HashMap::new(),
             touched: HashMap::new(),
             now: 0,
-            pages: Aged::new(),
-            chunks: Aged::new(),
-            contents: Aged::new(),
+            pages: Aged::new(memory),
+            chunks: Aged::new(memory),
+            contents: Aged::new(memory),
             kept: HashMap::new(),
-            kept_bytes: 0,
+            kept_bytes: Bytes::new(memory),
             windows: Windows::new(limits.bytes / 2),
             limit: limits.bytes,
             pins: HashMap::new(),
@@ -94,7 +99,7 @@ impl State {
         drop(self.take_page(&page.index));
         let size = weight::page(&page);
         if self.pin_of(&page.index).is_some() {
-            self.kept_bytes += size;
+            self.kept_bytes.add(size);
             self.kept.insert(page.index.clone(), page);
         } else if self.is_fit(size) {
             let now = self.tick();
@@ -124,7 +129,7 @@ impl State {
 
     pub(super) fn take_page(&mut self, index: &PageIndex) -> Option<Arc<Page>> {
         if let Some(page) = self.kept.remove(index) {
-            self.kept_bytes -= weight::page(&page);
+            self.kept_bytes.sub(weight::page(&page));
             return Some(page);
         }
         self.pages.remove(index)
@@ -170,7 +175,7 @@ impl State {
 
     fn trim(&mut self) {
         // However much is pinned, what is read often must find room beside it.
-        self.shrink_to(self.limit.saturating_sub(self.kept_bytes).max(self.limit / 2));
+        self.shrink_to(self.limit.saturating_sub(self.kept_bytes.get()).max(self.limit / 2));
     }
 
     pub(super) fn shrink_to(&mut self, room: usize) {

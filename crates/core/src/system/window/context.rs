@@ -2,24 +2,34 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
     Error, Format, Result,
     context::{Context, ContextVersion, Diagnostic, Frozen, Inputs, Reuse},
-    system::{Purpose, Reader},
+    system::{
+        Purpose, Reader,
+        memory::{Bytes, Memory},
+    },
     view::entries::ViewEntries,
     window::request::WindowOptions,
 };
 
-/// How many views keep frozen Contexts.
+/// How many views keep frozen Contexts, and how many bytes these may take.
 const MOST: usize = 64;
+const MOST_BYTES: usize = 16 << 20;
 
 /// The Contexts that are frozen, by view: with all it mounts, since two views of one agent may show
 /// different segments.
-#[derive(Debug, Default)]
-pub(crate) struct FrozenContexts(Mutex<HashMap<String, Frozen>>);
+#[derive(Debug)]
+pub(crate) struct FrozenContexts(Mutex<ByView>);
+
+#[derive(Debug)]
+struct ByView {
+    views: HashMap<String, Frozen>,
+    bytes: Bytes,
+}
 
 impl Reader<'_> {
     /// Returns the view's Context. While nothing moves it is the very same value (D-11, D-35).
@@ -46,6 +56,7 @@ impl Reader<'_> {
         let stands = || system.inner.measures.drops() == since;
         let new = Frozen::new(system.app(), system.session().as_str());
         system.inner.frozen.freeze(view, new, &context, stands);
+        system.used();
         Ok(context)
     }
 
@@ -70,9 +81,16 @@ impl Reader<'_> {
 }
 
 impl FrozenContexts {
+    pub(crate) fn new(memory: &Arc<Memory>) -> Self {
+        Self(Mutex::new(ByView { views: HashMap::new(), bytes: Bytes::new(memory) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ByView> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reuse(&self, view: &str, inputs: &Inputs<'_>) -> Option<Arc<Context>> {
-        let frozen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match frozen.get(view)?.reuse(inputs) {
+        match self.lock().views.get(view)?.reuse(inputs) {
             Reuse::Same(context) => Some(context),
             // Whatever the reason, it is rendered again (D-26).
             Reuse::Stale(_) => None,
@@ -86,22 +104,26 @@ impl FrozenContexts {
         context: &Arc<Context>,
         stands: impl FnOnce() -> bool,
     ) {
-        let mut frozen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_view = &mut *self.lock();
         if !stands() {
             return;
         }
-        if frozen.len() >= MOST && !frozen.contains_key(&view) {
-            frozen.clear();
+        let is_full = by_view.views.len() >= MOST && !by_view.views.contains_key(&view);
+        if is_full || by_view.bytes.get() > MOST_BYTES {
+            by_view.views.clear();
         }
-        let frozen = frozen.entry(view).or_insert(new);
+        let frozen = by_view.views.entry(view).or_insert(new);
         if let Err(mismatch) = frozen.freeze(context.clone()) {
             // Somebody rendered a later state meanwhile: that one stays.
             tracing::debug!("not frozen: {mismatch}");
         }
+        by_view.bytes.set(by_view.views.values().map(Frozen::bytes).sum());
     }
 
     /// Drops everything: what a purge took must not stay in a Context.
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut by_view = self.lock();
+        by_view.views.clear();
+        by_view.bytes.set(0);
     }
 }
