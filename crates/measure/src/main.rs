@@ -5,6 +5,7 @@
 //!                    │             go on from them, beside other policies
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
+//!                        sessions  what many open sessions take in memory
 //!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
@@ -19,6 +20,7 @@ mod data;
 mod economy;
 mod latency;
 mod replay;
+mod sessions;
 
 use std::{
     io::{BufWriter, Write},
@@ -38,6 +40,8 @@ enum Command {
     Check(check::Args),
     /// Measures windows and folds in sessions of ten thousand and a million pages.
     Latency(latency::Args),
+    /// Measures what many open sessions take in memory, as a Markdown table.
+    Sessions(sessions::Args),
     /// Damages a SQLite store at every place and counts what is read from it, as a Markdown table.
     Damage(damage::Args),
     /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
@@ -48,6 +52,16 @@ enum Command {
         /// The session's file.
         path: std::path::PathBuf,
     },
+    /// Measures one way to have sessions open in a process of its own.
+    #[command(hide = true)]
+    SessionsChild {
+        /// The store's file.
+        path: std::path::PathBuf,
+        /// Which way.
+        way: sessions::Way,
+        /// How many sessions.
+        sessions: usize,
+    },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -56,9 +70,13 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Economy(args) => economy::run(&args, &mut out)?,
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
+        Command::Sessions(args) => sessions::run(&args, &mut out)?,
         Command::Damage(args) => damage::run(&args, &mut out)?,
         Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,
+        Command::SessionsChild { path, way, sessions } => {
+            sessions::child(&path, way, sessions, &mut out)?
+        }
     };
     out.flush()?;
     Ok(code)

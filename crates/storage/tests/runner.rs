@@ -13,6 +13,7 @@ mod files;
 mod five_methods;
 mod grouping;
 mod model;
+mod old_stores;
 mod purge;
 mod repair;
 mod ring;

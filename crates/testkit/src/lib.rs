@@ -25,6 +25,7 @@ pub mod filled;
 pub mod fixture;
 pub mod image;
 pub mod model;
+pub mod old_store;
 pub mod property;
 pub mod provider;
 pub mod random;

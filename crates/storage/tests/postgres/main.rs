@@ -14,6 +14,7 @@ mod cut;
 mod damage;
 mod encryption;
 mod imports;
+mod old_stores;
 mod opening;
 mod outage;
 mod processes;

@@ -6,6 +6,7 @@
 // Clippy knows test functions, but not their helpers.
 #![allow(clippy::unwrap_used)]
 
+mod old_stores;
 mod refused;
 mod suite;
 
