@@ -10,6 +10,7 @@ mod import;
 mod init;
 mod level;
 mod load;
+mod man;
 mod page;
 mod press;
 mod segment;
@@ -88,6 +89,7 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  contexture store check")]
     Store(store::Command),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -127,8 +129,36 @@ impl Command {
             | Command::Press(_)
             | Command::History(_)
             | Command::Undo(_)
-            | Command::Completions(_) => None,
+            | Command::Completions(_)
+            | Command::Man(_) => None,
         }
+    }
+
+    /// Says what is being done, for a person who waits; none where the command speaks for itself.
+    pub(crate) fn doing(&self) -> Option<&'static str> {
+        Some(match self {
+            Command::Tour(_)
+            | Command::Agents(_)
+            | Command::Chat(_)
+            | Command::Completions(_)
+            | Command::Man(_) => return None,
+            Command::Window(_) => "rendering the window",
+            Command::Fold(_) => "folding",
+            Command::Undo(_) => "undoing",
+            Command::Import(_) => "reading the transcript",
+            Command::Export(_) => "exporting",
+            Command::Load(_) => "loading",
+            Command::Store(command) => command.doing(),
+            Command::Page(page::Command::Purge(_)) => "purging",
+            Command::Init(_)
+            | Command::Session(_)
+            | Command::Segment(_)
+            | Command::Page(_)
+            | Command::Turn(_)
+            | Command::Level(_)
+            | Command::Press(_)
+            | Command::History(_) => "working",
+        })
     }
 }
 
@@ -151,6 +181,7 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         // These use no store, or one of their own.
         Command::Tour(args) => tour::run(&args, printer),
         Command::Completions(args) => completions::run(&args, printer),
+        Command::Man(args) => man::run(&args, printer),
         Command::Init(args) => {
             block_on(init::run(args, &Settings::here(&global, caller)?, printer))
         }

@@ -23,7 +23,7 @@ use contexture_agents::{
         workspace::{self, Protected},
     },
 };
-use contexture_core::{AgentName, ContextSystem};
+use contexture_core::{AgentName, ContextSystem, Format};
 use contexture_tokens::counter_for;
 
 use crate::{
@@ -207,6 +207,11 @@ impl Crew {
             Err(error) => return Err(explained(error).await.into()),
         };
         Ok(connected(endpoint))
+    }
+
+    /// Returns the format a model's windows have; none where it cannot be asked.
+    pub(crate) fn format_of(&self, model: &str) -> Option<Format> {
+        self.endpoint(model).ok().map(|endpoint| connected(endpoint).window_format())
     }
 
     /// Returns the model that writes lines of folded turns, where the settings name one.

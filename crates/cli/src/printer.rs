@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Display,
-    io::{IsTerminal, Write},
+    io::{self, BufRead as _, IsTerminal, Write},
 };
 
 use anstream::{AutoStream, ColorChoice, stream::RawStream};
@@ -11,7 +11,7 @@ use clap::builder::StyledStr;
 use contexture_core::ErrorKind;
 use serde::Serialize;
 
-use crate::{error::Result, harmless};
+use crate::{error::Result, harmless, lines, pager, progress::Progress};
 
 /// Writes what a command says, for a person or as JSON.
 pub(crate) struct Printer<'a> {
@@ -20,6 +20,8 @@ pub(crate) struct Printer<'a> {
     paint: (Paint, Paint),
     terminal: (bool, bool),
     json: bool,
+    /// The work that is shown until something is written.
+    work: Option<Progress>,
 }
 
 impl<'a> Printer<'a> {
@@ -29,7 +31,7 @@ impl<'a> Printer<'a> {
         err: &'a mut (dyn Write + Send),
         paint: (Paint, Paint),
     ) -> Self {
-        Self { out, err, paint, terminal: (false, false), json: false }
+        Self { out, err, paint, terminal: (false, false), json: false, work: None }
     }
 
     /// Says which of data and talk a person reads in a terminal.
@@ -58,12 +60,13 @@ impl<'a> Printer<'a> {
 
     /// Writes a value as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(std::io::Error::from)?;
+        let text = serde_json::to_string(value).map_err(io::Error::from)?;
         self.json_text(&text)
     }
 
     /// Writes JSON, and ends the line: exactly its bytes, unless a person reads it in a terminal.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<()> {
+        self.work = None;
         let text = text.strip_suffix('\n').unwrap_or(text);
         if self.terminal.0 {
             return Ok(writeln!(self.out, "{}", harmless::json(text))?);
@@ -73,32 +76,49 @@ impl<'a> Printer<'a> {
 
     /// Writes a line for a person. What came from a page must have been made harmless.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
+        self.work = None;
         Ok(writeln!(self.out, "{line}")?)
     }
 
-    /// Says where a list goes on, if it does.
-    pub(crate) fn more(&mut self, next: Option<&str>) -> Result<()> {
+    /// Says where a list goes on, if it does, and how much is left where that is known.
+    pub(crate) fn more(&mut self, next: Option<&str>, left: Option<u64>) -> Result<()> {
         let Some(next) = next else { return Ok(()) };
-        self.out.flush()?;
-        let note = format!("… more: --cursor {}", harmless::line(next));
-        Ok(writeln!(self.err, "{}", self.paint.1.dim(note))?)
+        let left = left.map(|left| format!("{} ", lines::grouped(left))).unwrap_or_default();
+        self.note(&format!("… {left}more: --cursor {next}"))
+    }
+
+    /// Writes lines for a person: in the pager where they are longer than the screen. Tells whether
+    /// they are.
+    pub(crate) fn pages(&mut self, lines: &[String]) -> Result<bool> {
+        self.work = None;
+        let text = lines.join("\n") + "\n";
+        let is_long = self.terminal.0 && pager::is_long(&text);
+        if is_long {
+            self.out.flush()?;
+            if pager::show(&text)? {
+                return Ok(true);
+            }
+        }
+        self.out.write_all(text.as_bytes())?;
+        Ok(is_long)
     }
 
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.work = None;
         Ok(self.out.write_all(bytes)?)
     }
 
     /// Says something that is no data.
     pub(crate) fn warn(&mut self, text: &str) -> Result<()> {
-        self.out.flush()?;
+        self.pause()?;
         let label = self.paint.1.warning("warning:");
         Ok(writeln!(self.err, "{label} {}", harmless::line(text))?)
     }
 
     /// Says something beside the data that needs no attention.
     pub(crate) fn note(&mut self, text: &str) -> Result<()> {
-        self.out.flush()?;
+        self.pause()?;
         Ok(writeln!(self.err, "{}", self.paint.1.dim(harmless::line(text)))?)
     }
 
@@ -107,19 +127,45 @@ impl<'a> Printer<'a> {
         if self.terminal.1 { self.note(text) } else { Ok(()) }
     }
 
-    /// Shows how far long work has come, in one line that the next takes the place of; an empty text
-    /// clears it. Only in a terminal.
-    pub(crate) fn progress(&mut self, text: &str) -> Result<()> {
-        if !self.terminal.1 || self.json {
-            return Ok(());
+    /// Shows how far work has come, from when it takes long until something else is written. Only in a
+    /// terminal.
+    pub(crate) fn progress(&mut self, doing: &str) {
+        match &self.work {
+            Some(work) => work.set(doing),
+            None if self.terminal.1 && !self.json => {
+                self.work = Some(Progress::begin(doing, self.paint.1));
+            }
+            None => {}
         }
-        write!(self.err, "\r\u{1b}[K{}", self.paint.1.dim(text))?;
-        Ok(self.err.flush()?)
+    }
+
+    /// Tells whether a person sits before the terminal who can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.terminal.1 && !self.json && io::stdin().is_terminal()
+    }
+
+    /// Asks the person at the terminal; anything but yes is no.
+    pub(crate) fn asks(&mut self, question: &str) -> Result<bool> {
+        self.pause()?;
+        write!(self.err, "{} [y/N] ", harmless::line(question))?;
+        self.err.flush()?;
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        if !matches!(read, Ok(1..)) {
+            writeln!(self.err)?;
+        }
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Ends the line that shows work, and brings out what was written so far.
+    fn pause(&mut self) -> io::Result<()> {
+        self.work = None;
+        self.out.flush()
     }
 
     /// Tells what went wrong. Where even that cannot be written, the exit code has to do.
     pub(crate) fn fail(&mut self, kind: ErrorKind, message: &str, hint: &str) {
-        let _ = self.out.flush();
+        let _ = self.pause();
         let _ = if self.json {
             let failure = Failure { error: Fault { kind: kind.as_str(), message, hint } };
             let text = serde_json::to_string(&failure).unwrap_or_default();
@@ -133,7 +179,8 @@ impl<'a> Printer<'a> {
     }
 
     /// Writes what the parser of command lines has to say: help, or a misuse.
-    pub(crate) fn clap(&mut self, text: &StyledStr, is_talk: bool) -> std::io::Result<()> {
+    pub(crate) fn clap(&mut self, text: &StyledStr, is_talk: bool) -> io::Result<()> {
+        self.work = None;
         let (stream, paint) =
             if is_talk { (&mut self.err, self.paint.1) } else { (&mut self.out, self.paint.0) };
         match paint {
@@ -144,7 +191,7 @@ impl<'a> Printer<'a> {
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
-        Ok(self.out.flush()?)
+        Ok(self.pause()?)
     }
 }
 

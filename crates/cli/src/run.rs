@@ -2,7 +2,10 @@
 //!
 //! The tour runs the lines it shows through [`run`] too, so what it shows is what happens.
 
-use std::ffi::OsString;
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _},
+};
 
 use clap::{Parser, error::ErrorKind};
 
@@ -34,6 +37,11 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
     }
     printer.set_json(cli.global.json);
     cli.command.note_line(&line);
+    // What a person types must not have a line written into it.
+    let is_typed = line.iter().any(|word| word == "-") && io::stdin().is_terminal();
+    if let Some(doing) = cli.command.doing().filter(|_| !is_typed) {
+        printer.progress(doing);
+    }
     let done = commands::dispatch(cli, printer).and_then(|status| {
         printer.flush()?;
         Ok(status)

@@ -294,11 +294,16 @@ impl Watcher for Shown<'_, '_> {
     }
 }
 
+/// Cuts a text that is too long for a line, between two words where one ends near.
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    let Some((at, next)) = text.char_indices().nth(SHOWN) else { return text.to_owned() };
+    let begin = &text[..at];
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    // A number or a word is shown whole or not at all.
+    let within = is_word(next) && begin.ends_with(is_word);
+    let word = begin.len() - begin.trim_end_matches(is_word).len();
+    let end = if within && word < at / 2 { at - word } else { at };
+    format!("{}…", text[..end].trim_end())
 }
 
 /// Returns a run in one line: who, in which mode, on which model, what it took (M-35, M-41).
@@ -372,5 +377,25 @@ impl Interrupt {
 impl Drop for Interrupt {
     fn drop(&mut self) {
         self.listening.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_split_no_number_and_no_word() {
+        assert_eq!(shortened("short"), "short");
+        let numbers: Vec<String> = (1_000..1_100).map(|number| number.to_string()).collect();
+        for begin in 0..5 {
+            let text = format!("{}{}", "x".repeat(begin), numbers.join(" "));
+            let short = shortened(&text);
+            let shown = short.strip_suffix('…').unwrap();
+            assert!(text.starts_with(&format!("{shown} ")), "{short}");
+            assert!(shown.chars().count() > SHOWN - 6, "{short}");
+        }
+        // What has no end near is cut where the room ends.
+        assert_eq!(shortened(&"é".repeat(400)).chars().count(), SHOWN + 1);
     }
 }

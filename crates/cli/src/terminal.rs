@@ -8,8 +8,8 @@ use std::io::{IsTerminal, Result, Write};
 
 use crate::harmless;
 
-/// Where a line begins anew: how progress takes the place of what stood there.
-const BEGIN_LINE: &str = "\r\u{1b}[K";
+/// Where a line begins again: how progress takes the place of what stood there.
+pub(crate) const BEGIN_LINE: &str = "\r\u{1b}[K";
 
 /// The longest sequence that is waited for: beyond it, none is one of ours.
 const LONGEST: usize = 16;
@@ -31,6 +31,11 @@ impl<W: Write + IsTerminal> Gate<W> {
 }
 
 impl<W: Write> Gate<W> {
+    /// Watches over a stream that leads to a terminal through another program.
+    pub(crate) fn closed(inner: W) -> Self {
+        Self { inner, terminal: true, held: Vec::new() }
+    }
+
     /// Writes what is held, as far as it is whole; all of it at the end.
     fn pass(&mut self, is_end: bool) -> Result<()> {
         let held = std::mem::take(&mut self.held);

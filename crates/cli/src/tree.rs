@@ -12,9 +12,11 @@ use crate::{
     printer::Paint,
 };
 
-/// How much of a tree is grown.
+/// How much of a tree is grown, and from which end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
+    /// Which children of a directory come first.
+    pub(crate) order: Order,
     /// Children of one directory.
     pub(crate) children: usize,
     /// Directories within directories.
@@ -31,6 +33,8 @@ pub(crate) struct Branch {
     /// How many children it has, grown or not.
     child_count: u64,
     children: Vec<Branch>,
+    /// Which of them come first.
+    order: Order,
 }
 
 impl Branch {
@@ -76,10 +80,14 @@ impl Branch {
         let grown = self.children.len() as u64;
         let rest = self.child_count.saturating_sub(grown);
         let index = &self.seen.page.index;
-        match (rest, grown) {
-            (0, _) => None,
-            (_, 0) => Some(format!("… {rest} below (page tree {index})")),
-            _ => Some(format!("… {rest} more (page children {index})")),
+        let count = lines::grouped(rest);
+        match (rest, grown, self.order) {
+            (0, ..) => None,
+            (_, 0, _) => Some(format!("… {count} below (page tree {index})")),
+            (.., Order::Forward) => Some(format!(
+                "… {count} more (page children {index}; the newest first: page tree {index} --newest)"
+            )),
+            (.., Order::Backward) => Some(format!("… {count} older (page children {index})")),
         }
     }
 }
@@ -92,7 +100,8 @@ fn grow<'a>(
 ) -> LocalBoxFuture<'a, Result<Branch>> {
     async move {
         bounds.pages = bounds.pages.saturating_sub(1);
-        let mut branch = Branch { seen, segment: None, child_count: 0, children: Vec::new() };
+        let (order, children) = (bounds.order, Vec::new());
+        let mut branch = Branch { seen, segment: None, child_count: 0, children, order };
         if !branch.seen.page.is_contents() {
             return Ok(branch);
         }
@@ -103,7 +112,7 @@ fn grow<'a>(
             branch.segment = Some(format!("{}, {}", segment.kind, segment.permission));
         }
         let wanted = if depth == 0 { 0 } else { bounds.children.min(bounds.pages) };
-        let listing = reader.children(&index, Order::Forward, None, wanted).await?;
+        let listing = reader.children(&index, order, None, wanted).await?;
         branch.child_count = listing.items.len() as u64;
         if listing.more {
             branch.child_count = reader.child_count(&index).await?;

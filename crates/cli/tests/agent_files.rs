@@ -163,6 +163,29 @@ fn what_is_made_can_be_read_and_run() {
     assert_eq!(stage.refused(&["agents", "create", "x", "--context", "both"]).0, "invalid");
 }
 
+// A tool that there is not is refused with those that there are.
+#[test]
+fn tools_that_are_asked_for_must_exist() {
+    let stage = Stage::openai([]);
+    let tool = |flag: &str, name: &str| stage.run(&["agents", "create", "x", flag, name]);
+    for flag in ["--tool", "--deny"] {
+        let ran = tool(flag, "nosuch");
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains("error: there is no tool 'nosuch'\n"), "{}", ran.err);
+        let hint = "hint: there are read_file, write_file, edit_file, grep, list_files, ";
+        assert!(ran.err.contains(hint) && ran.err.contains("get_page"), "{}", ran.err);
+        assert!(ran.err.contains("mcp__SERVER__TOOL"), "{}", ran.err);
+        let ran = tool(flag, "read_fil");
+        assert!(ran.err.contains("did you mean 'read_file'? there are "), "{}", ran.err);
+    }
+    assert!(!stage.sandbox.path().join(".contexture/agents/x.md").exists());
+    for (at, name) in ["*", "mcp__notes", "mcp__notes__add", "find_page", "Read"].iter().enumerate()
+    {
+        let ran = stage.run(&["agents", "create", &format!("x{at}"), "--tool", name]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+    }
+}
+
 #[test]
 fn an_agent_for_all_projects() {
     let stage = Stage::openai([Reply::text("yes")]);

@@ -2,9 +2,9 @@
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
-    thread,
-    time::Duration,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use contexture_testkit::provider::{Protocol, ProviderServer, scripts::five_calls};
@@ -20,57 +20,91 @@ title: Worker
 Do what you are asked.
 ";
 
-/// When a process is killed: so many requests have come, and then so many milliseconds passed. The
-/// steps of a run take a few each, so all of them are met over the whole.
-const WAITS: [u64; 7] = [0, 2, 5, 9, 14, 20, 30];
+/// When a process is killed.
+#[derive(Debug, Clone, Copy)]
+enum Moment {
+    /// So many requests have come, and the last is not answered.
+    Asked(usize),
+    /// So many requests have come, and of the last answer so many events.
+    Answering(usize, usize),
+    /// It has said so many lines: one for each call and one for each result.
+    Said(usize),
+}
+
+impl Moment {
+    /// All that a run of five calls has: while it asks, while it is answered, while it works.
+    fn all() -> Vec<Self> {
+        let asked = (1..=6).map(Moment::Asked);
+        let answering = (1..=6).flat_map(|request| [1, 2].map(|at| Moment::Answering(request, at)));
+        asked.chain(answering).chain((1..=10).map(Moment::Said)).collect()
+    }
+
+    /// Returns the request that is held, and after how many events of its answer: the run cannot end
+    /// before it is killed.
+    fn held(self) -> (usize, usize) {
+        match self {
+            Moment::Asked(request) => (request, 0),
+            Moment::Answering(request, events) => (request, events),
+            Moment::Said(lines) => (lines.div_ceil(2) + 1, 0),
+        }
+    }
+
+    /// Waits until it has come.
+    fn wait(self, stage: &Stage, child: &mut Child) {
+        match self {
+            Moment::Asked(requests) | Moment::Answering(requests, _) => {
+                stage.server.wait_for_requests(requests);
+            }
+            Moment::Said(count) => {
+                let said = BufReader::new(child.stderr.take().unwrap());
+                assert_eq!(said.lines().take(count).map(Result::unwrap).count(), count);
+            }
+        }
+    }
+}
 
 fn start(stage: &Stage, args: &[&str]) -> Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("contexture"));
     command.env_clear().envs(stage.environment()).current_dir(stage.sandbox.path()).args(args);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 // Nothing acknowledged is lost, no edit happens twice, the session stays valid for each provider, and
 // the run goes on.
 #[test]
 fn a_run_survives_kill_9_at_any_moment() {
-    let (mut killed, mut resumed) = (0, 0);
-    for (at, wait) in WAITS.iter().enumerate() {
-        for requests in 1..=6 {
-            let protocol: Protocol = PROTOCOLS[(at + requests) % 3];
-            let stage = Stage::with(protocol, ProviderServer::answering(five_calls));
-            stage.agent("worker", WORKER);
-            stage.sandbox.write("count.txt", "n=\n");
-            stage.text(&["init"]);
-            let mut child = start(&stage, &["agents", "run", "worker", "do all five"]);
-            stage.server.wait_for_requests(requests);
-            thread::sleep(Duration::from_millis(*wait));
-            child.kill().unwrap();
-            if child.wait().unwrap().code().is_none() {
-                killed += 1;
+    for (at, moment) in Moment::all().into_iter().enumerate() {
+        let protocol: Protocol = PROTOCOLS[at % 3];
+        let (request, events) = moment.held();
+        let come = AtomicUsize::new(0);
+        let server = ProviderServer::answering(move |asked| {
+            let reply = five_calls(asked);
+            match come.fetch_add(1, Ordering::SeqCst) + 1 == request {
+                true => reply.hang_after(events),
+                false => reply,
             }
-            resumed += u32::from(goes_on(&stage));
-            let told = format!("{protocol:?}, {requests} requests and {wait} ms");
-            check(&stage, &told);
-        }
+        });
+        let stage = Stage::with(protocol, server);
+        stage.agent("worker", WORKER);
+        stage.sandbox.write("count.txt", "n=\n");
+        stage.text(&["init"]);
+        let mut child = start(&stage, &["agents", "run", "worker", "do all five"]);
+        moment.wait(&stage, &mut child);
+        child.kill().unwrap();
+        let told = format!("{protocol:?}, {moment:?}");
+        assert_eq!(child.wait().unwrap().code(), None, "{told}: it was killed");
+        // A request that it had not sent yet is answered when the run is resumed.
+        stage.server.release();
+        resumes(&stage, &told);
+        check(&stage, &told);
     }
-    // Most die in the middle; the last few may have been done already.
-    assert!(killed >= 30 && resumed >= 25, "{killed} killed, {resumed} resumed");
 }
 
-/// Goes on with the run; tells whether there was one to go on with.
-fn goes_on(stage: &Stage) -> bool {
+/// Goes on with the run that was killed.
+fn resumes(stage: &Stage, told: &str) {
     let ran = stage.run(&["agents", "run", "worker", "--resume"]);
-    match ran.code {
-        0 => {
-            assert!(ran.out.ends_with("All five are done.\n"), "{}{}", ran.out, ran.err);
-            true
-        }
-        _ => {
-            assert!(ran.err.contains("no interrupted run"), "{}", ran.err);
-            false
-        }
-    }
+    assert_eq!(ran.code, 0, "{told}: {}", ran.err);
+    assert!(ran.out.ends_with("All five are done.\n"), "{told}: {}{}", ran.out, ran.err);
 }
 
 fn check(stage: &Stage, told: &str) {

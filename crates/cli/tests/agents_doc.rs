@@ -142,7 +142,15 @@ fn steady_number(text: &str, after: &str, number: &str) -> String {
     let mut parts = text.split(after);
     let mut steady = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let rest = part.trim_start_matches(|it: char| it == ',' || it.is_ascii_digit());
+        // A comma belongs to the number where thousands follow it.
+        let (mut rest, is_digit) = (part, |it: char| it.is_ascii_digit());
+        loop {
+            rest = rest.trim_start_matches(is_digit);
+            match rest.strip_prefix(',') {
+                Some(more) if more.starts_with(is_digit) => rest = more,
+                _ => break,
+            }
+        }
         steady.extend([after, number, rest]);
     }
     steady
@@ -216,6 +224,23 @@ fn the_first_commands_work_when_pasted() {
         assert!(said.contains(REVIEW), "{said}");
         assert!(!said.contains("[exit code "), "{said}");
         assert!(stage.last_request().contains("Review src/utils.py"));
+    }
+}
+
+// JSON that the page shows can be read.
+#[test]
+fn the_json_on_the_page_is_valid() {
+    let text = fs::read_to_string(page()).unwrap();
+    let objects: Vec<&str> = blocks(&text)
+        .iter()
+        .filter(|block| block.info == "console")
+        .flat_map(|block| text[block.from..block.to].lines())
+        .filter(|line| line.starts_with('{'))
+        .collect();
+    assert!(!objects.is_empty());
+    for object in objects {
+        let read = serde_json::from_str::<serde_json::Value>(object);
+        assert!(read.is_ok(), "{object}: {read:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 use contexture_testkit::provider::{Protocol, Reply};
 
-use crate::chat_support::Room;
+use crate::{agent_support::PROTOCOLS, chat_support::Room};
 
 fn room(replies: impl IntoIterator<Item = Reply>) -> Room {
     Room::new(Protocol::OpenAi, replies)
@@ -108,6 +108,71 @@ fn pages_are_hidden_for_everyone_and_shown_again() {
     assert!(ran.out.contains("undone by revision"), "{}", ran.out);
     let last = ran.out.lines().last().unwrap();
     assert!(last.starts_with("usr-1"), "{last}");
+}
+
+// /fold folds what the assistant sees, pinned pages stay; /undo REVISION takes a fold back.
+#[test]
+fn the_assistants_window_is_folded_by_hand() {
+    let room = room([]);
+    room.sandbox.write("talk.json", crate::support::talk(6).to_string());
+    room.sandbox.json(&["import", "talk.json"]);
+    let ran = room.script(
+        &[],
+        "/fold\n/pin usr-2\n/fold --budget 3000\n/window --budget 3000\n/unpin usr-2\n\
+         /fold --budget 3000\n/window --budget 3000\n/fold now\n",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("no fold is due: the window takes "), "{}", ran.out);
+    assert!(ran.out.contains("usr-2  What is in module 1?  turn, pinned"), "{}", ran.out);
+    assert!(ran.out.contains("\nfolded: "), "{}", ran.out);
+    assert!(ran.err.contains("/fold takes nothing but --budget N"), "{}", ran.err);
+    let windows: Vec<&str> = ran.out.split("## **[usr-0]**").skip(1).collect();
+    let [pinned, unpinned] = windows.as_slice() else { panic!("{}", ran.out) };
+    let full = "[FULL] **[usr-2]**";
+    assert!(pinned.contains(full) && pinned.contains("[RUN] "), "{pinned}");
+    assert!(!unpinned.contains(full), "{unpinned}");
+    // Each fold says how it is taken back.
+    let undo = ran.err.lines().find(|line| line.starts_with("/undo ")).unwrap();
+    let revision = undo.split_whitespace().nth(1).unwrap();
+    let undone = room.sandbox.text(&["history"]);
+    assert!(undone.contains("foldPages"), "{undone}");
+    assert!(revision.parse::<u64>().is_ok(), "{undo}");
+}
+
+// What the line below an answer says of the window, /status says too.
+#[test]
+fn the_status_agrees_with_the_line_below_an_answer() {
+    for protocol in PROTOCOLS {
+        let room = Room::new(protocol, [Reply::text("Noted."), Reply::text("Noted again.")]);
+        let ran = room.script(&[], "remember the milk\n/status\nand the bread\n/status\n");
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let runs: Vec<&str> = ran
+            .err
+            .lines()
+            .filter_map(|line| line.split_once(" · window "))
+            .map(|(_, window)| window)
+            .collect();
+        let told: Vec<&str> =
+            ran.out.lines().filter_map(|line| line.strip_prefix("window ")).collect();
+        assert_eq!((runs.len(), told.len()), (2, 2), "{}{}", ran.out, ran.err);
+        let number = |text: &str| -> u64 {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            digits.parse().unwrap()
+        };
+        for (run, status) in runs.iter().zip(&told) {
+            let (tokens, budget) = run.split_once(" of ").unwrap();
+            let (now, rest) = status.split_once(" of ").unwrap();
+            assert_eq!(rest, format!("{budget} tokens, {tokens} when last asked"));
+            // The answer came on top, and nothing that the request counted is left out.
+            assert!(number(now) > number(tokens), "{run} and {status}");
+        }
+        // What was asked next came on top of what the status said.
+        assert!(
+            number(told[0].split_once(" of ").unwrap().0)
+                < number(runs[1].split_once(" of ").unwrap().0),
+            "{runs:?} {told:?}"
+        );
+    }
 }
 
 // C28, M-26, M-27, M-28: the same commands as on the command line, on the same session.

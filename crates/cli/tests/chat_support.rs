@@ -87,8 +87,9 @@ impl Room {
         let command = blocking::Command::new(program)
             .args(args)
             .env_clear()
-            .envs(environment.iter().copied())
+            .env("CONTEXTURE_PAGER", "")
             .envs(self.environment())
+            .envs(environment.iter().copied())
             .env("TMPDIR", self.sandbox.path())
             .current_dir(self.sandbox.path());
         Terminal::open(command)

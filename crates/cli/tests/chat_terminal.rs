@@ -74,6 +74,17 @@ fn agents_commands_and_pages_are_completed() {
     chat.expect("/hide ");
     chat.keys("usr-1\t\r");
     chat.expect("usr-1");
+    for (keys, whole) in [("/unp\t", "/unpin "), ("/fol\t--b\t", "/fold --budget ")] {
+        chat.expect("> ");
+        chat.keys(keys);
+        chat.expect(whole);
+        chat.keys("\u{3}");
+        chat.expect("Ctrl-C again");
+        chat.enter("/find nothing");
+    }
+    chat.expect("> ");
+    chat.keys("/pin \tusr-1\t\r");
+    chat.expect("pinned");
     chat.enter("/agents context --a\t");
     chat.expect("code-reviewer");
     chat.enter("/quit");

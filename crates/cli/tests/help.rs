@@ -70,6 +70,30 @@ fn examples_work() {
     assert_eq!(server.violations(), Vec::<String>::new());
 }
 
+// Every command has a manual page, made from its help.
+#[test]
+fn every_command_has_a_manual_page() {
+    let sandbox = Sandbox::empty();
+    let said = sandbox.text(&["man", "manual"]);
+    let folder = sandbox.path().join("manual/man1");
+    let commands = commands(&sandbox);
+    assert_eq!(said, format!("{} manual pages in manual/man1\n", commands.len()));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), commands.len());
+    for words in &commands {
+        let name = [&["contexture".to_owned()], words.as_slice()].concat().join("-");
+        let page = std::fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".SH NAME") && page.contains("Example"), "{name}");
+    }
+    let create = std::fs::read_to_string(folder.join("contexture-page-create.1")).unwrap();
+    assert!(create.contains("\\-\\-parent") && create.contains("\\-\\-store"), "{create}");
+    let main = std::fs::read_to_string(folder.join("contexture.1")).unwrap();
+    assert_eq!(sandbox.text(&["man"]), main);
+    // Again, in the same folder.
+    assert_eq!(sandbox.text(&["man", "manual"]), said);
+    sandbox.write("file", "");
+    assert_eq!(sandbox.refused(&["man", "file"]).0, "unavailable");
+}
+
 #[test]
 fn completions_and_version() {
     let sandbox = Sandbox::empty();

@@ -14,8 +14,8 @@ use crate::{
     support::talk,
 };
 
-/// Commands that print no JSON: one speaks to people, the other prints a script for a shell.
-const WITHOUT: [&str; 2] = ["chat", "completions"];
+/// Commands that print no JSON: one speaks to people, the others print a script or manual pages.
+const WITHOUT: [&str; 3] = ["chat", "completions", "man"];
 
 /// Lines that print something else than their command does otherwise.
 const VARIANTS: [&str; 7] = [
@@ -125,7 +125,7 @@ fn keep(seen: &mut Seen) {
         "session set note hello",
         "session list",
         "session list --limit 1",
-        "session remove other",
+        "session remove other --yes",
         "segment add lib --kind custom --permission read-write",
         "segment update lib --name Library",
         "segment show lib",

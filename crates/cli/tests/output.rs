@@ -48,7 +48,14 @@ fn a_large_directory_is_drawn_in_part() {
     usr-0  User/  user, read-write, 5 pages
     ├── usr-1  Page  no messages
     ├── usr-2  Page  no messages
-    └── … 3 more (page children usr-0)
+    └── … 3 more (page children usr-0; the newest first: page tree usr-0 --newest)
+    ");
+    assert_snapshot!(sandbox.text(&["page", "tree", "usr-0", "--limit", "2", "--newest"]), @r"
+    usr-0  User/  user, read-write, 5 pages
+    ├── usr-6  D/  1 page
+    │   └── usr-5  Page  no messages
+    ├── usr-4  Page  no messages
+    └── … 3 older (page children usr-0)
     ");
     assert_snapshot!(sandbox.text(&["page", "tree", "usr-6", "--depth", "1"]), @r"
     usr-6  D/  1 page
@@ -77,8 +84,51 @@ fn lists_are_aligned() {
     let ran = sandbox.run(&["page", "list", "--limit", "1"]);
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
-        ("sys-0  System/\n", "… more: --cursor sys-0\n")
+        ("sys-0  System/\n", "… 6 more: --cursor sys-0\n")
     );
+}
+
+// What a list leaves out is counted where that is known, and every list can begin at its new end.
+#[test]
+fn lists_say_what_they_leave_out() {
+    let sandbox = sample();
+    let notes = |args: &[&str]| sandbox.run(args).err;
+    assert_eq!(notes(&["history", "--limit", "2"]), "… 6 more: --cursor 7\n");
+    assert_eq!(notes(&["segment", "list", "--limit", "1"]), "… 1 more: --cursor sys\n");
+    let first = notes(&["page", "children", "usr-0", "--limit", "1"]);
+    assert!(first.starts_with("… 2 more: --cursor "), "{first}");
+    let last = notes(&["page", "children", "usr-0", "--last", "1"]);
+    assert_eq!(last, "… 2 before them: page children usr-0\n");
+    assert_eq!(notes(&["page", "children", "usr-0", "--last", "3"]), "");
+}
+
+#[test]
+fn pages_are_listed_from_the_newest_on() {
+    let sandbox = sample();
+    sandbox.json(&["page", "remove", "usr-3"]);
+    let newest = ["page", "list", "--newest"];
+    let all = sandbox.indices(&newest);
+    assert_eq!(all, ["sys-1", "sys-0", "usr-4", "usr-2", "usr-1", "usr-0"]);
+    assert_eq!(sandbox.indices(&[&newest[..], &["--archived"]].concat()), ["usr-3"]);
+    // In pieces it is the same list.
+    let mut pieces = Vec::new();
+    let mut cursor = None::<String>;
+    loop {
+        let mut args = [&newest[..], &["--limit", "1"]].concat();
+        args.extend(cursor.iter().flat_map(|cursor| ["--cursor", cursor]));
+        let piece = sandbox.json(&args);
+        pieces.push(piece["items"][0]["index"].as_str().unwrap().to_owned());
+        match piece["next"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(pieces, all);
+    // An agent lists what it sees.
+    let own = sandbox.indices(&["--as", "bee", "page", "list", "--newest"]);
+    assert_eq!(own, all);
+    let (kind, _) = sandbox.refused(&[&newest[..], &["--cursor", "none-1"]].concat());
+    assert_eq!(kind, "not-found");
 }
 
 // A page may hold anything; what a person reads cannot move the cursor or change colours.

@@ -29,6 +29,16 @@ fn the_first_five_minutes_work_when_pasted() {
     ] {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
+    // A folded turn is a line that says what came of it.
+    let run = said.lines().find(|line| line.starts_with("[RUN] usr-1 ")).unwrap();
+    assert!(run.contains("The clock is mocked twice."), "{run}");
+    // The fold is taken back, and with it every page stands in full again.
+    let history = sandbox.json(&["history"]);
+    let edits = history["items"].as_array().unwrap();
+    let fold = edits.iter().find(|edit| edit["operation"] == "foldPages").unwrap();
+    assert!(!fold["undoneBy"].is_null(), "{fold}");
+    let window = sandbox.text(&["window"]);
+    assert!(window.contains("[FULL] **[usr-4]**") && !window.contains("[RUN] "), "{window}");
     let copied = sandbox.json(&["--session", "copy", "page", "show", "usr-1"]);
     assert_eq!(copied["detail"], sandbox.json(&["page", "show", "usr-1"])["detail"]);
 }

@@ -36,6 +36,7 @@ mod json_shape;
 mod output;
 mod page_edits;
 mod page_reads;
+mod paging;
 mod press;
 mod processes;
 mod project;

@@ -1,6 +1,10 @@
+use contexture_testkit::provider::Protocol;
 use serde_json::json;
 
-use crate::support::{Sandbox, error, timeless};
+use crate::{
+    chat_support::Room,
+    support::{Sandbox, error, timeless},
+};
 
 #[test]
 fn sessions_are_created_listed_and_removed() {
@@ -25,15 +29,50 @@ fn sessions_are_created_listed_and_removed() {
     assert_eq!((&rest["items"][0]["id"], &rest["next"]), (&json!("review"), &json!(null)));
 
     let removed = json!({ "removed": "review", "traces": [] });
-    assert_eq!(sandbox.json(&["session", "remove", "review"]), removed);
+    assert_eq!(sandbox.json(&["session", "remove", "review", "--yes"]), removed);
     assert_eq!(
-        sandbox.refused(&["session", "remove", "review"]),
+        sandbox.refused(&["session", "remove", "review", "--yes"]),
         error("not-found", "session 'review' not found")
     );
     assert_eq!(
         sandbox.refused(&["--session", "review", "page", "list"]),
         error("not-found", "session 'review' not found")
     );
+}
+
+// There is no undo for it: a script must say that it means it.
+#[test]
+fn a_session_is_not_removed_by_accident() {
+    let sandbox = Sandbox::with_pages();
+    let (kind, message) = sandbox.unchanged(&["session", "remove", "default"]);
+    assert_eq!(kind, "invalid");
+    assert_eq!(message, "session 'default' was not removed: there is nobody here to ask");
+    let ran = sandbox.run(&["session", "remove", "default"]);
+    assert!(ran.err.contains("session remove default --yes"), "{}", ran.err);
+    // What is not there is not asked for.
+    assert_eq!(
+        sandbox.refused(&["session", "remove", "other"]),
+        error("not-found", "session 'other' not found")
+    );
+}
+
+// In a terminal it asks, and anything but yes is no.
+#[test]
+fn a_person_is_asked_before_a_session_is_removed() {
+    let room = Room::new(Protocol::OpenAi, []);
+    room.sandbox.json(&["init"]);
+    for (answer, code) in [("\r", 1), ("n\r", 1), ("\u{4}", 1), ("yes\r", 0)] {
+        assert_eq!(room.sandbox.json(&["session", "list"])["items"].as_array().unwrap().len(), 1);
+        let mut terminal = room.terminal(&["session", "remove", "default"], &[]);
+        terminal.expect("Destroy session 'default' for good, at revision 1, last changed ");
+        terminal.expect("? [y/N] ");
+        terminal.keys(answer);
+        assert_eq!(terminal.end(), code, "{answer:?}: {}", terminal.text());
+    }
+    assert_eq!(room.sandbox.json(&["session", "list"])["items"], json!([]));
+    room.sandbox.json(&["init"]);
+    let mut terminal = room.terminal(&["session", "remove", "default", "--yes"], &[]);
+    assert_eq!(terminal.end(), 0, "{}", terminal.text());
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn every_store_takes_a_first_day() {
         assert!(run(&sandbox, store, &["store", "check"]).ends_with("is in order\n"));
         seen.push(run(&sandbox, store, &["page", "list"]));
         // Dead rows stay in PostgreSQL's tables until they are scrubbed.
-        let removed = try_run(&sandbox, store, &["session", "remove", "default"]);
+        let removed = try_run(&sandbox, store, &["session", "remove", "default", "--yes"]);
         let expected = if store.starts_with("postgres:") { 3 } else { 0 };
         assert_eq!(removed.code, expected, "{store}: {}", removed.err);
         run(&sandbox, store, &["store", "scrub"]);

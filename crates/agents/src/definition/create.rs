@@ -8,7 +8,11 @@ use std::{
 
 use contexture_core::{AgentName, PageName};
 
-use super::{AgentDefinition, ContextMode, Scope, Times, ToolRules, naming, parse};
+use super::{
+    AgentDefinition, ContextMode, Scope, Times, ToolName, ToolRules, canonical_tool, naming, parse,
+    problem::{nearest, quoted},
+    tool_name::{known_names, own_tools},
+};
 use crate::{AgentsError, Result};
 
 /// An agent that is to be made.
@@ -46,6 +50,7 @@ impl NewAgent {
             self.title.clone()
         };
         let title: PageName = title.parse()?;
+        self.check_tools()?;
         let mut text =
             format!("---\nkind: agent\nname: {name}\ntitle: {}\n", scalar(title.as_str()));
         let mut field = |key: &str, value: &str| {
@@ -80,6 +85,28 @@ impl NewAgent {
                 })
             }
         }
+    }
+}
+
+impl NewAgent {
+    /// Refuses tools that nothing here goes by: in a file they would be ignored.
+    fn check_tools(&self) -> Result<()> {
+        let allowed = self.tools.allow.iter().flatten();
+        for name in allowed.chain(&self.tools.deny) {
+            if !matches!(canonical_tool(name), ToolName::Unknown(_) | ToolName::Foreign(_)) {
+                continue;
+            }
+            let own = own_tools().collect::<Vec<_>>().join(", ");
+            let there =
+                format!("there are {own}; those of MCP servers are named mcp__SERVER__TOOL");
+            let hint = match nearest(name, known_names()) {
+                Some(meant) => format!("did you mean '{meant}'? {there}"),
+                None => there,
+            };
+            let what = format!("there is no tool '{}'", quoted(name));
+            return Err(AgentsError::Invalid { what, hint });
+        }
+        Ok(())
     }
 }
 

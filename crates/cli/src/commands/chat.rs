@@ -17,6 +17,7 @@ mod line;
 mod slash;
 
 use std::{
+    cell::Cell,
     io::{self, IsTerminal as _},
     process,
     sync::{
@@ -93,6 +94,8 @@ struct Chat<'s> {
     runtime: Runtime,
     /// Whether a run goes on, which Ctrl-C then stops.
     running: Arc<AtomicBool>,
+    /// What the assistant's window took when it was last asked.
+    asked: Cell<Option<u64>>,
 }
 
 pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
@@ -101,7 +104,8 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
     block_on(open(settings, printer))?;
     let terminal = io::stdin().is_terminal();
     let running = Arc::new(AtomicBool::new(false));
-    let chat = Chat { args, settings, runtime: running::runtime()?, running };
+    let chat =
+        Chat { args, settings, runtime: running::runtime()?, running, asked: Cell::new(None) };
     chat.listen(terminal);
     let mut input = Input::open(terminal, Completion::new(settings.clone()), printer)?;
     chat.greet(&crew, printer)?;

@@ -46,7 +46,9 @@ pub(crate) async fn run(
     for line in lines::history(printer.paint(), &listing.items) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref())?;
+    // Every revision is an edit, and the system side sees them all.
+    let left = last.filter(|_| caller.principal().view().is_none()).map(|last| last.0 - 1);
+    printer.more(next.as_deref(), left)?;
     Ok(Status::Done)
 }
 

@@ -179,7 +179,7 @@ impl Import {
             known = Some(text_of(&record)?);
             edits.push(Edit::SetCustom { key: self.key.clone(), value: known.clone() });
             let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
-            printer.progress(&format!("writing {done} of {all} exchanges"))?;
+            printer.progress(&format!("writing {done} of {all} exchanges"));
             let outcome = self.system.as_system().apply(Edit::Import(edits)).await;
             let mut made = outcome.map_err(|error| chunk.refused(error))?.pages.into_iter();
             written.prompt = written.prompt.or_else(|| begin.kept(&mut made));
@@ -192,7 +192,6 @@ impl Import {
             written.quoted += chunk.quoted_count();
             continues = true;
         }
-        printer.progress("")?;
         // Nothing is new, but the prompt was asked for.
         if let Some(prompt) = prompt.filter(Prompt::is_asked_for) {
             let mut made = Vec::new();

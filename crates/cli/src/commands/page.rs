@@ -155,11 +155,12 @@ pub(super) async fn print(
     Ok(Status::Done)
 }
 
-/// Prints some of a list of pages, and where it goes on.
+/// Prints some of a list of pages, where it goes on and how many are left, where that is known.
 pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],
     next: Option<String>,
+    left: Option<u64>,
     texts: Texts,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
@@ -171,6 +172,6 @@ pub(super) async fn print_list(
     for line in lines::pages(printer.paint(), seen) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref())?;
+    printer.more(next.as_deref(), left)?;
     Ok(Status::Done)
 }

@@ -55,7 +55,7 @@ pub(crate) async fn run(
             page::print_made(&caller, &outcome, printer).await
         }
         Pressed::Found(found) => {
-            page::print_list(&caller, &found, None, Texts::Absent, printer).await
+            page::print_list(&caller, &found, None, None, Texts::Absent, printer).await
         }
         Pressed::Answered(answer) => {
             if printer.is_json() {

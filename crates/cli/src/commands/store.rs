@@ -21,6 +21,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Says what is being done, for a person who waits.
+    pub(super) fn doing(&self) -> &'static str {
+        match self {
+            Command::Check(args) => args.doing(),
+            Command::Copy(_) => "copying",
+            Command::Scrub(_) => "scrubbing the store",
+        }
+    }
+
     /// Notes the line it was read from.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
         match self {

@@ -211,11 +211,9 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() && window.format == Format::Markdown {
         return printer.json(&Content { content: &window.body });
     }
+    let mut is_long = false;
     if !printer.is_json() && window.format == Format::Markdown && printer.is_read() {
-        let paint = printer.paint();
-        for line in markdown::lines(paint, &window.body) {
-            printer.line(line)?;
-        }
+        is_long = printer.pages(&markdown::lines(printer.paint(), &window.body))?;
     } else if window.format == Format::Markdown {
         printer.bytes(window.body.as_bytes())?;
     } else {
@@ -230,6 +228,12 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
     if let Some(report) = &window.due {
         let note = format!("… shown as the fold that is due leaves it ({})", lines::fold(report));
         printer.note(&format!("{note}; --fold commits it"))?;
+    }
+    if is_long && window.account.budget.is_none() {
+        let tokens = lines::grouped(window.account.tokens);
+        printer.tip(&format!(
+            "… {tokens} tokens, without a budget; --budget N fits it into one, --account says where they go"
+        ))?;
     }
     Ok(())
 }

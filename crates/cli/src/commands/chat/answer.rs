@@ -82,23 +82,29 @@ impl Chat<'_> {
                 ready = running::prepare(crew, &system, agent, how) => ready?,
                 () = stop.wait() => {
                     printer.warn("stopped before it began")?;
-                    return Ok(());
+                    return Ok(None);
                 }
             };
             execute(&ready, &system, &interrupt, prompt, printer).await
         });
         self.running.store(false, Ordering::SeqCst);
-        done.map(|()| Go::On)
+        if let Some((tokens, _)) = done?
+            && agent.name == crew.assistant().name
+        {
+            self.asked.set(Some(tokens));
+        }
+        Ok(Go::On)
     }
 }
 
+/// Runs what is ready; returns what the last window took, and what it might take.
 async fn execute(
     ready: &Ready<'_>,
     system: &ContextSystem,
     interrupt: &Interrupt,
     prompt: Option<&str>,
     printer: &mut Printer<'_>,
-) -> Result<()> {
+) -> Result<Option<(u64, u64)>> {
     let Ready { runner, job, warnings, .. } = ready;
     for warning in warnings {
         printer.warn(warning)?;
@@ -123,7 +129,8 @@ async fn execute(
     if let Some(why) = running::ended(&response.ending) {
         printer.warn(&why)?;
     }
-    printer.note(&running::status(&response, seen.window))
+    printer.note(&running::status(&response, seen.window))?;
+    Ok(seen.window)
 }
 
 fn nothing_left(agent: &AgentDefinition) -> Stop {

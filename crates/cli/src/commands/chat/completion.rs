@@ -44,8 +44,10 @@ impl Completion {
             }
             ["/agents", "run", _] => owned(&["--context"]),
             ["/agents", "run", _, "--context"] => owned(&["isolated", "shared"]),
-            ["/window"] => owned(&["--budget"]),
-            ["/expand" | "/hide"] => block_on(self.pages(word)).unwrap_or_default(),
+            ["/window" | "/fold"] => owned(&["--budget"]),
+            ["/expand" | "/hide" | "/pin" | "/unpin"] => {
+                block_on(self.pages(word)).unwrap_or_default()
+            }
             [agent] if agent.starts_with('@') => owned(&["--shared", "--isolated"]),
             _ => Vec::new(),
         }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET, shares::ShareSettings};
 use contexture_core::{
-    Actor, AgentContext, ErrorKind, Format, HistoryEntry, Operation, Tokens, Window,
+    AgentContext, Conversation, ErrorKind, Format, HistoryEntry, Operation, Tokens, WindowOptions,
+    system::FoldOutcome,
 };
 
 use super::{Chat, Go, line};
@@ -30,16 +31,19 @@ const fn slash(name: &'static str, usage: &'static str, about: &'static str) -> 
 }
 
 /// All there are, in the order they are told.
-pub(super) const COMMANDS: [Slash; 12] = [
+pub(super) const COMMANDS: [Slash; 15] = [
     slash("agents", "list | show NAME | create NAME | validate", "the agents there are"),
     slash("window", "[--budget N]", "what stands before the assistant's model"),
     slash("expand", "INDEX", "show a page in full, to everyone"),
     slash("hide", "INDEX", "show a page by its name only, to everyone"),
+    slash("pin", "INDEX", "keep a page from being folded, for everyone"),
+    slash("unpin", "INDEX", "let it be folded again"),
+    slash("fold", "[--budget N]", "fold the assistant's window, as far as it is over its budget"),
     slash("find", "TEXT", "pages with this text in their name or description"),
     slash(
         "undo",
         "[REVISION]",
-        "take back the newest /expand, /hide, change of mode or recorded answer",
+        "take back the newest /expand, /hide, /pin, change of mode or recorded answer",
     ),
     slash("resume", "[AGENT]", "go on with an answer that was interrupted"),
     slash("status", "", "the session, the model, how full the window is"),
@@ -74,7 +78,10 @@ pub(super) fn run(
     match name {
         "agents" => return agents(chat, rest, printer),
         "window" => print_window(chat, rest, printer)?,
-        "expand" | "hide" => through(chat, &["page", name, "--", argument], printer),
+        "expand" | "hide" | "pin" | "unpin" => {
+            through(chat, &["page", name, "--", argument], printer);
+        }
+        "fold" => fold(chat, rest, printer)?,
         "find" => through(chat, &["page", "find", "--", argument], printer),
         "undo" if argument.is_empty() => undo(chat, printer)?,
         "undo" => through(chat, &["undo", "--", argument], printer),
@@ -161,33 +168,91 @@ fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
 }
 
 fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
-    let request = line::request(rest)?;
-    if !request.prompt.is_empty() || request.context.is_some() || request.model.is_some() {
-        return Err(Stop::invalid("/window takes nothing but --budget N", "/help tells more"));
-    }
+    let budget = budget("window", rest)?;
     let crew = Crew::load()?;
-    let window = chat.runtime.block_on(seen(chat, &crew, request.budget))?;
+    let window = chat.runtime.block_on(async {
+        let seen = Seen::of_assistant(chat, &crew, Format::Markdown, budget).await?;
+        Ok::<_, Stop>(seen.context.reader().window(&seen.options).await?)
+    })?;
     window::print(&window, printer)
 }
 
-/// Renders the window of the assistant's view as Markdown, within what its requests may take.
-async fn seen(chat: &Chat<'_>, crew: &Crew, budget: Option<u64>) -> Result<Window> {
-    let agent = crew.assistant();
-    let caller = chat.session().await?;
-    let team = Team::new(caller.system().clone());
-    let mode = crew.mode(&team, agent, None).await?.mode;
-    let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
-    let set = crew.settings.budget.as_ref().map(|set| set.value);
-    let budget = budget.or(chat.args.budget).or(set).unwrap_or(DEFAULT_BUDGET);
-    let mut options = window::options(Format::Markdown, None, Some(&model));
-    options.budget = Some(Tokens(budget));
-    options.shares = crew.shares(&ShareSettings::default(), Some(agent))?.shares();
-    if mode == ContextMode::Shared {
-        options.max_messages = Some(crew.settings.max_messages());
+/// Takes the fold that is due in the assistant's view.
+fn fold(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
+    let budget = budget("fold", rest)?;
+    let crew = Crew::load()?;
+    let (folded, account) = chat.runtime.block_on(async {
+        let seen = Seen::of_assistant(chat, &crew, Format::Markdown, budget).await?;
+        let folded = seen.context.fold(&seen.options).await?;
+        let window = seen.context.reader().window(&seen.options).await?;
+        Ok::<_, Stop>((folded, window.account))
+    })?;
+    let tokens = lines::grouped(account.tokens);
+    let of = lines::grouped(account.budget.unwrap_or_default());
+    match folded {
+        Some(FoldOutcome { revision: Some(revision), report }) => {
+            let done = lines::fold(&report);
+            printer
+                .line(format_args!("folded: {done}; the window takes {tokens} of {of} tokens"))?;
+            printer.note(&format!("/undo {revision} takes it back"))
+        }
+        _ => printer.line(format_args!("no fold is due: the window takes {tokens} of {of} tokens")),
     }
-    let view = team.view(agent, mode).await?;
-    let context = AgentContext::new(caller.system().clone(), view);
-    Ok(context.reader().window(&options).await?)
+}
+
+/// Reads what a command takes that takes nothing but a budget.
+fn budget(name: &str, rest: &str) -> Result<Option<u64>> {
+    let request = line::request(rest)?;
+    if !request.prompt.is_empty() || request.context.is_some() || request.model.is_some() {
+        let message = format!("/{name} takes nothing but --budget N");
+        return Err(Stop::invalid(message, "/help lists what the commands take"));
+    }
+    Ok(request.budget)
+}
+
+/// The assistant's view, and what its windows are asked for.
+struct Seen {
+    context: AgentContext,
+    options: WindowOptions,
+}
+
+impl Seen {
+    /// Asks for windows as a run of the assistant does.
+    async fn of_assistant(
+        chat: &Chat<'_>,
+        crew: &Crew,
+        format: Format,
+        budget: Option<u64>,
+    ) -> Result<Self> {
+        let agent = crew.assistant();
+        let caller = chat.session().await?;
+        let team = Team::new(caller.system().clone());
+        let mode = crew.mode(&team, agent, None).await?.mode;
+        let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
+        let set = crew.settings.budget.as_ref().map(|set| set.value);
+        let set = team.session_budget().await?.or(set);
+        let budget = budget.or(chat.args.budget).or(set).unwrap_or(DEFAULT_BUDGET);
+        let mut options = window::options(format, Some(budget), Some(&model));
+        options.explain = None;
+        options.shares = crew.shares(&ShareSettings::default(), Some(agent))?.shares();
+        if mode == ContextMode::Shared {
+            options.max_messages = Some(crew.settings.max_messages());
+        }
+        let view = team.view(agent, mode).await?;
+        let context = AgentContext::new(caller.system().clone(), view);
+        Ok(Self { context, options })
+    }
+
+    /// Returns what the window takes now, counted as a run counts it: with what stood before the last
+    /// request, and corrected by what the provider reported.
+    async fn tokens(mut self) -> Result<u64> {
+        if let Some(last) = self.context.ledger(self.options.format, 1).await?.pop() {
+            self.options.reserved = last.reserved;
+        }
+        let counted = self.context.reader().window(&self.options).await?.account.tokens;
+        let calibration = Conversation::new(self.context, self.options).calibration().await?;
+        Ok(calibration.map_or(counted, |it| it.estimate(Tokens(counted)).tokens.0))
+    }
 }
 
 fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
@@ -198,9 +263,19 @@ fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     printer.line(format_args!("session {}, in {store}", chat.settings.session))?;
     let title = harmless::line(&agent.title);
     printer.line(format_args!("{title} on {}", harmless::line(&model)))?;
-    let account = chat.runtime.block_on(seen(chat, &crew, None))?.account;
-    let budget = lines::grouped(account.budget.unwrap_or_default());
-    printer.line(format_args!("window {} of {budget} tokens", lines::grouped(account.tokens)))?;
+    // Without a provider there is nothing to count for but what a person reads.
+    let format = crew.format_of(&model).unwrap_or(Format::Markdown);
+    let (now, budget) = chat.runtime.block_on(async {
+        let seen = Seen::of_assistant(chat, &crew, format, None).await?;
+        let budget = seen.options.budget.unwrap_or_default();
+        Ok::<_, Stop>((seen.tokens().await?, budget.0))
+    })?;
+    let last = match chat.asked.get() {
+        Some(tokens) => format!(", {} when last asked", lines::grouped(tokens)),
+        None => String::new(),
+    };
+    let (now, budget) = (lines::grouped(now), lines::grouped(budget));
+    printer.line(format_args!("window {now} of {budget} tokens{last}"))?;
     let names: Vec<String> = crew.names().iter().map(|name| format!("@{name}")).collect();
     let names = if names.is_empty() { "no agents".to_owned() } else { names.join(" ") };
     printer.line(names)?;

@@ -46,5 +46,5 @@ pub(crate) async fn run(
     let some: Vec<_> = all.iter().skip(begin).take(args.list.limit()).cloned().collect();
     let more = begin + some.len() < all.len();
     let next = some.last().filter(|_| more).map(|seen| seen.page.index.to_string());
-    super::print_list(&caller, &some, next, args.text.texts(), printer).await
+    super::print_list(&caller, &some, next, None, args.text.texts(), printer).await
 }

@@ -7,6 +7,7 @@ use crate::{
     commands::Status,
     context::Caller,
     error::{Result, Stop},
+    lines,
     printer::Printer,
     settings::Settings,
 };
@@ -40,15 +41,29 @@ pub(crate) async fn run(
     let caller = Caller::open_snapshot(settings).await?;
     let index = caller.index(&args.index)?;
     let reader = caller.reader();
+    let texts = args.text.texts();
     if let Some(last) = args.last {
-        let mut tail = reader.children(&index, Order::Backward, None, last.into()).await?.items;
-        tail.reverse();
-        return super::print_list(&caller, &tail, None, args.text.texts(), printer).await;
+        let tail = reader.children(&index, Order::Backward, None, last.into()).await?;
+        let mut items = tail.items;
+        items.reverse();
+        super::print_list(&caller, &items, None, None, texts, printer).await?;
+        if tail.more && !printer.is_json() {
+            let left = reader.child_count(&index).await?.saturating_sub(items.len() as u64);
+            let left = lines::grouped(left);
+            printer.note(&format!("… {left} before them: page children {index}"))?;
+        }
+        return Ok(Status::Done);
     }
+    let is_begin = after.is_none();
     let listing = reader.children(&index, Order::Forward, after, args.list.limit()).await?;
     let last = listing.items.last().map(|seen| seen.page.place);
     let next = last.filter(|_| listing.more).map(|place| place.to_string());
-    super::print_list(&caller, &listing.items, next, args.text.texts(), printer).await
+    // How many come before a cursor is not known.
+    let left = match next.is_some() && is_begin && !printer.is_json() {
+        true => Some(reader.child_count(&index).await?.saturating_sub(listing.items.len() as u64)),
+        false => None,
+    };
+    super::print_list(&caller, &listing.items, next, left, texts, printer).await
 }
 
 fn place(cursor: &str) -> Result<Place> {

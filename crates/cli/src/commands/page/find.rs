@@ -36,5 +36,5 @@ pub(crate) async fn run(
     let caller = Caller::open_snapshot(settings).await?;
     let listing = list::query(&caller, &args.list, args.archived, Some(args.query)).await?;
     let next = list::next(&listing);
-    super::print_list(&caller, &listing.items, next, args.text.texts(), printer).await
+    super::print_list(&caller, &listing.items, next, None, args.text.texts(), printer).await
 }

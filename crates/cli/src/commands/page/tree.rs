@@ -1,5 +1,7 @@
 //! `contexture page tree`
 
+use contexture_core::storage::Order;
+
 use crate::{
     args::TextArgs,
     commands::Status,
@@ -16,12 +18,14 @@ const PAGES: usize = 2_000;
 
 /// Draw the tree of pages: everything you see, or what lies below one page
 ///
-/// Directories end in a slash. Of a large directory the first pages are drawn and the rest counted.
+/// Directories end in a slash. Of a large directory the first pages are drawn and the rest counted; with
+/// --newest the last ones are, the newest at the top.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture page tree
-  contexture page tree usr-0 --limit 10")]
+  contexture page tree usr-0 --limit 10
+  contexture page tree usr-0 --newest")]
 pub(crate) struct Args {
     /// The page at the top; by default the root of every segment
     #[arg(value_name = "INDEX")]
@@ -34,6 +38,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     depth: u16,
+    /// Draw the newest pages of each directory first
+    #[arg(long)]
+    newest: bool,
     #[command(flatten)]
     text: TextArgs,
 }
@@ -44,7 +51,9 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let caller = Caller::open_snapshot(settings).await?;
-    let mut bounds = Bounds { children: args.limit.into(), depth: args.depth.into(), pages: PAGES };
+    let order = if args.newest { Order::Backward } else { Order::Forward };
+    let (children, depth) = (args.limit.into(), args.depth.into());
+    let mut bounds = Bounds { order, children, depth, pages: PAGES };
     let tops = match &args.index {
         Some(index) => vec![caller.index(index)?],
         None => caller.reader().segments().iter().map(|segment| segment.root()).collect(),

@@ -38,8 +38,8 @@ pub(crate) async fn run(
     };
     let limit = args.list.limit();
     let segments: Vec<_> = all.iter().skip(begin).take(limit).map(|segment| &**segment).collect();
-    let more = begin + segments.len() < all.len();
-    let next = segments.last().filter(|_| more).map(|segment| segment.id.to_string());
+    let left = all.len() - begin - segments.len();
+    let next = segments.last().filter(|_| left > 0).map(|segment| segment.id.to_string());
     if printer.is_json() {
         let items = segments.into_iter().map(SegmentObject::from).collect();
         printer.json(&ListObject { items, next })?;
@@ -48,6 +48,6 @@ pub(crate) async fn run(
     for line in lines::segments(printer.paint(), segments) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref())?;
+    printer.more(next.as_deref(), Some(left as u64))?;
     Ok(Status::Done)
 }

@@ -43,7 +43,7 @@ pub(crate) async fn run(
     for info in &sessions {
         printer.line(line(printer.paint(), info, width))?;
     }
-    printer.more(next.as_deref())?;
+    printer.more(next.as_deref(), None)?;
     Ok(Status::Done)
 }
 

@@ -41,6 +41,13 @@ pub(crate) struct Args {
     accept_losses: bool,
 }
 
+impl Args {
+    /// Says what is being done, for a person who waits.
+    pub(super) fn doing(&self) -> &'static str {
+        if self.repair { "repairing and checking the store" } else { "checking the store" }
+    }
+}
+
 #[derive(Serialize)]
 struct Checked {
     ok: bool,

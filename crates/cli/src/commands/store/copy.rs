@@ -90,12 +90,7 @@ pub(crate) async fn run(
         }
     }
     let target = to.open(Access::Create).await?;
-    let mut told = Ok(());
-    let mut watch = |progress: Progress<'_>| {
-        if told.is_ok() {
-            told = printer.progress(&line(progress));
-        }
-    };
+    let mut watch = |progress: Progress<'_>| printer.progress(&line(progress));
     let copied = if sessions.is_empty() {
         copy_all(&*from, &*target, &mut watch).await
     } else {
@@ -112,8 +107,6 @@ pub(crate) async fn run(
         }
         failed.map_or(Ok(copied), Err)
     };
-    told?;
-    printer.progress("")?;
     print(&copied?, &to, printer)?;
     Ok(Status::Done)
 }

@@ -1,0 +1,52 @@
+//! `contexture man`
+
+use std::{fs, path::PathBuf};
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+use contexture_core::ErrorKind;
+
+use super::Status;
+use crate::{
+    args::Cli,
+    error::{Result, Stop},
+    harmless, lines,
+    printer::Printer,
+};
+
+/// Print the manual page, or write one for every command into a folder
+///
+/// They say what --help says. Where a folder is named, it is made if it does not exist; put the folder
+/// man1 of it into MANPATH, or the pages where man looks for others.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  contexture man > contexture.1
+  contexture man manual && ls manual/man1")]
+pub(crate) struct Args {
+    /// The folder to write all pages to, below man1
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
+    let command = Cli::command().disable_help_subcommand(true);
+    let Some(folder) = &args.folder else {
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        printer.bytes(&page)?;
+        return Ok(Status::Done);
+    };
+    let folder = folder.join("man1");
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(command, &folder))
+        .and_then(|()| Ok(fs::read_dir(&folder)?.count()));
+    let folder = folder.display().to_string();
+    let count = written.map_err(|error| {
+        let message = format!("manual pages cannot be written to {folder}: {error}");
+        Stop::failed(ErrorKind::Unavailable, message, "name a folder that can be written")
+    })?;
+    let pages = lines::count(count as u64, "manual page");
+    printer.line(format_args!("{pages} in {}", harmless::line(&folder)))?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,94 @@
+//! The line that shows that long work goes on: one for all commands, in a terminal only.
+//!
+//! A thread of its own writes it, because the work itself may not return for a long time. It is shown
+//! after a second, so that a quick command shows nothing, and is cleared before anything else is
+//! written.
+
+use std::{
+    io::{self, Write as _},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    printer::Paint,
+    terminal::{BEGIN_LINE, Gate},
+};
+
+/// How long work takes before it is shown.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// How often the line is written again.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Work that is shown until this is dropped.
+pub(crate) struct Progress {
+    doing: Arc<Mutex<String>>,
+    /// Its end is the end of the line.
+    ends: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Begins to show what is being done on standard error.
+    pub(crate) fn begin(doing: &str, paint: Paint) -> Self {
+        let doing = Arc::new(Mutex::new(doing.to_owned()));
+        let (ends, ended) = mpsc::channel();
+        let shown = doing.clone();
+        let thread = thread::spawn(move || {
+            let begun = Instant::now();
+            let mut terminal = Gate::new(io::stderr());
+            let mut is_shown = false;
+            // A line that cannot be written is done without.
+            let mut write = |text: &str| {
+                let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+            };
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let doing = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(line) = line(&doing, begun.elapsed()) {
+                    write(&format!("{BEGIN_LINE}{}", paint.dim(line)));
+                    is_shown = true;
+                }
+            }
+            if is_shown {
+                write(BEGIN_LINE);
+            }
+        });
+        Self { doing, ends: Some(ends), thread: Some(thread) }
+    }
+
+    /// Says what is being done now.
+    pub(crate) fn set(&self, doing: &str) {
+        doing.clone_into(&mut self.doing.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.ends = None;
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say but its line.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Returns the line for work that has taken so long; none while it is quick.
+fn line(doing: &str, taken: Duration) -> Option<String> {
+    (taken >= QUICK).then(|| format!("{doing} … {} s", taken.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_work_shows_nothing() {
+        assert_eq!(line("checking", Duration::from_millis(999)), None);
+        assert_eq!(line("checking", Duration::from_millis(2_100)).unwrap(), "checking … 2 s");
+    }
+}
