@@ -99,7 +99,8 @@ impl NewAgent {
             let own = own_tools().collect::<Vec<_>>().join(", ");
             let there =
                 format!("there are {own}; those of MCP servers are named mcp__SERVER__TOOL");
-            let hint = match nearest(name, known_names()) {
+            let meant = nearest(name, own_tools()).or_else(|| nearest(name, known_names()));
+            let hint = match meant {
                 Some(meant) => format!("did you mean '{meant}'? {there}"),
                 None => there,
             };
