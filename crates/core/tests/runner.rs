@@ -4,6 +4,8 @@
 
 #[path = "runner/apps.rs"]
 mod apps;
+#[path = "runner/coherence.rs"]
+mod coherence;
 #[path = "runner/concurrency.rs"]
 mod concurrency;
 #[path = "runner/conformance.rs"]
