@@ -55,6 +55,7 @@ mod level;
 mod edit;
 
 mod change;
+mod feed;
 mod history;
 mod ledger;
 mod run;
@@ -85,6 +86,7 @@ pub use edit::{
     Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use feed::{FeedEntry, PagePut};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
 pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};

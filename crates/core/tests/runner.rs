@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "runner/admit.rs"]
+mod admit;
 #[path = "runner/apps.rs"]
 mod apps;
 #[path = "runner/coherence.rs"]
@@ -18,6 +20,8 @@ mod copies_again;
 mod depth;
 #[path = "runner/doubt.rs"]
 mod doubt;
+#[path = "runner/feed.rs"]
+mod feed;
 #[path = "runner/lost.rs"]
 mod lost;
 #[path = "runner/permission_matrix.rs"]

@@ -12,7 +12,7 @@ use std::{
 
 use contexture_core::{
     PageIndex, PageStorage, SegmentId,
-    storage::{ImportPart, StorageError, StorageResult},
+    storage::{Hint, HintSender, ImportPart, StorageError, StorageResult},
 };
 use futures::channel::oneshot;
 
@@ -21,6 +21,8 @@ pub struct WatchedStorage {
     inner: Arc<dyn PageStorage>,
     /// Whether it says that several processes may use it, whatever the one behind it says.
     is_shared: AtomicBool,
+    /// Those who wait for hints, if the test gives them.
+    watched: Mutex<Option<Vec<HintSender>>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
     /// How often each method was called, however much was asked for.
     calls: Mutex<BTreeMap<&'static str, u64>>,
@@ -29,6 +31,7 @@ pub struct WatchedStorage {
     /// The next read by this method is answered only when this fires.
     held_read: Mutex<Option<(&'static str, oneshot::Receiver<()>)>>,
     fails_reads: AtomicBool,
+    fails_heads: AtomicBool,
     imported: Mutex<Vec<ImportPart>>,
     /// The next commit is acknowledged only when this fires.
     held: Mutex<Option<oneshot::Receiver<()>>>,
@@ -71,11 +74,13 @@ impl WatchedStorage {
         Arc::new(Self {
             inner,
             is_shared: AtomicBool::new(false),
+            watched: Mutex::default(),
             counts: Mutex::default(),
             calls: Mutex::default(),
             page_counts: Mutex::default(),
             held_read: Mutex::default(),
             fails_reads: AtomicBool::new(false),
+            fails_heads: AtomicBool::new(false),
             imported: Mutex::default(),
             held: Mutex::default(),
             fails: AtomicBool::new(false),
@@ -91,6 +96,19 @@ impl WatchedStorage {
         let storage = Self::new(inner);
         storage.is_shared.store(true, Ordering::Relaxed);
         storage
+    }
+
+    /// Gives hints to those who watch a session from now on, in place of the storage behind it.
+    pub fn give_hints(&self) {
+        *lock(&self.watched) = Some(Vec::new());
+    }
+
+    /// Gives those who watch a hint; returns how many there are.
+    pub fn hint(&self, hint: Hint) -> usize {
+        let mut watched = lock(&self.watched);
+        let watched = watched.get_or_insert_default();
+        watched.retain(|sender| sender.send(hint));
+        watched.len()
     }
 
     /// Returns how often a method was called since the last reset; for `pages`, `contents`, `levels`,
@@ -132,6 +150,11 @@ impl WatchedStorage {
     /// Lets every read of pages, contents and levels fail from now on, or none.
     pub fn fail_reads(&self, fail: bool) {
         self.fails_reads.store(fail, Ordering::Relaxed);
+    }
+
+    /// Lets every read of a session's head fail from now on, or none.
+    pub fn fail_heads(&self, fail: bool) {
+        self.fails_heads.store(fail, Ordering::Relaxed);
     }
 
     /// Hands out the answer to a read: at once, later, or not at all.

@@ -8,7 +8,7 @@ use contexture_core::{
     LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageResult, Trace,
     },
 };
@@ -33,6 +33,9 @@ impl PageStorage for WatchedStorage {
 
     async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
         self.tally("session", 1);
+        if self.fails_heads.load(Ordering::Relaxed) {
+            return Err(told_to_fail());
+        }
         self.inner.session(session).await
     }
 
@@ -149,6 +152,14 @@ impl PageStorage for WatchedStorage {
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
         self.tally("custom", 1);
         self.inner.custom(session).await
+    }
+
+    fn watch(&self, session: &SessionId) -> Hints {
+        let mut watched = lock(&self.watched);
+        let Some(watched) = &mut *watched else { return self.inner.watch(session) };
+        let (sender, hints) = Hints::channel();
+        watched.push(sender);
+        hints
     }
 
     async fn history(
