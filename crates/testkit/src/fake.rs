@@ -139,7 +139,7 @@ impl WatchedStorage {
         lock(&self.page_counts).clear();
     }
 
-    /// Holds back the answer to the next read by a method, `pages`, `contents` or `levels`, until the
+    /// Holds back the answer to the next read by a method, `session`, `pages`, `contents` or `levels`, until the
     /// sender fires. What it answers is read at once.
     pub fn hold_next_read(&self, method: &'static str) -> oneshot::Sender<()> {
         let (sender, receiver) = oneshot::channel();
@@ -157,12 +157,16 @@ impl WatchedStorage {
         self.fails_heads.store(fail, Ordering::Relaxed);
     }
 
-    /// Hands out the answer to a read: at once, later, or not at all.
-    async fn answer<T>(&self, method: &'static str, answer: StorageResult<T>) -> StorageResult<T> {
+    async fn wait_if_held(&self, method: &'static str) {
         let held = lock(&self.held_read).take_if(|(held, _)| *held == method);
         if let Some((_, held)) = held {
             held.await.ok();
         }
+    }
+
+    /// Hands out the answer to a read: at once, later, or not at all.
+    async fn answer<T>(&self, method: &'static str, answer: StorageResult<T>) -> StorageResult<T> {
+        self.wait_if_held(method).await;
         if self.fails_reads.load(Ordering::Relaxed) { Err(told_to_fail()) } else { answer }
     }
 

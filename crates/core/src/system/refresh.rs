@@ -127,6 +127,7 @@ impl ContextSystem {
         self.made_at(info.created_at);
         if info.revision < known {
             self.forget_all();
+            inner.resident.begin_again();
             self.reload_segments().await?;
             self.seen().fall_back_to(info.revision, &inner.subscribers);
             inner.subscribers.wake();

@@ -210,3 +210,50 @@ impl Queue {
         waiting.waker.take_if(|_| waits)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Operation, PageIndex, Timestamp, ViewId};
+
+    /// An edit that takes so many pages away.
+    fn edit(revision: u64, pages: usize) -> Arc<FeedEntry> {
+        let page: PageIndex = "usr-1".parse().expect("an index");
+        Arc::new(FeedEntry {
+            revision: Revision(revision),
+            at: Timestamp::from_millis(0),
+            actor: Actor::System,
+            view: ViewId::SYSTEM,
+            operation: Operation::Batch,
+            undoes: None,
+            put: Vec::new(),
+            gone: vec![page; pages],
+            purged: Vec::new(),
+            segments: Vec::new(),
+            levels: Vec::new(),
+            focus: Vec::new(),
+            custom: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_what_it_names() {
+        let (subscribers, queue) = (Subscribers::default(), Arc::new(Queue::default()));
+        subscribers.join(&queue);
+        for revision in 1..=9 {
+            subscribers.hand(Revision(revision), Some(edit(revision, 9_000)));
+        }
+        // A small one does not overtake what was lost.
+        subscribers.hand(Revision(10), Some(edit(10, 1)));
+        let waker = futures::task::noop_waker();
+        let context = Context::from_waker(&waker);
+        let events: Vec<FeedEvent> = std::iter::from_fn(|| queue.next(&context)).collect();
+        assert_eq!(events.len(), 8, "seven fit, the rest is one word");
+        assert_eq!(events[7], FeedEvent::Lagged { upto: Revision(10) });
+        subscribers.hand(Revision(11), Some(edit(11, 9_000)));
+        assert_eq!(queue.next(&context), Some(FeedEvent::Change(edit(11, 9_000))));
+        drop(queue);
+        subscribers.hand(Revision(12), None);
+        assert!(!subscribers.are_any());
+    }
+}

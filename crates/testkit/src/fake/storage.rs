@@ -36,7 +36,9 @@ impl PageStorage for WatchedStorage {
         if self.fails_heads.load(Ordering::Relaxed) {
             return Err(told_to_fail());
         }
-        self.inner.session(session).await
+        let info = self.inner.session(session).await;
+        self.wait_if_held("session").await;
+        info
     }
 
     async fn remove_session(&self, session: &SessionId) -> StorageResult<bool> {
