@@ -177,7 +177,7 @@ impl LevelEntry {
 }
 
 /// Names a chunk of level state.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ChunkKey {
     /// Whose level state.
     pub view: ViewId,

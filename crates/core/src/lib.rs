@@ -55,6 +55,7 @@ mod level;
 mod edit;
 
 mod change;
+mod feed;
 mod history;
 mod ledger;
 mod run;
@@ -90,6 +91,7 @@ pub use edit::{
 };
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use error::{Error, ErrorKind, Result};
+pub use feed::{FeedEntry, PagePut};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
 pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};

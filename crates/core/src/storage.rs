@@ -5,6 +5,7 @@
 //! has moved. The seed's five methods stand on top ([`PageStore`]).
 
 mod error;
+mod hints;
 mod import;
 mod memory;
 mod page_store;
@@ -18,12 +19,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk,
-    Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
+    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, FeedEntry, HistoryEntry, LedgerKey,
+    LevelChunk, Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment,
+    SegmentId, SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
 };
 
 pub use error::StorageError;
+pub use hints::{Hint, HintSender, Hints};
 pub use import::ImportPart;
 pub use memory::MemoryStorage;
 pub use page_store::PageStore;
@@ -141,7 +143,33 @@ pub trait PageStorage: Send + Sync {
     /// Reads the custom state, by key.
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>>;
 
-    /// Reads history entries, newest first.
+    /// Reads a session's revision and no more; none where there is no session.
+    async fn revision(&self, session: &SessionId) -> StorageResult<Option<Revision>> {
+        Ok(self.session(session).await?.map(|info| info.revision))
+    }
+
+    /// Reads what the edits after a revision did, oldest first.
+    async fn changes(
+        &self,
+        session: &SessionId,
+        after: Revision,
+        limit: usize,
+    ) -> StorageResult<Vec<FeedEntry>> {
+        let (after, order) = (Some(after), Order::Forward);
+        let query = HistoryQuery { after, order, limit, ..HistoryQuery::default() };
+        Ok(self.history(session, &query).await?.iter().map(FeedEntry::of).collect())
+    }
+
+    /// Returns a stream of hints that a session has moved, by edits of this process or of others.
+    ///
+    /// It needs no particular executor: a storage that must ask, or wait for a server, does so on
+    /// threads of its own, for all sessions together, and only while somebody listens. After a hint the
+    /// revision can be read; that no hint came says nothing.
+    fn watch(&self, _session: &SessionId) -> Hints {
+        Hints::never()
+    }
+
+    /// Reads history entries, newest first unless the query says otherwise.
     async fn history(
         &self,
         session: &SessionId,

@@ -14,10 +14,13 @@ mod measures;
 pub(crate) mod memory;
 mod publish;
 mod reader;
+mod refresh;
 mod resident;
 mod runs;
 mod seed;
+mod seen;
 mod sight;
+mod subscribe;
 mod survey;
 mod switch;
 mod turns;
@@ -34,8 +37,11 @@ use std::{
 use futures::lock::Mutex;
 
 pub(crate) use gather::CONTENTS;
-pub use reader::{ListQuery, Listing, PageView, Reader};
+pub use reader::{
+    Admitted, AdmittedMessage, AdmittedMessages, ListQuery, Listing, PageView, Reader,
+};
 pub use resident::{ResidentLimits, ResidentUsage};
+pub use subscribe::{FeedEvent, Subscription};
 pub use turns::{FoldedTurn, TurnLimits, TurnLine};
 pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
@@ -51,8 +57,10 @@ use lists::Lists;
 use loads::AllLoads;
 use measures::Measures;
 use memory::Memory;
-use publish::Seen;
+use refresh::Looks;
 use resident::Resident;
+use seen::Seen;
+use subscribe::Subscribers;
 
 /// How often a lost race is tried again before the caller is told.
 const ATTEMPTS: u32 = 64;
@@ -87,6 +95,8 @@ struct Inner {
     measures: Measures,
     frozen: window::FrozenContexts,
     seen: std::sync::Mutex<Seen>,
+    subscribers: Subscribers,
+    looks: Looks,
     /// Whether the answer to a commit was lost, so that it may have been made or not.
     unsure: AtomicBool,
     /// Edits that read before they write queue here briefly, by what they touch, so that a hot
@@ -168,6 +178,8 @@ impl ContextSystem {
             gone: AtomicBool::new(false),
             memory,
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
+            subscribers: Subscribers::default(),
+            looks: Looks::default(),
             unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
             reloading: Mutex::new(()),
@@ -372,6 +384,10 @@ impl ContextSystem {
             Ok(committed) => committed,
             Err(error) => {
                 flight.failed(&error);
+                // Only this one may have stood before a gap that is others'.
+                if let Err(error) = self.close_gap().await {
+                    tracing::warn!(session = %self.inner.session, "not followed: {error}");
+                }
                 return Err(error);
             }
         };

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "runner/admit.rs"]
+mod admit;
 #[path = "runner/apps.rs"]
 mod apps;
+#[path = "runner/coherence.rs"]
+mod coherence;
 #[path = "runner/concurrency.rs"]
 mod concurrency;
 #[path = "runner/conformance.rs"]
@@ -18,6 +22,8 @@ mod depth;
 mod doubt;
 #[path = "runner/engine.rs"]
 mod engine;
+#[path = "runner/feed.rs"]
+mod feed;
 #[path = "runner/lost.rs"]
 mod lost;
 #[path = "runner/permission_matrix.rs"]

@@ -33,6 +33,7 @@ mod store;
 mod sync;
 mod tally;
 mod verify;
+mod watch;
 mod writer;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -43,7 +44,7 @@ use contexture_core::{
     LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
@@ -57,6 +58,7 @@ use crate::{
         runs,
         traces::{Due, Reach},
     },
+    watch::Watch,
 };
 use folder::Folder;
 use index::{Attempt, Trouble};
@@ -68,6 +70,8 @@ use writer::Writer;
 /// Keeps sessions in a folder of files.
 #[derive(Debug)]
 pub struct FilesStorage {
+    /// None for a snapshot, which never moves.
+    watch: Option<Watch>,
     /// For a snapshot: a connection whose transaction never ends.
     pinned: Option<Readers>,
     reading: Arc<Reading>,
@@ -119,7 +123,8 @@ impl FilesStorage {
             opened => (opened?, None),
         };
         let reading = Arc::new(Reading::new(store.shared.clone()));
-        Ok(Self { pinned: None, reading, writer: Some(Writer::start(store)?), refusal })
+        let (watch, writer) = (watch::watch(reading.clone()), Writer::start(store)?);
+        Ok(Self { watch: Some(watch), pinned: None, reading, writer: Some(writer), refusal })
     }
 
     /// Makes a folder ready to be opened and repaired that is ours and cannot be opened: what is local to
@@ -150,7 +155,7 @@ impl FilesStorage {
 
     fn pinned_by(&self, pinned: Readers) -> Self {
         let reading = self.reading.clone();
-        Self { pinned: Some(pinned), reading, writer: None, refusal: None }
+        Self { watch: None, pinned: Some(pinned), reading, writer: None, refusal: None }
     }
 
     fn at_index(&self, trouble: Trouble) -> StorageError {
@@ -308,6 +313,10 @@ impl PageStorage for FilesStorage {
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
         let spots = |custom: &Vec<_>| custom.first().map(|_| Spot::Custom).into_iter().collect();
         self.read(session, |db| read::custom(db, session), spots).await
+    }
+
+    fn watch(&self, session: &SessionId) -> Hints {
+        self.watch.as_ref().map_or_else(Hints::never, |watch| watch.hints(session))
     }
 
     async fn history(

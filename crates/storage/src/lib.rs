@@ -33,6 +33,8 @@ mod runtime;
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
 mod seed;
 mod session_file;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
+mod watch;
 
 #[cfg(feature = "files")]
 pub mod files;
@@ -48,7 +50,7 @@ pub use clock::SystemClock;
 pub use files::{FilesOptions, FilesStorage};
 pub use options::{CreateMode, Durability, Unwritable};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStorage};
+pub use postgres::{Following, PostgresOptions, PostgresStorage};
 #[cfg(feature = "s3")]
 pub use s3::{S3Options, S3Storage, S3Tuning};
 pub use session_file::SessionFile;

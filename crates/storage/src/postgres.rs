@@ -41,6 +41,7 @@ mod tables;
 mod tasks;
 mod tls;
 mod verify;
+mod watch;
 mod writers;
 
 use std::{
@@ -57,14 +58,14 @@ use contexture_core::{
     LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
     SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use deadpool_postgres::ClientWrapper;
 use futures::future::BoxFuture;
 
-use crate::{options::CreateMode, runtime};
+use crate::{options::CreateMode, runtime, watch::Watch};
 use address::Address;
 use batch::StoredContent;
 use error::Outcome;
@@ -74,6 +75,8 @@ use writers::Writers;
 
 /// Keeps sessions in a PostgreSQL database, or in one that speaks its language.
 pub struct PostgresStorage {
+    /// None for a snapshot, which never moves.
+    watch: Option<Watch>,
     inner: Arc<Inner>,
     name: String,
     /// Whether something was purged or removed here that nobody has scrubbed yet.
@@ -89,6 +92,18 @@ pub struct PostgresOptions {
     pub max_connections: usize,
     /// How long to wait for a connection, for a free one, and for an answer.
     pub timeout: Duration,
+    /// How it learns of other processes' commits.
+    pub following: Following,
+}
+
+/// How a storage learns of other processes' commits, while somebody follows sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Following {
+    /// One connection listens (`LISTEN`). Where the server or a pooler does not let it, as `Look`.
+    #[default]
+    Listen,
+    /// Revisions are looked at four times a second.
+    Look,
 }
 
 impl Default for PostgresOptions {
@@ -97,6 +112,7 @@ impl Default for PostgresOptions {
             create: CreateMode::default(),
             max_connections: 10,
             timeout: Duration::from_secs(30),
+            following: Following::default(),
         }
     }
 }
@@ -134,11 +150,19 @@ impl PostgresStorage {
             let what = connections.what.as_str();
             let db = connections.take().await.map_err(|fault| fault.at(what))?;
             schema::ensure(&db, what, options.create).await?;
+            connections.learn_schema(&db).await.map_err(|fault| fault.at(what))?;
             drop(db);
             let writers = Writers::new(connections.clone());
             Ok(Inner::Live { connections, writers })
         });
-        Ok(Self { inner: Arc::new(inner.await?), name, purged: Arc::default() })
+        let inner = inner.await?;
+        let watch = match &inner {
+            Inner::Live { connections, .. } => {
+                Some(watch::watch(connections.clone(), options.following))
+            }
+            Inner::Still(_) => None,
+        };
+        Ok(Self { watch, inner: Arc::new(inner), name, purged: Arc::default() })
     }
 
     /// Tells how often a transaction was made again because of another one.
@@ -305,6 +329,10 @@ impl PageStorage for PostgresStorage {
         ask!(self, read::custom, session)
     }
 
+    fn watch(&self, session: &SessionId) -> Hints {
+        self.watch.as_ref().map_or_else(Hints::never, |watch| watch.hints(session))
+    }
+
     async fn history(
         &self,
         session: &SessionId,
@@ -400,7 +428,7 @@ impl PageStorage for PostgresStorage {
             }
         };
         let (name, purged) = (self.name.clone(), self.purged.clone());
-        Ok(Arc::new(Self { inner: Arc::new(inner), name, purged }))
+        Ok(Arc::new(Self { watch: None, inner: Arc::new(inner), name, purged }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

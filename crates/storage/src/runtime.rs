@@ -25,6 +25,15 @@ pub(crate) async fn run<T: Send + 'static>(
     }
 }
 
+/// Begins some work on the runtime's threads that nobody waits for; none where they cannot be started.
+#[cfg(feature = "postgres")]
+pub(crate) fn spawn(
+    work: impl Future<Output = ()> + Send + 'static,
+) -> Option<tokio::task::JoinHandle<()>> {
+    let runtime = RUNTIME.get_or_init(start).as_ref().ok()?;
+    Some(runtime.spawn(work))
+}
+
 fn start() -> Result<Runtime, String> {
     // One runtime for all storages of the process: they wait more than they work.
     let runtime = Builder::new_multi_thread()

@@ -39,6 +39,7 @@ mod stage;
 mod table;
 mod verify;
 mod view;
+mod watch;
 mod writer;
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ use contexture_core::{
     PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId, SentWindow, SessionId,
     Tokens, Usage,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart,
+        Capabilities, ChildQuery, Commit, Committed, CountKey, Hints, HistoryQuery, ImportPart,
         LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
         ViewHead,
     },
@@ -60,7 +61,7 @@ use contexture_core::{
 use futures::FutureExt;
 use object_store::ObjectStore;
 
-use crate::{packing::PackedContent, runtime};
+use crate::{packing::PackedContent, runtime, watch::Watch};
 use fault::{Outcome, told};
 use objects::{Home, Objects, at_once};
 use session::{Inner, lock};
@@ -72,6 +73,8 @@ pub use options::{S3Options, Tuning as S3Tuning};
 
 /// Keeps sessions in a bucket.
 pub struct S3Storage {
+    /// None for a snapshot, which never moves.
+    watch: Option<Watch>,
     inner: Arc<Inner>,
     /// What it shows, where it is a snapshot.
     frozen: Option<Arc<Frozen>>,
@@ -104,7 +107,8 @@ impl S3Storage {
     ) -> StorageResult<Self> {
         let objects = Arc::new(Objects::new(store, prefix, name, options.tuning));
         told(open::prepare(&objects, options.create).await)?;
-        Ok(Self { inner: Arc::new(Inner::new(objects)), frozen: None })
+        let inner = Arc::new(Inner::new(objects));
+        Ok(Self { watch: Some(watch::watch(inner.clone())), inner, frozen: None })
     }
 
     fn writable(&self) -> StorageResult<()> {
@@ -352,6 +356,10 @@ impl PageStorage for S3Storage {
         Ok(read.await?.unwrap_or_default())
     }
 
+    fn watch(&self, session: &SessionId) -> Hints {
+        self.watch.as_ref().map_or_else(Hints::never, |watch| watch.hints(session))
+    }
+
     async fn history(
         &self,
         session: &SessionId,
@@ -447,7 +455,7 @@ impl PageStorage for S3Storage {
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         let frozen = self.frozen.clone().unwrap_or_else(|| self.inner.freeze());
-        Ok(Arc::new(Self { inner: self.inner.clone(), frozen: Some(frozen) }))
+        Ok(Arc::new(Self { watch: None, inner: self.inner.clone(), frozen: Some(frozen) }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

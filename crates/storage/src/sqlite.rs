@@ -40,6 +40,7 @@ mod tables;
 mod tasks;
 pub(crate) mod traces;
 mod verify;
+mod watch;
 mod writer;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -50,7 +51,7 @@ use contexture_core::{
     LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunPut, RunRecord, Segment,
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
@@ -58,6 +59,7 @@ use contexture_core::{
 use crate::{
     options::{CreateMode, Durability, Unwritable},
     packing::PackedContent,
+    watch::Watch,
 };
 use commit::Request;
 use error::Fault;
@@ -70,8 +72,10 @@ use writer::Writer;
 /// Keeps sessions in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteStorage {
+    /// None for a snapshot, which never moves.
+    watch: Option<Watch>,
     // Closed before the writer: the last connection to go empties the log, which a reader may not.
-    readers: Readers,
+    readers: Arc<Readers>,
     /// Or why there is none, where it is only read.
     writer: StorageResult<Writer>,
 }
@@ -106,16 +110,20 @@ impl SqliteStorage {
     /// What is not a Contexture database is left as it is; so is one that a later program wrote.
     pub fn open(path: &Path, options: SqliteOptions) -> StorageResult<Self> {
         let path = open::absolute(path)?;
+        let with = |readers: Readers, writer| {
+            let readers = Arc::new(readers);
+            Self { watch: Some(watch::watch(readers.clone())), readers, writer }
+        };
         match open::writer(&path, &options) {
-            Ok(db) => Ok(Self {
-                writer: Ok(Writer::start(db, &path, options.durability)?),
-                readers: Readers::new(path, options.busy_timeout),
-            }),
+            Ok(db) => {
+                let writer = Writer::start(db, &path, options.durability)?;
+                Ok(with(Readers::new(path, options.busy_timeout), Ok(writer)))
+            }
             Err(error @ StorageError::ReadOnly { .. })
                 if options.unwritable == Unwritable::Read =>
             {
                 open::check_readable(&path)?;
-                Ok(Self { writer: Err(error), readers: Readers::still(path, options.busy_timeout) })
+                Ok(with(Readers::still(path, options.busy_timeout), Err(error)))
             }
             Err(error) => Err(error),
         }
@@ -249,6 +257,10 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| read::custom(db, session))
     }
 
+    fn watch(&self, session: &SessionId) -> Hints {
+        self.watch.as_ref().map_or_else(Hints::never, |watch| watch.hints(session))
+    }
+
     async fn history(
         &self,
         session: &SessionId,
@@ -324,7 +336,8 @@ impl PageStorage for SqliteStorage {
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         let writer = Err(StorageError::snapshot(&self.path().display().to_string()));
-        Ok(Arc::new(Self { writer, readers: self.readers.snapshot()? }))
+        let readers = Arc::new(self.readers.snapshot()?);
+        Ok(Arc::new(Self { watch: None, readers, writer }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

@@ -347,8 +347,12 @@ fn dump(storage: &dyn PageStorage, state: &State) -> String {
             for undoable in [false, true] {
                 for (before, after) in [(None, None), (Some(Revision(9)), Some(Revision(2)))] {
                     let actor = actor.map(|actor| actor.parse().unwrap());
-                    let query = HistoryQuery { before, after, actor, undoable, limit: 30 };
-                    line(&mut text, "history", &storage.history(name, &query).await.unwrap());
+                    for order in [Order::Backward, Order::Forward] {
+                        let actor = actor.clone();
+                        let query =
+                            HistoryQuery { before, after, actor, undoable, order, limit: 30 };
+                        line(&mut text, "history", &storage.history(name, &query).await.unwrap());
+                    }
                 }
             }
         }

@@ -8,6 +8,7 @@ mod contents;
 mod copies;
 mod counts;
 mod differential;
+mod feed;
 mod folds;
 mod history;
 mod imports;
@@ -133,6 +134,8 @@ tests! {
     copies::an_edit_meanwhile_wins_over_a_later_state,
     differential::random_edits_read_the_same_as_in_memory,
     history::every_question_is_answered_as_in_memory,
+    feed::changes_are_dense_complete_and_in_order,
+    feed::changes_say_what_was_purged,
     large::a_content_of_16_mib,
     large::a_change_of_5000_pages,
     large::hundreds_of_pages_move_and_go_at_once,
@@ -153,6 +156,7 @@ tests! {
     reopening::everything_is_there_after_reopening,
     reopening::reopened_at_random_moments,
     reopening::a_refused_commit_leaves_nothing_to_find,
+    feed::commits_of_another_process_reach_subscribers,
 }
 
 /// How many tests run side by side: more than there are cores, for some wait for a server.

@@ -11,7 +11,7 @@ use contexture_core::{
     LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
     SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
@@ -268,6 +268,10 @@ impl PageStorage for FaultyStorage {
 
     async fn custom(&self, session: &SessionId) -> StorageResult<Vec<(CustomKey, String)>> {
         self.source()?.custom(session).await
+    }
+
+    fn watch(&self, session: &SessionId) -> Hints {
+        self.inner.watch(session)
     }
 
     async fn history(

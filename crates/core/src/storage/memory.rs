@@ -287,13 +287,13 @@ impl PageStorage for MemoryStorage {
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
         self.read(session, |session| {
-            let entries = session.history.values().rev().filter(|entry| {
-                query.before.is_none_or(|before| entry.revision < before)
-                    && query.after.is_none_or(|after| entry.revision > after)
-                    && query.actor.as_ref().is_none_or(|actor| entry.actor == *actor)
-                    && (!query.undoable || entry.is_undoable())
-            });
-            entries.take(query.limit).cloned().collect()
+            let first = query.after.map_or(Revision(0), Revision::next);
+            let entries = session.history.range(first..).map(|(_, entry)| entry);
+            let entries = entries.filter(|entry| query.admits(entry));
+            match query.order {
+                Order::Forward => entries.take(query.limit).cloned().collect(),
+                Order::Backward => entries.rev().take(query.limit).cloned().collect(),
+            }
         })
     }
 

@@ -1,6 +1,6 @@
 //! What storages are asked for.
 
-use crate::{Actor, Page, PageIndex, Place, Revision, SegmentId, Standing};
+use crate::{Actor, HistoryEntry, Page, PageIndex, Place, Revision, SegmentId, Standing};
 
 /// Asks for records of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub enum Order {
 }
 
 /// Asks for history entries.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// Only entries before this revision.
     pub before: Option<Revision>,
@@ -81,6 +81,26 @@ pub struct HistoryQuery {
     pub actor: Option<Actor>,
     /// Only entries that are neither undone nor an undo.
     pub undoable: bool,
+    /// From which end: [`Order::Forward`] is oldest first.
+    pub order: Order,
     /// How many at most.
     pub limit: usize,
+}
+
+/// Asks for nothing yet, newest first.
+impl Default for HistoryQuery {
+    fn default() -> Self {
+        let (before, after, actor) = (None, None, None);
+        Self { before, after, actor, undoable: false, order: Order::Backward, limit: 0 }
+    }
+}
+
+impl HistoryQuery {
+    /// Tells whether an entry is asked for.
+    pub fn admits(&self, entry: &HistoryEntry) -> bool {
+        self.before.is_none_or(|before| entry.revision < before)
+            && self.after.is_none_or(|after| entry.revision > after)
+            && self.actor.as_ref().is_none_or(|actor| entry.actor == *actor)
+            && (!self.undoable || entry.is_undoable())
+    }
 }

@@ -1,5 +1,6 @@
 //! Reading: pages, lists and search, as a view sees them. History stands beside it.
 
+mod admit;
 mod history;
 
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use crate::{
     decide::MOST_MOVES,
     storage::{ChildQuery, Order, ScanQuery, StandingFilter},
 };
+
+pub use admit::{Admitted, AdmittedMessage, AdmittedMessages};
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;

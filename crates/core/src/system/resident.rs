@@ -332,6 +332,13 @@ impl Resident {
         state.contents.clear();
     }
 
+    /// Forgets how far segments had got: they stand at an earlier state.
+    pub(super) fn begin_again(&self) {
+        let mut state = self.lock();
+        state.counters.clear();
+        state.touched.clear();
+    }
+
     /// Returns what is resident.
     pub(super) fn usage(&self) -> ResidentUsage {
         let state = self.lock();

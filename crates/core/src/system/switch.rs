@@ -38,6 +38,7 @@ impl ContextSystem {
             copied
         };
         closed.replace(to);
+        self.inner.looks.switched();
         Ok(copied)
     }
 

@@ -1,11 +1,11 @@
 //! The storage's figures, as ratios within one run. See docs/benchmarks.md.
 //!
 //! ```text
-//! cargo bench -p contexture-storage --bench storage -- [flat|open|memory|writers|read|undo|all]
+//! cargo bench -p contexture-storage --bench storage -- [flat|open|memory|writers|read|undo|feed|all]
 //!     [--store NAME] [--pages N] [--dir DIR]
 //! ```
 //!
-//! `open` and `memory` run on every durable storage, or on the one that `--store` names; `undo` runs in
+//! `open`, `memory` and `feed` run on every durable storage, or on the one that `--store` names; `undo` runs in
 //! memory and on SQLite, or on the one named.
 //!
 //! Disks drift, so the two sides of a comparison alternate within the run and medians are reported.
@@ -14,6 +14,7 @@
 
 #[path = "../../tests/backends.rs"]
 mod backends;
+mod feed;
 mod flat;
 mod hand;
 mod memory;
@@ -47,6 +48,7 @@ fn main() {
             "--store" => options.store = arguments.next(),
             "--bench" => {}
             open::CHILD => return open::child(&arguments.next().unwrap()),
+            feed::CHILD => return feed::child(&arguments.next().unwrap()),
             memory::CHILD => return memory::child(&arguments.next().unwrap()),
             what => options.what = what.to_owned(),
         }
@@ -65,6 +67,9 @@ fn main() {
         flat::run(dir.path(), &million);
     }
     let store = options.store.as_deref();
+    if wanted("feed") && store.is_none() {
+        feed::subscribers();
+    }
     if wanted("undo") {
         for backend in backends::all() {
             let name = backend.name();
@@ -76,6 +81,9 @@ fn main() {
     for backend in backends::durable() {
         if store.is_some_and(|store| store != backend.name()) {
             continue;
+        }
+        if wanted("feed") {
+            feed::run(&*backend);
         }
         if wanted("memory") {
             memory::run(&*backend);

@@ -17,7 +17,7 @@ use contexture_core::{
 };
 use deadpool_postgres::ClientWrapper;
 use futures::{
-    future::{join, join_all, try_join_all},
+    future::{join, join_all, join3, try_join_all},
     poll,
 };
 use tokio_postgres::types::ToSql;
@@ -30,6 +30,7 @@ use super::{
     read::ask,
     rows::{SentRow, SessionRow},
     tasks::{Answer, Fresh, Task},
+    watch,
 };
 
 /// Begins a transaction. One that its client forgot must not hold its session for ever.
@@ -105,7 +106,8 @@ pub(crate) async fn transact(
     statements.push(head(&row, session.as_str(), !created_before)?);
     let revision = batch.entries.keys().next_back().copied();
     let trace = Trace { transaction, creates: !created_before, previous, revision };
-    match connections.within(finish(db, statements)).await {
+    let hint = revision.map(|_| watch::notify(connections, session, row.info.revision));
+    match connections.within(finish(db, statements, hint)).await {
         Ok(Ended::Made) => Ok(done),
         Ok(Ended::NotMade(fault)) => Err(Failure::NotMade(fault)),
         Ok(Ended::Unknown(fault)) => Err(Failure::Unknown(fault, trace, done)),
@@ -200,8 +202,13 @@ pub(crate) enum Ended {
 /// Writes everything and commits.
 ///
 /// All is sent at once. Where a statement fails, the server answers those behind it with errors and
-/// takes COMMIT for ROLLBACK; so only if every one succeeded is what COMMIT says to be believed.
-pub(crate) async fn finish(db: &ClientWrapper, statements: Vec<Bound>) -> Outcome<Ended> {
+/// takes COMMIT for ROLLBACK; so only if every one succeeded is what COMMIT says to be believed. What
+/// others are to be told goes behind it, on the same way; nothing depends on how that ends.
+pub(crate) async fn finish(
+    db: &ClientWrapper,
+    statements: Vec<Bound>,
+    hint: Option<String>,
+) -> Outcome<Ended> {
     // All are prepared before any is sent: one that waited for that would come after COMMIT.
     let prepared = try_join_all(statements.iter().map(|(sql, _)| db.prepare_cached(sql))).await?;
     let bound: Vec<Vec<&(dyn ToSql + Sync)>> = statements
@@ -221,7 +228,12 @@ pub(crate) async fn finish(db: &ClientWrapper, statements: Vec<Bound>) -> Outcom
             Poll::Ready(done) => written.push(done),
         }
     }
-    let (rest, committed) = join(join_all(waiting), db.batch_execute("COMMIT")).await;
+    let tell = async {
+        if let Some(hint) = hint {
+            drop(db.batch_execute(&hint).await);
+        }
+    };
+    let (rest, committed, ()) = join3(join_all(waiting), db.batch_execute("COMMIT"), tell).await;
     written.extend(rest);
     let mut faults = written.into_iter().filter_map(Result::err).map(Fault::from);
     Ok(match (faults.next(), committed.map_err(Fault::from)) {

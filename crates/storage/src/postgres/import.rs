@@ -137,7 +137,7 @@ async fn write(
         }
         (part, Some(row)) => statements(row.id, part, transaction)?,
     };
-    group::finish(db, statements).await
+    group::finish(db, statements, None).await
 }
 
 /// Tells whether a session that is not whole takes the place of another, whose head it has until then.

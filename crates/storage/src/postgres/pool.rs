@@ -1,7 +1,11 @@
 //! Connections: a few that everybody shares, each replaced when it breaks; one of its own for a
 //! snapshot.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use contexture_core::storage::{StorageError, StorageResult};
 use deadpool_postgres::{
@@ -9,6 +13,8 @@ use deadpool_postgres::{
 };
 use futures::future::BoxFuture;
 use tokio::{sync::Mutex, time::timeout};
+use tokio_postgres::Config;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     PostgresOptions,
@@ -23,6 +29,13 @@ pub(crate) struct Connections {
     /// How the database is called in errors.
     pub(crate) what: String,
     pub(crate) patience: Duration,
+    /// For a connection that stands outside the pool.
+    pub(crate) config: Config,
+    pub(crate) tls: MakeRustlsConnect,
+    /// Names this process to those who hear of its commits.
+    pub(crate) tag: String,
+    /// The schema its tables are in.
+    schema: OnceLock<String>,
 }
 
 impl Connections {
@@ -30,7 +43,7 @@ impl Connections {
     pub(crate) fn new(address: &Address, options: &PostgresOptions) -> StorageResult<Self> {
         let tls = tls::connector(address)?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(address.config.clone(), tls, recycling);
+        let manager = Manager::from_config(address.config.clone(), tls.clone(), recycling);
         let patience = Some(options.timeout);
         let pool = Pool::builder(manager)
             .max_size(options.max_connections.max(1))
@@ -40,7 +53,33 @@ impl Connections {
             .recycle_timeout(patience)
             .build();
         let pool = pool.map_err(|error| unavailable(&address.name, error))?;
-        Ok(Self { pool, what: address.name.clone(), patience: options.timeout })
+        let tag = crate::seed::random::<8>("a tag")?;
+        Ok(Self {
+            pool,
+            what: address.name.clone(),
+            patience: options.timeout,
+            config: address.config.clone(),
+            tls,
+            tag: tag.iter().map(|byte| format!("{byte:02x}")).collect(),
+            schema: OnceLock::new(),
+        })
+    }
+
+    /// Notes the schema in which the tables are, and with it the channel on which commits are told.
+    pub(crate) async fn learn_schema(&self, db: &ClientWrapper) -> Outcome<()> {
+        let row = db.query_one("SELECT current_schema()::text", &[]).await?;
+        let schema: Option<String> = row.try_get(0)?;
+        self.schema.get_or_init(|| schema.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Returns the channel of this store, as SQL writes it. Stores in other schemas have their own.
+    pub(crate) fn channel(&self) -> String {
+        let schema = self.schema.get().map_or("", String::as_str);
+        // A name is cut after 63 bytes.
+        let fits = schema.char_indices().take_while(|(at, char)| at + char.len_utf8() <= 52);
+        let fits: String = fits.map(|(_, char)| char).collect();
+        format!("\"contexture_{}\"", fits.replace('"', "\"\""))
     }
 
     /// Takes a connection, making one if need be.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use contexture_core::{
     ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
     PageIndex, Revision, RunRecord, Segment, SentWindow, SessionId, Tokens, ViewHead,
-    storage::{HistoryQuery, LedgerQuery, SessionInfo},
+    storage::{HistoryQuery, LedgerQuery, Order, SessionInfo},
 };
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Row, types::ToSql};
@@ -155,12 +155,16 @@ pub(crate) async fn history(
     let before = query.before.map_or(i64::MAX, number);
     let after = query.after.map_or(-1, number);
     let most = limit(query.limit);
+    let order = match query.order {
+        Order::Forward => "ASC",
+        Order::Backward => "DESC",
+    };
     let of = |filter: &str| {
         let columns = HistoryRow::COLUMNS;
         format!(
             "SELECT {columns} FROM contexture_history AS t
              WHERE t.session = {OF} AND t.revision < $2 AND t.revision > $3 {filter}
-             ORDER BY t.revision DESC LIMIT $4"
+             ORDER BY t.revision {order} LIMIT $4"
         )
     };
     let name = session.as_str();
@@ -176,7 +180,7 @@ pub(crate) async fn history(
             let sql = if query.undoable {
                 open
             } else {
-                format!("({open}) UNION ALL ({closed}) ORDER BY revision DESC LIMIT $4")
+                format!("({open}) UNION ALL ({closed}) ORDER BY revision {order} LIMIT $4")
             };
             ask(db, &sql, &[&name, &before, &after, &most, &actor.to_string()]).await?
         }

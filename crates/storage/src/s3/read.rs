@@ -257,7 +257,11 @@ impl View {
             range = range.after(&key(after));
         }
         drop(key);
-        let mut cursor = self.walk(range, Direction::Backward, ahead(query.limit)).await?;
+        let direction = match query.order {
+            Order::Forward => Direction::Forward,
+            Order::Backward => Direction::Backward,
+        };
+        let mut cursor = self.walk(range, direction, ahead(query.limit)).await?;
         let mut entries = Vec::with_capacity(query.limit.min(PIECE));
         let mut named: Vec<Key> = Vec::new();
         while entries.len() + named.len() < query.limit

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use contexture_core::{
-    Change, ContentHash, HistoryEntry, PageIndex, Revision, SessionId, storage::HistoryQuery,
+    Change, ContentHash, HistoryEntry, PageIndex, Revision, SessionId,
+    storage::{HistoryQuery, Order},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -50,7 +51,7 @@ pub(crate) fn append(db: &Connection, session: i64, entry: &HistoryEntry) -> Out
     Ok(())
 }
 
-/// Reads entries, newest first.
+/// Reads entries.
 pub(crate) fn read(
     db: &Connection,
     session: &SessionId,
@@ -61,12 +62,16 @@ pub(crate) fn read(
     let before = query.before.map_or(i64::MAX, number);
     let after = query.after.map_or(-1, number);
     let most = limit(query.limit);
+    let order = match query.order {
+        Order::Forward => "ASC",
+        Order::Backward => "DESC",
+    };
     let of = |filter: &str| {
         let columns = HistoryRow::COLUMNS;
         format!(
             "SELECT {columns} FROM history
              WHERE session = ?1 AND revision < ?2 AND revision > ?3 {filter}
-             ORDER BY revision DESC LIMIT ?4"
+             ORDER BY revision {order} LIMIT ?4"
         )
     };
     let entry = |row: &Row<'_>| HistoryRow::read(row, key, session);
@@ -81,7 +86,7 @@ pub(crate) fn read(
     } else {
         format!(
             "SELECT * FROM ({open}) UNION ALL SELECT * FROM ({closed})
-             ORDER BY revision DESC LIMIT ?4"
+             ORDER BY revision {order} LIMIT ?4"
         )
     };
     collect(db, &sql, params![key, before, after, most, actor.to_string()], entry)

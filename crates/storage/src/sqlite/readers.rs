@@ -57,7 +57,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Refuses what was read of a file that was changed meanwhile.
-    fn check(&self) -> Outcome<()> {
+    pub(crate) fn check(&self) -> Outcome<()> {
         self.still.as_ref().map_or(Ok(()), Still::check)
     }
 }
@@ -86,7 +86,8 @@ impl Readers {
         Self { path, busy_timeout, kind, stock, returned, pinned: None }
     }
 
-    fn open(&self) -> Outcome<Reader> {
+    /// Opens a connection to be kept.
+    pub(crate) fn open(&self) -> Outcome<Reader> {
         match self.kind {
             Kind::Shared => {
                 Ok(Reader { db: open::reader(&self.path, self.busy_timeout)?, still: None })

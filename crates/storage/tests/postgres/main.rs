@@ -13,6 +13,7 @@ mod support;
 mod cut;
 mod damage;
 mod encryption;
+mod following;
 mod imports;
 mod old_stores;
 mod opening;

@@ -17,6 +17,7 @@
 mod backends;
 mod kill;
 mod share;
+mod stale;
 
 use std::{
     path::Path,
@@ -34,6 +35,7 @@ fn main() {
     let only = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["kill-child", locator, kill] => return kill::child(locator, kill),
         ["share-child", path, name] => return share::child(Path::new(path), name),
+        ["stale-child", path] => return stale::child(Path::new(path)),
         [only] => Some(only),
         _ => None,
     };
@@ -41,6 +43,10 @@ fn main() {
         let folder = tempfile::tempdir().unwrap();
         share::four_processes_lose_no_update(&folder.path().join("contexture.db"));
         println!("test four_processes_lose_no_update ... ok");
+        stale::a_process_that_keeps_writing_sees_what_another_wrote(
+            &folder.path().join("stale.db"),
+        );
+        println!("test a_process_that_keeps_writing_sees_what_another_wrote ... ok");
     }
     // Who writes to S3 leaves nothing half done but objects that nothing names; its own tests end
     // the process at every request. By name it can be asked for here as well.

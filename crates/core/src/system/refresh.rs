@@ -1,0 +1,174 @@
+//! Catching up with what others committed: by the feed, one look at a time, however many ask for it.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use futures::{StreamExt, channel::oneshot, lock::Mutex as Turn};
+
+use super::ContextSystem;
+use crate::{
+    FeedEntry, Operation, Revision,
+    storage::{Hint, StorageError, StorageResult},
+};
+
+/// How many of others' edits are followed one by one; beyond that everything resident is dropped.
+const FOLLOW: u64 = 256;
+
+/// Looks at the storage that are going on or were made.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// How many have begun.
+    begun: AtomicU64,
+    /// The last that ended: its number, and what it found. Held by the one that is going on.
+    last: Turn<(u64, Option<StorageResult<bool>>)>,
+    /// Those who follow the storage there is, to be called when it is switched.
+    followers: Mutex<Vec<oneshot::Sender<()>>>,
+}
+
+impl Looks {
+    /// Returns what ends when the storage is switched.
+    fn until_switched(&self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.retain(|follower| !follower.is_canceled());
+        followers.push(sender);
+        receiver
+    }
+
+    /// Calls those who follow a storage that is not used any more.
+    pub(super) fn switched(&self) {
+        // Dropping a sender ends what waits for it.
+        let followers =
+            std::mem::take(&mut *self.followers.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(followers);
+    }
+}
+
+impl ContextSystem {
+    /// Takes in what others have committed; tells whether there was anything.
+    ///
+    /// A process that only reads calls this when it wants to see what other processes did since, or has
+    /// [`follow`](Self::follow) do it. One that writes need not: every commit catches up by itself.
+    /// However many ask at the same time, the storage is asked by one of them.
+    pub async fn refresh(&self) -> StorageResult<bool> {
+        let looks = &self.inner.looks;
+        let (asked, before) = (looks.begun.load(Ordering::Acquire), self.seen_upto());
+        let mut last = looks.last.lock().await;
+        // One that began after this one was asked for serves as well.
+        let found = match &*last {
+            (number, Some(found)) if *number > asked => found.clone(),
+            _ => {
+                let number = looks.begun.fetch_add(1, Ordering::AcqRel) + 1;
+                let found = self.look().await;
+                *last = (number, Some(found.clone()));
+                found
+            }
+        };
+        drop(last);
+        Ok(found? || self.seen_upto() != before)
+    }
+
+    /// Takes in what others have committed, if this revision is not known here yet; returns the one that
+    /// is. It is smaller only if the session has not got there.
+    pub async fn refresh_to(&self, at_least: Revision) -> StorageResult<Revision> {
+        if self.seen_upto() < at_least {
+            self.refresh().await?;
+        }
+        Ok(self.seen_upto())
+    }
+
+    /// Takes in what others commit, as soon as the storage hints at it, for as long as it is polled.
+    ///
+    /// Any executor will do. It ends with an error when the session is removed, and without one when the
+    /// storage has no more hints to give; where the storage cannot be reached it waits for the next hint.
+    pub async fn follow(&self) -> StorageResult<()> {
+        loop {
+            let storage = self.storage();
+            let switched = self.inner.looks.until_switched();
+            let mut hints = storage.watch(&self.inner.session).take_until(switched);
+            // What was committed before anybody listened.
+            self.heed(Hint::Look).await?;
+            while let Some(hint) = hints.next().await {
+                self.heed(hint).await?;
+            }
+            if !hints.is_stopped() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn heed(&self, hint: Hint) -> StorageResult<()> {
+        let heeded = match hint {
+            Hint::Reached(revision) => self.refresh_to(revision).await.map(drop),
+            Hint::Look => self.refresh().await.map(drop),
+        };
+        match heeded {
+            Err(gone @ StorageError::SessionMissing { .. }) => Err(gone),
+            Err(error) => {
+                tracing::warn!(session = %self.inner.session, "not followed: {error}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    async fn look(&self) -> StorageResult<bool> {
+        let inner = &self.inner;
+        let known = self.seen_upto();
+        let gone = || StorageError::SessionMissing { session: inner.session.clone() };
+        let info = self.storage().session(&inner.session).await?;
+        // Removed and made again: nothing that is resident is true of it.
+        let Some(info) = info.filter(|info| info.mark == inner.mark) else {
+            inner.gone.store(true, Ordering::Relaxed);
+            self.forget_all();
+            return Err(gone());
+        };
+        self.made_at(info.created_at);
+        if info.revision < known {
+            self.forget_all();
+            inner.resident.begin_again();
+            self.reload_segments().await?;
+            self.seen().fall_back_to(info.revision, &inner.subscribers);
+            inner.subscribers.wake();
+            return Ok(true);
+        }
+        let missing = info.revision.0 - known.0;
+        if missing == 0 {
+            return Ok(false);
+        }
+        let entries = match usize::try_from(missing) {
+            Ok(limit) if missing <= FOLLOW => {
+                self.storage().changes(&inner.session, known, limit).await?
+            }
+            _ => Vec::new(),
+        };
+        inner.lists.clear();
+        let is_known = |entry: &FeedEntry| {
+            entry.purged.is_empty() && !matches!(entry.operation, Operation::Lost)
+        };
+        if entries.len() as u64 == missing && entries.iter().all(is_known) {
+            entries.iter().for_each(|entry| self.drop_touched(entry));
+        } else {
+            // What was purged must not stay here, and a purge may be among what is not known.
+            self.forget_all();
+        }
+        self.reload_segments().await?;
+        let mut seen = self.seen();
+        for entry in entries {
+            // One that is lost is passed over, and said to be.
+            seen.skip_to(Revision(entry.revision.0.saturating_sub(1)), &inner.subscribers);
+            seen.take_in(entry.revision, Some(entry.into()), &inner.subscribers);
+        }
+        seen.skip_to(info.revision, &inner.subscribers);
+        drop(seen);
+        inner.subscribers.wake();
+        Ok(true)
+    }
+
+    fn drop_touched(&self, entry: &FeedEntry) {
+        entry.touched().for_each(|index| self.inner.resident.publish_page(index, None));
+        entry.levels.iter().for_each(|key| self.inner.resident.drop_chunk(key));
+    }
+}
