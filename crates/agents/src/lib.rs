@@ -20,6 +20,7 @@ pub mod definition;
 pub mod mode;
 pub mod settings;
 pub mod shares;
+pub mod standing;
 
 pub mod model;
 pub mod provider;
@@ -31,6 +32,8 @@ pub mod prompts;
 pub mod run;
 pub mod runner;
 pub mod team;
+
+pub mod wire;
 
 pub use definition::{AgentDefinition, ContextMode};
 pub use error::{AgentsError, Result};

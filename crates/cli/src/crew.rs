@@ -1,12 +1,7 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use contexture_agents::{
     AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
@@ -15,7 +10,7 @@ use contexture_agents::{
     mode::{self, Asked, Resolution},
     prompts,
     provider::{self, Endpoint, Retry, Timeouts},
-    settings::{DEFAULT_MODEL, Settings, SettingsPlaces, Source},
+    settings::{Settings, SettingsPlaces, Source},
     shares::{self, ResolvedShares, ShareSettings},
     team::chat_name,
     tools::{
@@ -164,16 +159,7 @@ impl Crew {
 
     /// Returns the model an agent runs on, and who says so (M-21).
     pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
-        if let Some(flag) = flag {
-            return (flag.to_owned(), Source::Flag);
-        }
-        if let Some(model) = &agent.model {
-            return (model.clone(), Source::Definition(agent.file.clone()));
-        }
-        match &self.settings.default_model {
-            Some(set) => (set.value.clone(), set.source.clone()),
-            None => (DEFAULT_MODEL.to_owned(), Source::Default),
-        }
+        self.settings.model_of(agent, flag)
     }
 
     /// Resolves the shares of windows, of an agent's where one is named.
@@ -187,16 +173,7 @@ impl Crew {
 
     /// Names who says something, files of the project by their path in it.
     pub(crate) fn said_by(&self, source: &Source) -> String {
-        let at = |what: &str, path: &Path| {
-            let path = path.strip_prefix(&self.project).unwrap_or(path);
-            format!("{what} {}", path.display())
-        };
-        match source {
-            Source::Definition(path) => at("agent file", path),
-            Source::Project(path) => at("project settings", path),
-            Source::User(path) => at("user settings", path),
-            Source::Flag | Source::SessionOverride | Source::Default => source.to_string(),
-        }
+        source.within(&self.project)
     }
 
     /// Connects to a model; what is missing is said with what to set and which local servers were

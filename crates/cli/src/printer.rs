@@ -8,6 +8,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
+use contexture_agents::wire::{FailureObject, FaultObject};
 use contexture_core::ErrorKind;
 use serde::Serialize;
 
@@ -121,7 +122,8 @@ impl<'a> Printer<'a> {
     pub(crate) fn fail(&mut self, kind: ErrorKind, message: &str, hint: &str) {
         let _ = self.out.flush();
         let _ = if self.json {
-            let failure = Failure { error: Fault { kind: kind.as_str(), message, hint } };
+            let failure =
+                FailureObject { error: FaultObject { kind: kind.as_str(), message, hint } };
             let text = serde_json::to_string(&failure).unwrap_or_default();
             let text = if self.terminal.1 { harmless::json(&text) } else { text };
             writeln!(self.err, "{text}")
@@ -146,19 +148,6 @@ impl<'a> Printer<'a> {
     pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }
-}
-
-/// An error as JSON.
-#[derive(Serialize)]
-struct Failure<'a> {
-    error: Fault<'a>,
-}
-
-#[derive(Serialize)]
-struct Fault<'a> {
-    kind: &'static str,
-    message: &'a str,
-    hint: &'a str,
 }
 
 /// Whether text is coloured.

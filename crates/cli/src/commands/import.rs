@@ -6,12 +6,11 @@ mod source;
 
 use std::{path::PathBuf, sync::Arc};
 
+use contexture_agents::wire::{ImportObject, ImportedObject, KeptAs, KeptPromptObject};
 use contexture_core::{
-    ContextSystem, CustomKey, Edit, ErrorKind, PageIndex, SegmentId,
-    transcript::{ImportRecord, Problem, TranscriptFormat},
+    ContextSystem, CustomKey, Edit, ErrorKind, PageIndex, SegmentId, transcript::ImportRecord,
 };
 use contexture_storage::SystemClock;
-use serde::Serialize;
 
 use super::{Status, init, session::set::OWN_PREFIX};
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
     store::Access,
 };
 use chunks::Chunk;
-use prompt::{Kept, Prompt};
+use prompt::Prompt;
 use source::Source;
 
 /// What `--format` suggests.
@@ -72,27 +71,6 @@ pub(crate) struct Args {
     finish: bool,
 }
 
-#[derive(Serialize)]
-struct ImportObject {
-    imported: Imported,
-    /// The first page and the last; none if nothing was new.
-    pages: Vec<PageIndex>,
-}
-
-#[derive(Serialize)]
-struct Imported {
-    format: TranscriptFormat,
-    exchanges: usize,
-    messages: usize,
-    pages: usize,
-    skipped: usize,
-    held: usize,
-    quoted: usize,
-    prompt: Option<Kept>,
-    problems: Vec<Problem>,
-    notes: Vec<String>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -115,7 +93,7 @@ pub(crate) async fn run(
     let Written { pages, messages, quoted, prompt } = import.write(prompt, printer).await?;
     let Import { source, .. } = import;
     let mended = &source.mended;
-    let imported = Imported {
+    let imported = ImportedObject {
         format: mended.format,
         exchanges: mended.exchanges.len() - first,
         messages,
@@ -155,7 +133,7 @@ struct Written {
     messages: usize,
     /// How many of them spoke as the system.
     quoted: usize,
-    prompt: Option<Kept>,
+    prompt: Option<KeptPromptObject>,
 }
 
 impl Import {
@@ -256,6 +234,16 @@ fn text_of(record: &ImportRecord) -> Result<String> {
     })
 }
 
+/// Says in a sentence what a system prompt was kept as.
+fn told(KeptPromptObject { r#as, page }: &KeptPromptObject) -> String {
+    match r#as {
+        KeptAs::Page => format!("its system prompt stands as {page}, which binds every agent"),
+        KeptAs::Quoted => format!(
+            "its system prompt is kept as quoted text in {page}; --take-prompt puts it into sys"
+        ),
+    }
+}
+
 fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() {
         return printer.json(&object);
@@ -286,7 +274,7 @@ fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<
         printer.line(format_args!("held back at the end: {held}; {why}"))?;
     }
     if let Some(kept) = &imported.prompt {
-        printer.note(&kept.told())?;
+        printer.note(&told(kept))?;
     }
     if imported.quoted > 0 {
         let quoted = lines::count(imported.quoted as u64, "system message");

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use contexture_agents::wire::{InitialisedObject, SegmentObject};
 use contexture_core::{
     ContextSystem, Edit, Error, NewDetailPage, NewSegment, PageIndex, PageStorage, PageUpdate,
     SegmentKind,
@@ -9,12 +10,10 @@ use contexture_core::{
     storage::{Order, StorageError},
 };
 use contexture_storage::SystemClock;
-use serde::Serialize;
 
 use super::Status;
 use crate::{
-    error::Result, harmless, input, json::SegmentObject, lines, printer::Printer,
-    settings::Settings, store::Access,
+    error::Result, harmless, input, lines, printer::Printer, settings::Settings, store::Access,
 };
 
 /// The application a session belongs to when none is named.
@@ -38,15 +37,6 @@ pub(crate) struct Args {
     system: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Initialised {
-    session: String,
-    store: String,
-    /// Whether the session was made just now.
-    created: bool,
-    segments: Vec<SegmentObject>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -63,7 +53,7 @@ pub(crate) async fn run(
     };
     let segments = system.as_system().reader().segments();
     if printer.is_json() {
-        printer.json(&Initialised {
+        printer.json(&InitialisedObject {
             session: system.session().to_string(),
             store: settings.store.to_string(),
             created,

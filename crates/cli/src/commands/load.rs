@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use contexture_agents::wire::LoadedObject;
 use contexture_core::{Clock, ContextSystem, Edit, document};
 use contexture_storage::SystemClock;
-use serde::Serialize;
 
 use super::{Status, init};
 use crate::{error::Result, input, lines, printer::Printer, settings::Settings, store::Access};
@@ -23,14 +23,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Loaded {
-    session: String,
-    segments: usize,
-    pages: usize,
-    warnings: Vec<String>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -39,7 +31,7 @@ pub(crate) async fn run(
     let bytes = input::bytes(&args.file, input::MOST_OF_A_DOCUMENT)?;
     let document::Parsed { plan, warnings } = document::parse(&bytes, SystemClock.now())?;
     drop(bytes);
-    let loaded = Loaded {
+    let loaded = LoadedObject {
         session: settings.session.to_string(),
         segments: plan.segments.len(),
         pages: plan.pages.len(),

@@ -1,12 +1,12 @@
 //! What becomes of the system prompt at a transcript's head: quoted text, or a page that binds agents.
 
+use contexture_agents::wire::{KeptAs, KeptPromptObject};
 use contexture_core::{
     ContextSystem, Edit, Message, NewDetailPage, PageIndex, Role, SegmentId,
     message::detail_text,
     storage::Order,
     transcript::{Mended, Problem, quoted},
 };
-use serde::Serialize;
 
 use super::{check_segment, chunks::is_too_large_to_quote};
 use crate::error::Result;
@@ -28,13 +28,6 @@ pub(super) enum Prompt {
     Stands(PageIndex),
     /// Quoted, it is more than a page may hold.
     TooLarge,
-}
-
-/// What the prompt was kept as, and where.
-#[derive(Debug, Serialize)]
-pub(super) struct Kept {
-    r#as: &'static str,
-    page: PageIndex,
 }
 
 impl Prompt {
@@ -89,25 +82,17 @@ impl Prompt {
     }
 
     /// Says what it was kept as, taking its page from those that were made, where it is the first.
-    pub(super) fn kept(self, made: &mut impl Iterator<Item = PageIndex>) -> Option<Kept> {
+    pub(super) fn kept(
+        self,
+        made: &mut impl Iterator<Item = PageIndex>,
+    ) -> Option<KeptPromptObject> {
         match self {
             Self::None | Self::TooLarge => None,
-            Self::Quote(_) => made.next().map(|page| Kept { r#as: "quoted", page }),
-            Self::Take(_) => made.next().map(|page| Kept { r#as: "page", page }),
-            Self::Stands(page) => Some(Kept { r#as: "page", page }),
+            Self::Quote(_) => {
+                made.next().map(|page| KeptPromptObject { r#as: KeptAs::Quoted, page })
+            }
+            Self::Take(_) => made.next().map(|page| KeptPromptObject { r#as: KeptAs::Page, page }),
+            Self::Stands(page) => Some(KeptPromptObject { r#as: KeptAs::Page, page }),
         }
-    }
-}
-
-impl Kept {
-    /// Says it in a sentence.
-    pub(super) fn told(&self) -> String {
-        let page = &self.page;
-        if self.r#as == "page" {
-            return format!("its system prompt stands as {page}, which binds every agent");
-        }
-        format!(
-            "its system prompt is kept as quoted text in {page}; --take-prompt puts it into sys"
-        )
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contexture_agents::wire::SessionObject;
 use contexture_core::{ContextSystem, SessionId};
 use contexture_storage::SystemClock;
 
@@ -9,7 +10,6 @@ use super::list;
 use crate::{
     commands::{Status, init},
     error::{Result, Stop},
-    json::SessionObject,
     printer::Printer,
     settings::Settings,
     store::Access,

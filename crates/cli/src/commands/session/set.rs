@@ -1,9 +1,7 @@
 //! `contexture session set`
 
-use std::collections::BTreeMap;
-
+use contexture_agents::wire::CustomObject;
 use contexture_core::{CustomKey, Edit, message::RawJson};
-use serde::Serialize;
 
 use crate::{
     commands::Status,
@@ -47,12 +45,6 @@ pub(crate) struct Args {
     clear: bool,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct CustomObject {
-    custom: BTreeMap<String, RawJson>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -67,11 +59,7 @@ pub(crate) async fn run(
     let mut custom = system.storage().custom(system.session()).await?;
     custom.retain(|(key, _)| !key.as_str().starts_with(OWN_PREFIX));
     if printer.is_json() {
-        let entries: BTreeMap<String, RawJson> = custom
-            .into_iter()
-            .map(|(key, value)| (key.to_string(), RawJson::of_text(&value)))
-            .collect();
-        printer.json(&CustomObject { custom: entries })?;
+        printer.json(&CustomObject::new(custom))?;
         return Ok(Status::Done);
     }
     for (key, value) in custom {
