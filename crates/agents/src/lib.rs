@@ -28,9 +28,11 @@ pub mod provider;
 pub mod tool;
 pub mod tools;
 
+pub mod import;
 pub mod prompts;
 pub mod run;
 pub mod runner;
+pub mod setup;
 pub mod team;
 
 pub mod wire;

@@ -4,8 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use contexture_agents::{AgentDefinition, Team};
 use contexture_core::{
-    Actor, AgentName, ContextSystem, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
-    SentWindow, Session, View,
+    Actor, AgentName, ContextSystem, Engine, Error, ErrorKind, Format, PageStorage, Principal,
+    SegmentId, SentWindow, Session, View,
     system::{Outcome, PageView},
 };
 use contexture_storage::SystemClock;
@@ -38,8 +38,8 @@ impl Caller {
     }
 
     async fn open_on(storage: Arc<dyn PageStorage>, settings: &Settings) -> Result<Self> {
-        let session = settings.session.clone();
-        let opened = ContextSystem::open(storage, session, Arc::new(SystemClock)).await;
+        let engine = Engine::new(storage, Arc::new(SystemClock));
+        let opened = engine.open(&settings.session).await;
         let system = opened.map_err(|error| not_opened(error, settings))?;
         let principal = match &settings.caller {
             Actor::System => Principal::System,

@@ -12,9 +12,6 @@ use crate::{
     settings::Settings,
 };
 
-/// Entries that begin so are the engine's own.
-pub(crate) const OWN_PREFIX: &str = "contexture.";
-
 /// The entry that is the budget of every view.
 const BUDGET: &str = "budget";
 
@@ -55,9 +52,8 @@ pub(crate) async fn run(
     let value = args.value.map(|text| stored(&key, text, args.as_json)).transpose()?;
     let caller = Caller::open(settings).await?;
     caller.apply(Edit::SetCustom { key, value }).await?;
-    let system = caller.system();
-    let mut custom = system.storage().custom(system.session()).await?;
-    custom.retain(|(key, _)| !key.as_str().starts_with(OWN_PREFIX));
+    let mut custom = caller.custom().await?;
+    custom.retain(|(key, _)| !key.is_own());
     if printer.is_json() {
         printer.json(&CustomObject::new(custom))?;
         return Ok(Status::Done);
@@ -87,9 +83,9 @@ fn stored(key: &CustomKey, text: String, as_json: bool) -> Result<String> {
 
 /// Refuses what would be no setting of the caller's, or none at all.
 fn check(key: &CustomKey, value: Option<&str>) -> Result<()> {
-    if key.as_str().starts_with(OWN_PREFIX) {
-        let message =
-            format!("invalid key '{key}': what begins with '{OWN_PREFIX}' is the engine's");
+    if key.is_own() {
+        let own = CustomKey::OWN_PREFIX;
+        let message = format!("invalid key '{key}': what begins with '{own}' is the engine's");
         return Err(Stop::invalid(message, "choose another key"));
     }
     match value {

@@ -1,15 +1,14 @@
 //! What becomes of the system prompt at a transcript's head: quoted text, or a page that binds agents.
 
-use contexture_agents::wire::{KeptAs, KeptPromptObject};
 use contexture_core::{
-    ContextSystem, Edit, Message, NewDetailPage, PageIndex, Role, SegmentId,
+    Edit, Message, NewDetailPage, PageIndex, Role, SegmentId, Session,
     message::detail_text,
     storage::Order,
     transcript::{Mended, Problem, quoted},
 };
 
-use super::{check_segment, chunks::is_too_large_to_quote};
-use crate::error::Result;
+use super::{Result, check_segment, chunks::is_too_large_to_quote};
+use crate::wire::{KeptAs, KeptPromptObject};
 
 /// The page a system prompt becomes that is taken.
 const NAME: &str = "Imported system prompt";
@@ -35,7 +34,7 @@ impl Prompt {
     /// unless it stands in `sys` already.
     pub(super) async fn of(
         mended: &Mended,
-        system: &ContextSystem,
+        session: &Session,
         segment: &SegmentId,
         first_import: bool,
         take: bool,
@@ -50,9 +49,8 @@ impl Prompt {
                 false => Self::None,
             });
         }
-        let session = system.as_system();
         let (root, reader): (PageIndex, _) = ("sys-0".parse()?, session.reader());
-        check_segment(system, root.segment())?;
+        check_segment(session, root.segment())?;
         let first = reader.children(&root, Order::Forward, None, 1_000).await?;
         for seen in first.items.iter().filter(|seen| seen.page.detail().is_some()) {
             if detail_text(&reader.messages(&seen.page.index).await?) == *text {
