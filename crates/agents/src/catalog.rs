@@ -15,10 +15,15 @@ mod scan;
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-use crate::definition::{AgentDefinition, Dialect, Problem, Scope, Severity, nearest, read_placed};
+use contexture_core::AgentName;
+
+use crate::{
+    AgentsError, Result,
+    definition::{AgentDefinition, Dialect, Problem, Scope, Severity, nearest, read_placed},
+};
 
 /// Where agents are looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +95,58 @@ impl Catalog {
         self.agents.get(name)
     }
 
+    /// Returns an agent, or says why there is none of that name (M-18).
+    pub fn find(&self, name: &str) -> Result<&AgentDefinition> {
+        if let Some(agent) = self.get(name) {
+            return Ok(agent);
+        }
+        if let Some(broken) = self.broken(name) {
+            return Err(broken);
+        }
+        let nearest = self.nearest(name).map(str::to_owned);
+        Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest })
+    }
+
+    /// Returns what an agent's file says, where it has one. A file that cannot be read is an error: without
+    /// it the agent must not see more than with it. What a file is called says little about the name in it,
+    /// so any broken file may be the agent's.
+    pub fn definition(&self, name: &AgentName) -> Result<Option<&AgentDefinition>> {
+        if let Some(agent) = self.get(name.as_str()) {
+            return Ok(Some(agent));
+        }
+        if let Some(broken) = self.broken(name.as_str()) {
+            return Err(broken);
+        }
+        let mut files: Vec<PathBuf> = self.errors().map(|(file, _)| file.clone()).collect();
+        files.sort_by_key(|file| file.display().to_string());
+        files.dedup();
+        match files.is_empty() {
+            true => Ok(None),
+            false => Err(AgentsError::MaybeBroken { name: name.clone(), files }),
+        }
+    }
+
+    /// Says that there is a file which should make an agent and does not.
+    fn broken(&self, name: &str) -> Option<AgentsError> {
+        let is_meant = |file: &&(PathBuf, Problem)| file.0.file_stem().is_some_and(|it| it == name);
+        let (file, _) = self.errors().find(is_meant)?;
+        Some(AgentsError::FileBroken { name: name.to_owned(), file: file.clone() })
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &(PathBuf, Problem)> {
+        self.problems.iter().filter(|(_, problem)| problem.severity == Severity::Error)
+    }
+
+    /// Returns the file of the user's that a project's agent takes the place of: a project comes from
+    /// others (C48).
+    pub fn hidden_of_user(&self, name: &AgentName) -> Option<&Path> {
+        let is_hidden = |it: &&Shadowed| {
+            it.name == name.as_str()
+                && (it.used_scope, it.hidden_scope) == (Scope::Project, Scope::Global)
+        };
+        self.shadowed.iter().find(is_hidden).map(|shadowed| shadowed.hidden.as_path())
+    }
+
     /// Returns the name that was probably meant by one there is not.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         nearest(name, self.agents.keys().map(String::as_str))
@@ -107,7 +164,7 @@ impl Catalog {
 
     /// Tells whether a file or folder makes no agent though it should.
     pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(|(_, problem)| problem.severity == Severity::Error)
+        self.errors().next().is_some()
     }
 
     fn add(&mut self, definition: AgentDefinition) {

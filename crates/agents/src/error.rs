@@ -1,6 +1,8 @@
 //! What can go wrong with agents, folded into the core's kinds.
 
-use contexture_core::ErrorKind;
+use std::path::PathBuf;
+
+use contexture_core::{AgentName, ErrorKind};
 
 use crate::model::ModelError;
 
@@ -18,6 +20,28 @@ pub enum AgentsError {
         name: String,
         /// A name that exists and looks like it.
         nearest: Option<String>,
+    },
+    /// There is a file which should make the agent and does not.
+    #[error("the file of agent '{name}' is broken: {}", file.display())]
+    FileBroken {
+        /// The name asked for.
+        name: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// No file makes the agent, and what broken files would make is not known.
+    #[error("no file makes agent '{name}', and it may be in one that is broken: {}", listed(files))]
+    MaybeBroken {
+        /// The name asked for.
+        name: AgentName,
+        /// The broken files.
+        files: Vec<PathBuf>,
+    },
+    /// The agent has run in the session, and its file is not where files are looked for.
+    #[error("agent '{name}' has run in this session, but its file is not found from here")]
+    FileMissing {
+        /// The agent.
+        name: AgentName,
     },
     /// A file, setting or request is wrong.
     #[error("{what}")]
@@ -63,8 +87,12 @@ impl AgentsError {
     /// Returns what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            AgentsError::AgentNotFound { .. } => ErrorKind::NotFound,
-            AgentsError::Invalid { .. } => ErrorKind::Invalid,
+            AgentsError::AgentNotFound { .. } | AgentsError::FileMissing { .. } => {
+                ErrorKind::NotFound
+            }
+            AgentsError::FileBroken { .. }
+            | AgentsError::MaybeBroken { .. }
+            | AgentsError::Invalid { .. } => ErrorKind::Invalid,
             AgentsError::Denied { .. } => ErrorKind::PermissionDenied,
             AgentsError::Conflict { .. } => ErrorKind::Conflict,
             AgentsError::Corrupt { .. } => ErrorKind::Corrupt,
@@ -82,6 +110,16 @@ impl AgentsError {
             AgentsError::AgentNotFound { nearest: None, .. } => {
                 "`agents list` shows what there is, `agents create NAME` makes one".to_owned()
             }
+            AgentsError::FileBroken { name, .. } => {
+                format!("`contexture agents validate {name}` says what is wrong with it")
+            }
+            AgentsError::MaybeBroken { .. } => {
+                "`contexture agents validate` says what is wrong with them".to_owned()
+            }
+            AgentsError::FileMissing { .. } => {
+                "go to the project's folder, or bring the file back: it says what the agent sees"
+                    .to_owned()
+            }
             AgentsError::Invalid { hint, .. }
             | AgentsError::Denied { hint, .. }
             | AgentsError::Conflict { hint, .. }
@@ -90,4 +128,9 @@ impl AgentsError {
             AgentsError::Core(error) => error.hint(),
         }
     }
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    files.join(", ")
 }

@@ -20,6 +20,7 @@ pub mod definition;
 pub mod mode;
 pub mod settings;
 pub mod shares;
+pub mod standing;
 
 pub mod model;
 pub mod provider;
@@ -27,10 +28,14 @@ pub mod provider;
 pub mod tool;
 pub mod tools;
 
+pub mod import;
 pub mod prompts;
 pub mod run;
 pub mod runner;
+pub mod setup;
 pub mod team;
+
+pub mod wire;
 
 pub use definition::{AgentDefinition, ContextMode};
 pub use error::{AgentsError, Result};

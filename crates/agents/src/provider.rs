@@ -30,6 +30,7 @@ mod read;
 mod redact;
 mod resolve;
 mod sse;
+mod trust;
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,6 +39,7 @@ pub use local::{
     LOCAL_PLACES, LocalPlace, LocalServer, explain, explains, local_servers, look_for,
 };
 pub use resolve::{Endpoint, ProviderKind, ProviderSettings, resolve};
+pub use trust::resolve_trusted;
 
 use crate::model::Model;
 

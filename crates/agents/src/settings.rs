@@ -16,7 +16,8 @@ use std::{
 };
 
 use crate::{
-    ContextMode, Result, definition::McpConfig, provider::ProviderSettings, shares::Share,
+    AgentDefinition, ContextMode, Result, definition::McpConfig, provider::ProviderSettings,
+    shares::Share,
 };
 
 pub use read::SettingsFile;
@@ -53,6 +54,18 @@ impl Source {
             Layer::Project => Source::Project(path.to_owned()),
             Layer::User => Source::User(path.to_owned()),
         }
+    }
+
+    /// Returns its name, with files of a project by their path in it.
+    pub fn within(&self, project: &Path) -> String {
+        let inner = |path: &Path| path.strip_prefix(project).unwrap_or(path).to_owned();
+        match self {
+            Source::Definition(path) => Source::Definition(inner(path)),
+            Source::Project(path) => Source::Project(inner(path)),
+            Source::User(path) => Source::User(inner(path)),
+            Source::Flag | Source::SessionOverride | Source::Default => self.clone(),
+        }
+        .to_string()
     }
 }
 
@@ -198,6 +211,20 @@ impl Settings {
                 keep(&mut provider.api_key_env, said.api_key_env.clone());
             }
             keep(&mut provider.base_url, said.base_url.clone());
+        }
+    }
+
+    /// Returns the model an agent runs on, and who says so: the call, its file, the settings (M-21).
+    pub fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
+        if let Some(flag) = flag {
+            return (flag.to_owned(), Source::Flag);
+        }
+        if let Some(model) = &agent.model {
+            return (model.clone(), Source::Definition(agent.file.clone()));
+        }
+        match &self.default_model {
+            Some(set) => (set.value.clone(), set.source.clone()),
+            None => (DEFAULT_MODEL.to_owned(), Source::Default),
         }
     }
 

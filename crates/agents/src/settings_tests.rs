@@ -151,3 +151,13 @@ fn of_a_provider_the_users_own_words_win_one_by_one() {
     assert_eq!(settings.warnings.len(), 2);
     assert!(settings.warnings[0].ends_with(told), "{:?}", settings.warnings);
 }
+
+#[test]
+fn sources_name_files_of_a_project_by_their_path_in_it() {
+    let project = Path::new("/home/me/project");
+    let at = |path: &str| Source::Project(project.join(path)).within(project);
+    assert_eq!(at(".contexture/settings.json"), "project settings .contexture/settings.json");
+    let user = Source::User("/home/me/.config/contexture/settings.json".into());
+    assert_eq!(user.within(project), "user settings /home/me/.config/contexture/settings.json");
+    assert_eq!(Source::SessionOverride.within(project), "session override");
+}

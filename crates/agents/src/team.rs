@@ -13,6 +13,7 @@ mod guard;
 mod parts;
 mod purge;
 mod state;
+mod views;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -309,4 +310,15 @@ fn view_filter(filter: &ContextFilter, now: Timestamp) -> Result<ViewFilter> {
 /// Returns the name of the assistant that answers in `chat` when no agent is named.
 pub fn chat_name() -> AgentName {
     "chat".parse().expect("chat follows the grammar of names")
+}
+
+/// Returns the assistant that answers in `chat` when no agent is named, and no file makes one of its name.
+pub fn assistant() -> AgentDefinition {
+    AgentDefinition {
+        title: "Assistant".to_owned(),
+        description: "answers in chat when no agent is named".to_owned(),
+        context_mode: Some(ContextMode::Shared),
+        system_prompt: prompts::CHAT.to_owned(),
+        ..AgentDefinition::bare(chat_name())
+    }
 }

@@ -6,8 +6,9 @@ use clap::{
     Arg, Args, Command, Parser,
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
+use contexture_agents::wire::Texts;
 
-use crate::{commands, json::Texts};
+use crate::commands;
 
 /// Virtual memory for the context window of LLM agents.
 ///

@@ -2,10 +2,10 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use contexture_agents::{AgentDefinition, Team};
+use contexture_agents::Team;
 use contexture_core::{
-    Actor, AgentName, ContextSystem, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
-    SentWindow, Session, View,
+    Actor, ContextSystem, Engine, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
+    SentWindow, Session,
     system::{Outcome, PageView},
 };
 use contexture_storage::SystemClock;
@@ -38,13 +38,18 @@ impl Caller {
     }
 
     async fn open_on(storage: Arc<dyn PageStorage>, settings: &Settings) -> Result<Self> {
-        let session = settings.session.clone();
-        let opened = ContextSystem::open(storage, session, Arc::new(SystemClock)).await;
+        let engine = Engine::new(storage, Arc::new(SystemClock));
+        let opened = engine.open(&settings.session).await;
         let system = opened.map_err(|error| not_opened(error, settings))?;
         let principal = match &settings.caller {
             Actor::System => Principal::System,
             Actor::User(name) => Principal::User(name.clone()),
-            Actor::Agent(name) => Principal::from(view(&system, name).await?),
+            Actor::Agent(name) => {
+                // Broken settings are an error: they decide the mode.
+                let crew = Crew::load()?;
+                let team = Team::new(system.clone());
+                Principal::from(team.view_of(name, &crew.catalog, &crew.settings).await?)
+            }
         };
         let session = system.held_by(principal);
         Ok(Self { system, session })
@@ -87,42 +92,6 @@ impl Deref for Caller {
 
     fn deref(&self) -> &Session {
         &self.session
-    }
-}
-
-/// Returns the view of an agent: that of its mode where it has a file, else of all that is common.
-/// It makes nothing. Broken files of other agents do not matter to one that has its own; broken settings
-/// do, they decide the mode.
-async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
-    let crew = Crew::load()?;
-    if let Some(agent) = definition(&crew, name)? {
-        let team = Team::new(system.clone());
-        let mode = crew.mode(&team, agent, None).await?.mode;
-        return Ok(team.view(agent, mode).await?);
-    }
-    // One whose file lies elsewhere must not see more than with it: its prompt is here, so it had one.
-    if system.as_system().reader().segment(&format!("prompt-{name}").parse()?).is_ok() {
-        return Err(Stop::failed(
-            ErrorKind::NotFound,
-            format!("agent '{name}' has run in this session, but its file is not found from here"),
-            "go to the project's folder, or bring the file back: it says what the agent sees",
-        ));
-    }
-    Ok(View::common(name.clone()))
-}
-
-/// Returns what an agent's file says, where it has one. A file that cannot be read is an error: without
-/// it the agent must not see more than with it.
-pub(crate) fn definition<'a>(
-    crew: &'a Crew,
-    name: &AgentName,
-) -> Result<Option<&'a AgentDefinition>> {
-    if let Some(agent) = crew.catalog.get(name.as_str()) {
-        return Ok(Some(agent));
-    }
-    match crew.broken(name.as_str()).or_else(|| crew.maybe_broken(name)) {
-        Some(broken) => Err(broken),
-        None => Ok(None),
     }
 }
 

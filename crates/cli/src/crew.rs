@@ -1,25 +1,18 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use contexture_agents::{
     AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
     catalog::{Catalog, Places},
-    definition::{Problem, Scope, Severity},
-    mode::{self, Asked, Resolution},
-    prompts,
+    mode::Resolution,
     provider::{self, Endpoint, Retry, Timeouts},
-    settings::{DEFAULT_MODEL, Settings, SettingsPlaces, Source},
+    settings::{Settings, SettingsPlaces, Source},
     shares::{self, ResolvedShares, ShareSettings},
-    team::chat_name,
+    team::{self, chat_name},
     tools::{
-        mcp,
+        mcp::{self, LeftServer, ProjectServers},
         workspace::{self, Protected},
     },
 };
@@ -69,12 +62,7 @@ impl Crew {
             user: home.clone(),
             config: config.clone(),
         });
-        let mut assistant = AgentDefinition::bare(chat_name());
-        assistant.title = "Assistant".to_owned();
-        assistant.description = "answers in chat when no agent is named".to_owned();
-        assistant.context_mode = Some(ContextMode::Shared);
-        assistant.system_prompt = prompts::CHAT.to_owned();
-        Ok(Self { project, settings, catalog, home, config, assistant })
+        Ok(Self { project, settings, catalog, home, config, assistant: team::assistant() })
     }
 
     /// Returns where settings are looked for.
@@ -91,59 +79,13 @@ impl Crew {
 
     /// Returns an agent by its name (M-18).
     pub(crate) fn agent(&self, name: &str) -> Result<&AgentDefinition> {
-        if let Some(agent) = self.catalog.get(name) {
-            return Ok(agent);
-        }
-        if let Some(broken) = self.broken(name) {
-            return Err(broken);
-        }
-        let nearest = self.catalog.nearest(name).map(str::to_owned);
-        Err(AgentsError::AgentNotFound { name: name.to_owned(), nearest }.into())
+        Ok(self.catalog.find(name)?)
     }
 
-    /// Says that a project's agent takes the place of one of the user's: a project comes from others
-    /// (C48).
+    /// Says that a project's agent takes the place of one of the user's (C48).
     pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
-        let shadowed = self.catalog.shadowed().iter().find(|it| {
-            it.name == name.as_str()
-                && (it.used_scope, it.hidden_scope) == (Scope::Project, Scope::Global)
-        })?;
-        Some(format!(
-            "the project's agent '{name}' takes the place of yours: {}",
-            shadowed.hidden.display()
-        ))
-    }
-
-    /// Says that there is a file which should make an agent and does not.
-    pub(crate) fn broken(&self, name: &str) -> Option<Stop> {
-        let broken = |(file, problem): &&(PathBuf, Problem)| {
-            problem.severity == Severity::Error && file.file_stem().is_some_and(|it| it == name)
-        };
-        let (file, _) = self.catalog.problems().iter().find(broken)?;
-        Some(Stop::invalid(
-            format!("the file of agent '{name}' is broken: {}", file.display()),
-            format!("`contexture agents validate {name}` says what is wrong with it"),
-        ))
-    }
-
-    /// Says that an agent without a file may be meant by one that is broken: what a file is called says
-    /// little about the name in it.
-    pub(crate) fn maybe_broken(&self, name: &AgentName) -> Option<Stop> {
-        let errors = self.catalog.problems().iter();
-        let mut files: Vec<String> = errors
-            .filter(|(_, problem)| problem.severity == Severity::Error)
-            .map(|(file, _)| file.display().to_string())
-            .collect();
-        files.sort();
-        files.dedup();
-        if files.is_empty() {
-            return None;
-        }
-        let files = files.join(", ");
-        Some(Stop::invalid(
-            format!("no file makes agent '{name}', and it may be in one that is broken: {files}"),
-            "`contexture agents validate` says what is wrong with them",
-        ))
+        let hidden = self.catalog.hidden_of_user(name)?.display();
+        Some(format!("the project's agent '{name}' takes the place of yours: {hidden}"))
     }
 
     /// Returns who answers in `chat` when no agent is named.
@@ -158,22 +100,12 @@ impl Crew {
         agent: &AgentDefinition,
         flag: Option<ContextMode>,
     ) -> Result<Resolution> {
-        let session = team.session_mode(&agent.name).await?;
-        Ok(mode::resolve(agent, &self.settings, Asked { flag, session })?)
+        Ok(team.mode(agent, &self.settings, flag).await?)
     }
 
     /// Returns the model an agent runs on, and who says so (M-21).
     pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
-        if let Some(flag) = flag {
-            return (flag.to_owned(), Source::Flag);
-        }
-        if let Some(model) = &agent.model {
-            return (model.clone(), Source::Definition(agent.file.clone()));
-        }
-        match &self.settings.default_model {
-            Some(set) => (set.value.clone(), set.source.clone()),
-            None => (DEFAULT_MODEL.to_owned(), Source::Default),
-        }
+        self.settings.model_of(agent, flag)
     }
 
     /// Resolves the shares of windows, of an agent's where one is named.
@@ -187,16 +119,7 @@ impl Crew {
 
     /// Names who says something, files of the project by their path in it.
     pub(crate) fn said_by(&self, source: &Source) -> String {
-        let at = |what: &str, path: &Path| {
-            let path = path.strip_prefix(&self.project).unwrap_or(path);
-            format!("{what} {}", path.display())
-        };
-        match source {
-            Source::Definition(path) => at("agent file", path),
-            Source::Project(path) => at("project settings", path),
-            Source::User(path) => at("user settings", path),
-            Source::Flag | Source::SessionOverride | Source::Default => source.to_string(),
-        }
+        source.within(&self.project)
     }
 
     /// Connects to a model; what is missing is said with what to set and which local servers were
@@ -222,20 +145,7 @@ impl Crew {
 
     fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let endpoint = provider::resolve(model, &variable, &self.settings.providers)?;
-        let from_project = endpoint.is_from_settings()
-            && self.settings.project_providers.contains(endpoint.provider());
-        // Without a key too: what is asked and what tools read is the user's.
-        if from_project && !endpoint.is_local() && !endpoint.is_official() {
-            return Err(AgentsError::Denied {
-                what: format!(
-                    "the project's settings want everything sent to {}",
-                    endpoint.base_url()
-                ),
-                hint: "if you trust that address, name it in your own settings instead".to_owned(),
-            });
-        }
-        Ok(endpoint)
+        provider::resolve_trusted(model, &variable, &self.settings)
     }
 
     /// Returns an agent's tools beside those on the context, and what is wrong with some of them.
@@ -250,36 +160,18 @@ impl Crew {
         })?;
         let folder = folder.protecting(self.protected(how.store.as_ref()));
         let mut tools = workspace::tools(&Arc::new(folder));
-        let mut warnings = Vec::new();
-        let mut servers = Vec::new();
-        for server in &agent.mcp {
-            let set = self.settings.mcp_servers.get(&server.name);
-            let (config, ours) = match (&server.config, set) {
-                (Some(config), _) => (config, agent.scope == Scope::Global),
-                (None, Some(set)) => (&set.config, matches!(set.source, Source::User(_))),
-                (None, None) => {
-                    warnings.push(format!(
-                        "MCP server '{}' of agent '{}' is not defined: add mcpServers.{} to the settings",
-                        server.name, agent.name, server.name
-                    ));
-                    continue;
-                }
-            };
-            if !ours && !how.trust_mcp {
-                warnings.push(format!(
-                    "MCP server '{}' comes with the project's files and was not started: say --trust-mcp if you trust it",
-                    server.name
-                ));
-                continue;
-            }
-            servers.push((server.name.clone(), config.clone()));
-        }
-        if !servers.is_empty() {
+        let project = match how.trust_mcp {
+            true => ProjectServers::Trusted,
+            false => ProjectServers::Untrusted,
+        };
+        let mcp::Servers { started, left } = mcp::servers(agent, &self.settings, project);
+        let mut warnings: Vec<String> = left.iter().map(left_server).collect();
+        if !started.is_empty() {
             let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
             options.folder = Some(self.project.clone());
             let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
             options.withheld.extend(keys);
-            let (found, wrong) = mcp::connect(&servers, &options).await;
+            let (found, wrong) = mcp::connect(&started, &options).await;
             tools.extend(found);
             warnings.extend(wrong);
         }
@@ -323,6 +215,14 @@ impl Crew {
     /// Returns all agents that can be run, by name.
     pub(crate) fn names(&self) -> Vec<AgentName> {
         self.catalog.agents().map(|agent| agent.name.clone()).collect()
+    }
+}
+
+/// Says why a server is not started, and what starts it.
+fn left_server(left: &LeftServer) -> String {
+    match left {
+        LeftServer::Untrusted { .. } => format!("{left}: say --trust-mcp if you trust it"),
+        LeftServer::Undefined { .. } => left.to_string(),
     }
 }
 

@@ -11,7 +11,6 @@ mod crew;
 mod error;
 mod harmless;
 mod input;
-mod json;
 mod lines;
 mod log;
 mod misuse;

@@ -8,6 +8,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
+use contexture_agents::wire::{FailureObject, FaultObject};
 use contexture_core::ErrorKind;
 use serde::Serialize;
 
@@ -167,7 +168,8 @@ impl<'a> Printer<'a> {
     pub(crate) fn fail(&mut self, kind: ErrorKind, message: &str, hint: &str) {
         let _ = self.pause();
         let _ = if self.json {
-            let failure = Failure { error: Fault { kind: kind.as_str(), message, hint } };
+            let failure =
+                FailureObject { error: FaultObject { kind: kind.as_str(), message, hint } };
             let text = serde_json::to_string(&failure).unwrap_or_default();
             let text = if self.terminal.1 { harmless::json(&text) } else { text };
             writeln!(self.err, "{text}")
@@ -193,19 +195,6 @@ impl<'a> Printer<'a> {
     pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.pause()?)
     }
-}
-
-/// An error as JSON.
-#[derive(Serialize)]
-struct Failure<'a> {
-    error: Fault<'a>,
-}
-
-#[derive(Serialize)]
-struct Fault<'a> {
-    kind: &'static str,
-    message: &'a str,
-    hint: &'a str,
 }
 
 /// Whether text is coloured.

@@ -1,12 +1,15 @@
 //! The settings of a command: raw flags resolved, with nothing left open.
 
-use contexture_core::{Actor, SessionId};
+use std::sync::Arc;
+
+use contexture_core::{Actor, Engine, Principal, SessionId};
+use contexture_storage::SystemClock;
 
 use crate::{
     args::GlobalArgs,
     error::Result,
     project,
-    store::{self, StoreUrl},
+    store::{self, Access, StoreUrl},
 };
 
 /// Which store, which session, and on whose behalf.
@@ -21,6 +24,21 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Opens the store, made where it does not exist, for the process.
+    pub(crate) async fn engine(&self) -> Result<Engine> {
+        let storage = self.store.open(Access::Create).await?;
+        Ok(Engine::new(storage, Arc::new(SystemClock)))
+    }
+
+    /// Returns who works on the system side: the host, or the person that is named.
+    pub(crate) fn system_side(&self) -> Principal {
+        match &self.caller {
+            Actor::User(name) => Principal::User(name.clone()),
+            // An agent is refused before anything opens.
+            Actor::System | Actor::Agent(_) => Principal::System,
+        }
+    }
+
     /// Checks the flags; touches nothing. Where no store is named it is the project's.
     pub(crate) fn resolve(global: &GlobalArgs, caller: Actor) -> Result<Self> {
         let project = project::find()?;

@@ -7,7 +7,6 @@ use contexture_agents::{
 use contexture_core::Actor;
 
 use crate::{
-    context,
     crew::Crew,
     error::{Result, Stop},
     settings::Settings,
@@ -54,6 +53,6 @@ pub(crate) fn agent<'a>(
 ) -> Result<Option<&'a AgentDefinition>> {
     match &settings.caller {
         Actor::System | Actor::User(_) => Ok(None),
-        Actor::Agent(name) => context::definition(crew, name),
+        Actor::Agent(name) => Ok(crew.catalog.definition(name)?),
     }
 }

@@ -1,16 +1,10 @@
 //! The tree of pages: grown within bounds, drawn for people, or nested as JSON.
 
+use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
 use contexture_core::{PageIndex, storage::Order, system::PageView};
 use futures::future::{FutureExt, LocalBoxFuture};
-use serde::Serialize;
 
-use crate::{
-    context::Caller,
-    error::Result,
-    json::{self, BodyObject, PageObject, Texts},
-    lines,
-    printer::Paint,
-};
+use crate::{context::Caller, error::Result, lines, printer::Paint};
 
 /// How much of a tree is grown, and from which end.
 #[derive(Debug, Clone, Copy)]
@@ -128,31 +122,24 @@ fn grow<'a>(
     .boxed_local()
 }
 
-/// A tree as JSON: page objects whose children are page objects.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct TreeObject(PageObject<TreeObject>);
-
-impl TreeObject {
-    /// Reads the pages of a tree.
-    pub(crate) fn read<'a>(
-        caller: &'a Caller,
-        branch: &'a Branch,
-        texts: Texts,
-    ) -> LocalBoxFuture<'a, Result<Self>> {
-        async move {
-            let body = match json::detail(caller, &branch.seen.page, texts).await? {
-                Some(body) => body,
-                None => {
-                    let mut children = Vec::with_capacity(branch.children.len());
-                    for child in &branch.children {
-                        children.push(Self::read(caller, child, texts).await?);
-                    }
-                    BodyObject::Contents { children, child_count: branch.child_count }
+/// Reads the pages of a tree, to be printed as JSON.
+pub(crate) fn read<'a>(
+    caller: &'a Caller,
+    branch: &'a Branch,
+    texts: Texts,
+) -> LocalBoxFuture<'a, Result<TreeObject>> {
+    async move {
+        let body = match BodyObject::detail(caller, &branch.seen.page, texts).await? {
+            Some(body) => body,
+            None => {
+                let mut children = Vec::with_capacity(branch.children.len());
+                for child in &branch.children {
+                    children.push(read(caller, child, texts).await?);
                 }
-            };
-            Ok(Self(PageObject::new(&branch.seen, body)))
-        }
-        .boxed_local()
+                BodyObject::Contents { children, child_count: branch.child_count }
+            }
+        };
+        Ok(TreeObject(PageObject::new(&branch.seen, body)))
     }
+    .boxed_local()
 }

@@ -13,8 +13,8 @@ mod windows;
 use std::sync::Arc;
 
 use crate::{
-    ContextSystem, HistoryEntry, Message, Operation, PageIndex, Principal, Result, Revision,
-    Segment, SegmentId, Timestamp, permission,
+    ContextSystem, CustomKey, Error, HistoryEntry, Message, Operation, PageIndex, Principal,
+    Result, Revision, Segment, SegmentId, Timestamp, permission,
     storage::Order,
     system::{ListQuery, Listing, PageView, Reader},
 };
@@ -82,6 +82,15 @@ impl Session {
     /// Returns when the session last changed.
     pub async fn updated_at(&self) -> Result<Timestamp> {
         Ok(self.system.info().await?.updated_at)
+    }
+
+    /// Returns the entries of the session's custom state by their keys, the engine's own included. Agents
+    /// are refused: entries are not part of a view.
+    pub async fn custom(&self) -> Result<Vec<(CustomKey, String)>> {
+        if self.principal.view().is_some() {
+            return Err(Error::SystemSideOnly { what: "the session's custom state".to_owned() });
+        }
+        Ok(self.system.storage().custom(self.system.session()).await?)
     }
 
     /// Answers questions as far as the principal may see.

@@ -14,6 +14,7 @@ mod name;
 mod narrow;
 mod program;
 mod server;
+mod trust;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -30,6 +31,7 @@ use serde_json::Value;
 pub use address::without_secrets;
 pub(super) use name::offered;
 pub use name::prefix;
+pub use trust::{LeftServer, ProjectServers, Servers, servers};
 
 use self::{name::Names, server::Server};
 use crate::{

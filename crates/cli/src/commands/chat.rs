@@ -26,7 +26,7 @@ use std::{
     },
 };
 
-use contexture_core::{Error, storage::StorageError};
+use contexture_agents::setup;
 use futures::executor::block_on;
 use tokio::{runtime::Runtime, signal};
 
@@ -35,7 +35,7 @@ use self::{
     input::{Input, Typed},
     line::{Line, Request},
 };
-use super::{Status, init};
+use super::Status;
 use crate::{
     context::Caller,
     crew::Crew,
@@ -44,7 +44,7 @@ use crate::{
     printer::Printer,
     run, running,
     settings::Settings,
-    store::{Access, StoreUrl},
+    store::StoreUrl,
 };
 
 /// The exit code of a program that Ctrl-C ended.
@@ -155,15 +155,12 @@ fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
 
 /// Makes the store and the session where there are none, and says so.
 async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
-    let storage = settings.store.open(Access::Create).await?;
-    match init::create(&storage, settings, None).await {
-        Ok(_) => {
-            let store = harmless::line(&settings.store.to_string());
-            printer.note(&format!("session {} made, in {store}", settings.session))
-        }
-        Err(Error::Storage(StorageError::SessionExists { .. })) => Ok(()),
-        Err(error) => Err(error.into()),
+    let engine = settings.engine().await?;
+    if setup::open_or_create(&engine, &settings.session).await?.created {
+        let store = harmless::line(&settings.store.to_string());
+        printer.note(&format!("session {} made, in {store}", settings.session))?;
     }
+    Ok(())
 }
 
 impl Chat<'_> {

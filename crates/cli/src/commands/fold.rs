@@ -1,7 +1,7 @@
 //! `contexture fold`
 
-use contexture_core::{FoldReport, Format, Revision, system::FoldOutcome};
-use serde::Serialize;
+use contexture_agents::wire::FoldObject;
+use contexture_core::{FoldReport, Format, system::FoldOutcome};
 
 use super::{Status, window};
 use crate::{
@@ -34,14 +34,6 @@ pub(crate) struct Args {
     /// Say what it would save and cost, and commit nothing
     #[arg(long)]
     preview: bool,
-}
-
-#[derive(Serialize)]
-struct FoldObject {
-    /// The edit it was committed as; none for a preview, or when none was due.
-    revision: Option<Revision>,
-    #[serde(flatten)]
-    report: FoldReport,
 }
 
 pub(crate) async fn run(

@@ -1,12 +1,12 @@
 //! `contexture history`
 
+use contexture_agents::wire::{HistoryObject, ListObject};
 use contexture_core::Revision;
 
 use super::Status;
 use crate::{
     context::Caller,
     error::{Result, Stop},
-    json::{HistoryObject, ListObject},
     lines,
     printer::Printer,
     settings::Settings,

@@ -1,30 +1,22 @@
 //! `contexture import`
 
-mod chunks;
-mod prompt;
-mod source;
+use std::path::PathBuf;
 
-use std::{path::PathBuf, sync::Arc};
-
-use contexture_core::{
-    ContextSystem, CustomKey, Edit, ErrorKind, PageIndex, SegmentId,
-    transcript::{ImportRecord, Problem, TranscriptFormat},
+use contexture_agents::{
+    import::{ImportError, ImportOptions, Imported, Progress, Source, Unit, import},
+    setup,
+    wire::{ImportObject, KeptAs, KeptPromptObject},
 };
-use contexture_storage::SystemClock;
-use serde::Serialize;
+use contexture_core::{ErrorKind, SegmentId, transcript::Problem};
 
-use super::{Status, init, session::set::OWN_PREFIX};
+use super::Status;
 use crate::{
     args::Suggested,
     error::{Result, Stop},
     input, lines,
     printer::Printer,
     settings::Settings,
-    store::Access,
 };
-use chunks::Chunk;
-use prompt::{Kept, Prompt};
-use source::Source;
 
 /// What `--format` suggests.
 const FORMATS: &[&str] = &["openai", "anthropic", "claude-code"];
@@ -72,27 +64,6 @@ pub(crate) struct Args {
     finish: bool,
 }
 
-#[derive(Serialize)]
-struct ImportObject {
-    imported: Imported,
-    /// The first page and the last; none if nothing was new.
-    pages: Vec<PageIndex>,
-}
-
-#[derive(Serialize)]
-struct Imported {
-    format: TranscriptFormat,
-    exchanges: usize,
-    messages: usize,
-    pages: usize,
-    skipped: usize,
-    held: usize,
-    quoted: usize,
-    prompt: Option<Kept>,
-    problems: Vec<Problem>,
-    notes: Vec<String>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -101,161 +72,63 @@ pub(crate) async fn run(
     let format = args.format.as_deref().map(str::parse).transpose()?;
     let segment: SegmentId = args.segment.parse()?;
     let (bytes, left_out) = input::transcript(&args.file)?;
-    let mut source = Source::read(&bytes, left_out, format)?;
-    let system = open(settings, &segment).await?;
-    let (key, record) = record_of(&system, &source).await?;
-    let first = source.resume(record.as_ref())?;
-    if args.finish {
-        source.finish();
-    }
-    let prompt = Prompt::of(&source.mended, &system, &segment, record.is_none(), args.take_prompt);
-    let prompt = prompt.await?;
-    let left_out = prompt.problem();
-    let import = Import { system, segment, key, record, first, source };
-    let Written { pages, messages, quoted, prompt } = import.write(prompt, printer).await?;
-    let Import { source, .. } = import;
-    let mended = &source.mended;
-    let imported = Imported {
-        format: mended.format,
-        exchanges: mended.exchanges.len() - first,
-        messages,
-        pages: pages.len(),
-        skipped: first,
-        held: mended.open.len(),
-        quoted,
-        prompt,
-        problems: left_out.into_iter().chain(source.problems()).collect(),
-        notes: mended.notes.clone(),
+    let source = Source::read(&bytes, left_out, format).map_err(refused)?;
+    drop(bytes);
+    let engine = settings.engine().await?;
+    let system = setup::open_or_create(&engine, &settings.session).await?.system;
+    let options = ImportOptions { segment, take_prompt: args.take_prompt, finish: args.finish };
+    let mut watch = |Progress { done, all }: Progress| {
+        printer.progress(&format!("writing {done} of {all} exchanges"));
     };
-    if args.take_prompt && imported.prompt.is_none() && !printer.is_json() {
+    let session = system.held_by(settings.system_side());
+    let imported = import(&session, source, &options, &mut watch).await.map_err(refused)?;
+    let Imported { object, unit, too_large } = imported;
+    if args.take_prompt && object.imported.prompt.is_none() && !printer.is_json() {
         printer.note("the transcript has no system prompt at its head to take")?;
     }
-    let ends = pages.first().into_iter().chain(pages.last()).cloned().collect();
-    print(ImportObject { imported, pages: ends }, source.unit, printer)?;
-    source.all_kept()?;
+    print(object, unit, printer)?;
+    all_kept(&too_large, unit)?;
     Ok(Status::Done)
 }
 
-/// An import about to be made.
-struct Import {
-    system: ContextSystem,
-    segment: SegmentId,
-    /// Where the record of what is imported is kept.
-    key: CustomKey,
-    record: Option<ImportRecord>,
-    /// The first exchange that is not imported yet.
-    first: usize,
-    source: Source,
-}
-
-/// What an import wrote.
-#[derive(Default)]
-struct Written {
-    pages: Vec<PageIndex>,
-    messages: usize,
-    /// How many of them spoke as the system.
-    quoted: usize,
-    prompt: Option<Kept>,
-}
-
-impl Import {
-    /// Writes what is new, chunk by chunk, each with its record.
-    async fn write(&self, prompt: Prompt, printer: &mut Printer<'_>) -> Result<Written> {
-        let (mended, segment, first) = (&self.source.mended, &self.segment, self.first);
-        let mut prompt = Some(prompt);
-        let mut continues =
-            first > 0 && self.source.is_last_in(&self.system, segment, first).await?;
-        let mut record = self.record.clone().unwrap_or_else(|| ImportRecord::of(mended, 0));
-        let mut known = self.record.as_ref().map(text_of).transpose()?;
-        let mut written = Written::default();
-        for chunk in Chunk::all(&mended.exchanges, first) {
-            // Another import of the same file that comes first makes this one wait for a new start.
-            let key = self.key.clone();
-            let mut edits = vec![Edit::ExpectCustom { key, value: known.clone() }];
-            let begin = prompt.take().unwrap_or_default();
-            edits.extend(begin.edit());
-            edits.extend(chunk.edits(segment, continues));
-            record.advance(mended, chunk.upto);
-            known = Some(text_of(&record)?);
-            edits.push(Edit::SetCustom { key: self.key.clone(), value: known.clone() });
-            let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
-            printer.progress(&format!("writing {done} of {all} exchanges"));
-            let outcome = self.system.as_system().apply(Edit::Import(edits)).await;
-            let mut made = outcome.map_err(|error| chunk.refused(error))?.pages.into_iter();
-            written.prompt = written.prompt.or_else(|| begin.kept(&mut made));
-            for page in made {
-                if page.segment() == segment && written.pages.last() != Some(&page) {
-                    written.pages.push(page);
-                }
-            }
-            written.messages += chunk.message_count();
-            written.quoted += chunk.quoted_count();
-            continues = true;
+/// Says why nothing, or not all, was imported.
+fn refused(error: ImportError) -> Stop {
+    let hint = match error {
+        ImportError::TooLarge { .. } => "shorten it in the file and import again",
+        ImportError::Overtaken => {
+            "import it again when that one is done: only what is new is added"
         }
-        // Nothing is new, but the prompt was asked for.
-        if let Some(prompt) = prompt.filter(Prompt::is_asked_for) {
-            let mut made = Vec::new();
-            if let Some(edit) = prompt.edit() {
-                made = self.system.as_system().apply(edit).await?.pages;
-            }
-            written.prompt = prompt.kept(&mut made.into_iter());
-        }
-        Ok(written)
-    }
-}
-
-/// Opens the session, or makes it as `init` would.
-async fn open(settings: &Settings, segment: &SegmentId) -> Result<ContextSystem> {
-    let storage = settings.store.open(Access::Create).await?;
-    let session = settings.session.clone();
-    let system = if storage.session(&session).await?.is_some() {
-        ContextSystem::open(storage, session, Arc::new(SystemClock)).await?
-    } else {
-        init::create(&storage, settings, None).await?
+        ImportError::SegmentMissing { .. } => "`contexture init` adds it",
+        ImportError::RecordUnreadable { .. } => "import it into a new session: --session NAME",
+        ImportError::NotRecorded { .. } => "report it as a defect",
+        ImportError::Core(error) => return error.into(),
     };
-    check_segment(&system, segment)?;
-    Ok(system)
+    Stop::failed(error.kind(), error.to_string(), hint)
 }
 
-fn check_segment(system: &ContextSystem, segment: &SegmentId) -> Result<()> {
-    match system.as_system().reader().segment(segment) {
-        Ok(_) => Ok(()),
-        Err(error) if matches!(segment.as_str(), "sys" | "usr") => {
-            Err(Stop::failed(error.kind(), error.to_string(), "`contexture init` adds it"))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Returns where the record of a transcript is kept, and the record if there is one.
-async fn record_of(
-    system: &ContextSystem,
-    source: &Source,
-) -> Result<(CustomKey, Option<ImportRecord>)> {
-    let identity = source.mended.identity();
-    let prefix: String = identity.chars().take(16).collect();
-    let key: CustomKey = format!("{OWN_PREFIX}import.{prefix}").parse()?;
-    let custom = system.storage().custom(system.session()).await?;
-    let Some((_, text)) = custom.into_iter().find(|(there, _)| *there == key) else {
-        return Ok((key, None));
+/// Says that something was too large to be kept, where it was.
+fn all_kept(too_large: &[Problem], unit: Unit) -> Result<()> {
+    let Some(Problem { line, what }) = too_large.first() else { return Ok(()) };
+    let unit = unit.as_str();
+    let message = match too_large.len() {
+        1 => format!("{unit} {line} was not imported: {what}"),
+        count => format!("{count} messages were not imported, the first in {unit} {line}: {what}"),
     };
-    match serde_json::from_str(&text) {
-        Ok(record) => Ok((key, Some(record))),
-        Err(error) => Err(Stop::failed(
-            ErrorKind::Corrupt,
-            format!("the record of an earlier import cannot be read: {error}"),
-            "import it into a new session: --session NAME",
-        )),
+    let hint = "everything else is imported; shorten it in the file and import it again";
+    Err(Stop::failed(ErrorKind::TooLarge, message, hint))
+}
+
+/// Says in a sentence what a system prompt was kept as.
+fn told(KeptPromptObject { r#as, page }: &KeptPromptObject) -> String {
+    match r#as {
+        KeptAs::Page => format!("its system prompt stands as {page}, which binds every agent"),
+        KeptAs::Quoted => format!(
+            "its system prompt is kept as quoted text in {page}; --take-prompt puts it into sys"
+        ),
     }
 }
 
-fn text_of(record: &ImportRecord) -> Result<String> {
-    serde_json::to_string(record).map_err(|error| {
-        Stop::invalid(format!("the import cannot be recorded: {error}"), "report it as a defect")
-    })
-}
-
-fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<()> {
+fn print(object: ImportObject, unit: Unit, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() {
         return printer.json(&object);
     }
@@ -285,7 +158,7 @@ fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<
         printer.line(format_args!("held back at the end: {held}; {why}"))?;
     }
     if let Some(kept) = &imported.prompt {
-        printer.note(&kept.told())?;
+        printer.note(&told(kept))?;
     }
     if imported.quoted > 0 {
         let quoted = lines::count(imported.quoted as u64, "system message");
@@ -295,6 +168,7 @@ fn print(object: ImportObject, unit: &str, printer: &mut Printer<'_>) -> Result<
         printer.note(note)?;
     }
     for problem in imported.problems.iter().take(PROBLEMS_TOLD) {
+        let unit = unit.as_str();
         printer.warn(&format!("{unit} {}: {}", problem.line, problem.what))?;
     }
     let untold = imported.problems.len().saturating_sub(PROBLEMS_TOLD);

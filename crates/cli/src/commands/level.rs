@@ -1,7 +1,7 @@
 //! `contexture level`
 
-use contexture_core::{Edit, Level, Revision};
-use serde::Serialize;
+use contexture_agents::wire::LevelObject;
+use contexture_core::{Edit, Level};
 
 use super::{Status, window::LEVELS};
 use crate::{
@@ -21,13 +21,6 @@ pub(crate) struct Args {
     /// The level: full, summary or gist
     #[arg(value_name = "LEVEL", value_parser = Suggested(LEVELS))]
     level: Option<String>,
-}
-
-#[derive(Serialize)]
-struct LevelObject {
-    level: Level,
-    /// The edit that switched to it; none where nothing was switched.
-    revision: Option<Revision>,
 }
 
 pub(crate) async fn run(

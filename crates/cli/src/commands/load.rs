@@ -1,13 +1,13 @@
 //! `contexture load`
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use contexture_core::{Clock, ContextSystem, Edit, document};
+use contexture_agents::{setup, wire::LoadedObject};
+use contexture_core::{Clock, Edit, document};
 use contexture_storage::SystemClock;
-use serde::Serialize;
 
-use super::{Status, init};
-use crate::{error::Result, input, lines, printer::Printer, settings::Settings, store::Access};
+use super::Status;
+use crate::{error::Result, input, lines, printer::Printer, settings::Settings};
 
 /// Fill a new or empty session from an exported document
 ///
@@ -23,14 +23,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Loaded {
-    session: String,
-    segments: usize,
-    pages: usize,
-    warnings: Vec<String>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -39,20 +31,14 @@ pub(crate) async fn run(
     let bytes = input::bytes(&args.file, input::MOST_OF_A_DOCUMENT)?;
     let document::Parsed { plan, warnings } = document::parse(&bytes, SystemClock.now())?;
     drop(bytes);
-    let loaded = Loaded {
+    let loaded = LoadedObject {
         session: settings.session.to_string(),
         segments: plan.segments.len(),
         pages: plan.pages.len(),
         warnings,
     };
-    let storage = settings.store.open(Access::Create).await?;
-    let (session, clock) = (settings.session.clone(), Arc::new(SystemClock));
-    let edit = Edit::Load(Box::new(plan));
-    if storage.session(&session).await?.is_some() {
-        ContextSystem::open(storage, session, clock).await?.as_system().apply(edit).await?;
-    } else {
-        ContextSystem::create_with(storage, session, init::APP, clock, &edit).await?;
-    }
+    let (engine, by) = (settings.engine().await?, settings.system_side());
+    setup::load(&engine, &settings.session, by, Edit::Load(Box::new(plan))).await?;
     if printer.is_json() {
         printer.json(&loaded)?;
         return Ok(Status::Done);

@@ -15,21 +15,14 @@ mod tree;
 mod update;
 
 use clap::Subcommand;
+use contexture_agents::wire::{ListObject, OutOfViewObject, PageObject, Texts};
 use contexture_core::{
     Edit,
     system::{Outcome, PageView},
 };
-use serde_json::json;
 
 use super::Status;
-use crate::{
-    context::Caller,
-    error::Result,
-    json::{ListObject, PageObject, Texts},
-    lines,
-    printer::Printer,
-    settings::Settings,
-};
+use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -133,7 +126,7 @@ pub(super) async fn print_made(
     }
     let (revision, index) = (outcome.revision, outcome.pages.first());
     if printer.is_json() {
-        printer.json(&json!({ "index": index, "revision": revision, "inView": false }))?;
+        printer.json(&OutOfViewObject::from(outcome))?;
         return Ok(Status::Done);
     }
     let page = index.map_or_else(|| "its page".to_owned(), |index| printer.paint().id(index));

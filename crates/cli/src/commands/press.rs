@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use contexture_agents::wire::{AnswerObject, Texts};
 use contexture_core::{
     context::{Apps, PageAction},
     system::Pressed,
 };
-use serde_json::json;
 
 use super::{Status, page};
 use crate::{
     context::Caller,
     error::{Result, Stop},
     harmless,
-    json::Texts,
     printer::Printer,
     settings::Settings,
 };
@@ -59,7 +58,7 @@ pub(crate) async fn run(
         }
         Pressed::Answered(answer) => {
             if printer.is_json() {
-                printer.json(&json!({ "answer": answer }))?;
+                printer.json(&AnswerObject { answer })?;
             } else {
                 printer.line(harmless::text(&answer))?;
             }

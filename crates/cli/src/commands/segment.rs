@@ -7,14 +7,13 @@ mod show;
 mod update;
 
 use clap::Subcommand;
+use contexture_agents::wire::SegmentObject;
 use contexture_core::{Permission, Segment, SegmentId, SegmentKind, Tokens};
 
 use super::Status;
 use crate::{
     error::{Result, Stop},
-    harmless,
-    json::SegmentObject,
-    lines,
+    harmless, lines,
     printer::Printer,
     settings::Settings,
 };

@@ -4,8 +4,8 @@ mod add;
 mod extend;
 
 use clap::Subcommand;
+use contexture_agents::wire::TurnObject;
 use contexture_core::system::Outcome;
-use serde_json::json;
 
 use super::Status;
 use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
@@ -31,7 +31,7 @@ pub(crate) async fn run(
 /// Prints the pages that were made or extended.
 async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
     if printer.is_json() {
-        printer.json(&json!({ "pages": outcome.pages }))?;
+        printer.json(&TurnObject { pages: outcome.pages.clone() })?;
         return Ok(Status::Done);
     }
     let mut pages = Vec::with_capacity(outcome.pages.len());

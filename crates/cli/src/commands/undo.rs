@@ -1,11 +1,10 @@
 //! `contexture undo`
 
+use contexture_agents::wire::UndoObject;
 use contexture_core::Edit;
 
 use super::{Status, history};
-use crate::{
-    context::Caller, error::Result, json::UndoObject, lines, printer::Printer, settings::Settings,
-};
+use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
 
 /// Take back your own newest edit, or the one named
 ///

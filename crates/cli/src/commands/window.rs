@@ -2,14 +2,12 @@
 
 mod account;
 mod counting;
-mod kinds;
 mod markdown;
 mod shares;
 
+use contexture_agents::wire::{AccountObject, AccountedObject, ContentObject, LedgerObject};
 use contexture_core::{Error, ErrorKind, Format, SentWindow, Window, WindowOptions};
 use contexture_tokens::counter_for;
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use super::Status;
 use crate::{
@@ -22,8 +20,6 @@ use crate::{
     settings::Settings,
     shares::{ShareArgs, agent},
 };
-use account::{AccountObject, LedgerObject};
-
 pub(super) use counting::Counting;
 
 /// What `--format` suggests.
@@ -86,20 +82,6 @@ pub(crate) struct Args {
     model: Option<String>,
 }
 
-/// A window with what it takes.
-#[derive(Serialize)]
-struct Accounted {
-    window: Box<RawValue>,
-    account: Option<AccountObject>,
-    ledger: Option<LedgerObject>,
-}
-
-/// A window in Markdown.
-#[derive(Serialize)]
-struct Content<'a> {
-    content: &'a str,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -148,7 +130,8 @@ pub(crate) async fn run(
     };
     if printer.is_json() {
         let ledger = record.as_ref().map(LedgerObject::from);
-        printer.json(&Accounted { window: object(&window)?, account, ledger })?;
+        let window = AccountedObject::window(&window)?;
+        printer.json(&AccountedObject { window, account, ledger })?;
         return Ok(Status::Done);
     }
     if let Some(account) = &account {
@@ -209,7 +192,7 @@ async fn rendered(
 /// Prints the window itself: for a person painted and harmless, else exactly its bytes.
 pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() && window.format == Format::Markdown {
-        return printer.json(&Content { content: &window.body });
+        return printer.json(&ContentObject { content: &window.body });
     }
     let mut is_long = false;
     if !printer.is_json() && window.format == Format::Markdown && printer.is_read() {
@@ -236,18 +219,6 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
         ))?;
     }
     Ok(())
-}
-
-/// Returns the window as the object that `--json` prints.
-fn object(window: &Window) -> Result<Box<RawValue>> {
-    let object = match window.format {
-        Format::Markdown => to_raw_value(&Content { content: &window.body }),
-        Format::Context | Format::Provider(_) => RawValue::from_string(window.body.clone()),
-    };
-    object.map_err(|error| {
-        let reason = error.to_string();
-        Error::InvalidRendering { format: window.format.as_str(), reason }.into()
-    })
 }
 
 /// Says why there is no window. A caller who asked for a Context gets one that says so (D-25).

@@ -6,8 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::ViewId;
 use crate::{CustomDelta, CustomKey, Error, HistoryEntry, Level, Operation};
 
-/// Custom state under this prefix is the engine's own and does not show.
-pub(crate) const OWN_PREFIX: &str = "contexture.";
+impl CustomKey {
+    /// Entries whose keys begin so are the engine's own: they do not show, and callers do not set them.
+    pub const OWN_PREFIX: &str = "contexture.";
+
+    /// Tells whether an entry is the engine's own.
+    pub fn is_own(&self) -> bool {
+        self.as_str().starts_with(Self::OWN_PREFIX)
+    }
+}
 
 const LEVEL: &str = "contexture.level.";
 const ROUND: &str = "contexture.round.";

@@ -80,7 +80,8 @@ fn the_system_side_sees_everything_that_is_there() {
         // A removed segment is an archive, to the system side alone.
         let remove = Edit::RemoveSegment { segment: valid("oth"), cascade: true, force: false };
         apply(&system, remove).await;
-        let found = system.as_system().reader().admit(&[page("oth-1")]).await.unwrap().remove(0).unwrap();
+        let found =
+            system.as_system().reader().admit(&[page("oth-1")]).await.unwrap().remove(0).unwrap();
         assert!(found.archived);
         assert_eq!(agent(&system, "bot").reader().admit(&[page("oth-1")]).await.unwrap(), [None]);
     });

@@ -28,7 +28,8 @@ pub(crate) fn child(path: &Path) {
 pub(crate) fn a_process_that_keeps_writing_sees_what_another_wrote(path: &Path) {
     make(path);
     let system = open(path);
-    let name = || block_on(system.as_system().reader().page(&index("usr-1"))).unwrap().page.name.clone();
+    let name =
+        || block_on(system.as_system().reader().page(&index("usr-1"))).unwrap().page.name.clone();
     assert_eq!(name().as_str(), "Counter");
     let (done, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {

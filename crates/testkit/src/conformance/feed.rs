@@ -150,7 +150,17 @@ pub(super) async fn commits_of_another_process_reach_subscribers(home: Arc<dyn H
     let system = session(storage).await;
     let name = |system: &ContextSystem| {
         let system = system.clone();
-        async move { system.as_system().reader().page(&page("usr-1")).await.expect("it stands").page.name.clone() }
+        async move {
+            system
+                .as_system()
+                .reader()
+                .page(&page("usr-1"))
+                .await
+                .expect("it stands")
+                .page
+                .name
+                .clone()
+        }
     };
     leaf(&system, "usr-0", "plan").await;
     assert_eq!(name(&system).await.as_str(), "plan");

@@ -3,9 +3,9 @@
 use contexture_agents::{
     ContextMode, Team,
     team::{ClearScope, Cleared},
+    wire::ClearedObject,
 };
 use contexture_core::{AgentName, PageIndex};
-use serde::Serialize;
 
 use super::team;
 use crate::{
@@ -40,27 +40,6 @@ pub(crate) struct Args {
     scope: String,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ClearedObject<'a> {
-    agent: &'a str,
-    scope: &'a str,
-    /// Pages of its own history that went to the archive.
-    isolated: &'a [PageIndex],
-    /// Pages in the main session that went to the archive.
-    published: &'a [PageIndex],
-    /// Published turns that stay in the main session.
-    published_kept: u64,
-    /// Turns it took in the main session itself: they stay.
-    own_turns_kept: u64,
-    /// Turns it took in segments of groups.
-    group_turns_kept: u64,
-    /// Interrupted runs that were given up.
-    runs_given_up: u64,
-    /// What the session says about its mode: that stays.
-    session_override: Option<ContextMode>,
-}
-
 pub(crate) async fn run(
     args: Args,
     crew: &Crew,
@@ -77,17 +56,7 @@ pub(crate) async fn run(
     let cleared = team.clear(&name, scope, |stored| process::is_alive(stored, now)).await?;
     let session = team.session_mode(&name).await.ok().flatten();
     if printer.is_json() {
-        printer.json(&ClearedObject {
-            agent: name.as_str(),
-            scope: scope.as_str(),
-            isolated: &cleared.isolated,
-            published: &cleared.published,
-            published_kept: cleared.published_kept,
-            own_turns_kept: cleared.kept,
-            group_turns_kept: cleared.group_kept,
-            runs_given_up: cleared.runs,
-            session_override: session,
-        })?;
+        printer.json(&ClearedObject::of(&name, scope, &cleared, session))?;
         return Ok(Status::Done);
     }
     for line in told(&name, scope, &cleared, session) {

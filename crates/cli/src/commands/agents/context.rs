@@ -6,24 +6,18 @@ use contexture_agents::{
     run::Ending,
     runner::link_name,
     settings::Source,
+    standing::Standing,
     team::{LastRun, Link, StoredRun},
+    wire::{AgentContextObject, ListObject, RunObject},
 };
-use contexture_core::Timestamp;
-use serde::Serialize;
 
-use super::{
-    graph, list,
-    standing::{Standing, StandingObject},
-    team, team_if_any, warn_of_files,
-};
+use super::{graph, list, standing, team, team_if_any, warn_of_files};
 use crate::{
     args::Suggested,
     commands::Status,
     crew::Crew,
     error::{Result, Stop},
-    harmless,
-    json::ListObject,
-    lines,
+    harmless, lines,
     printer::Printer,
     process, running,
     settings::Settings,
@@ -60,26 +54,6 @@ pub(crate) struct Args {
     graph: bool,
 }
 
-/// All there is to say about an agent's mode.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ContextObject {
-    #[serde(flatten)]
-    standing: StandingObject,
-    last_run: Option<LastRun>,
-    runs: Vec<RunObject>,
-}
-
-/// A run that has not ended.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunObject {
-    number: u64,
-    mode: ContextMode,
-    state: &'static str,
-    began_at: Timestamp,
-}
-
 pub(crate) async fn run(
     args: Args,
     crew: &Crew,
@@ -98,14 +72,14 @@ pub(crate) async fn run(
         return set(wanted, agent, crew, settings, printer).await;
     }
     let team = team_if_any(settings).await?;
-    let standing = Standing::of(crew, team.as_ref(), agent).await?;
+    let standing = Standing::of(agent, &crew.settings, team.as_ref()).await?;
     let (last, runs) = match &team {
         Some(team) => (team.state(&agent.name).await?.0.last, unfinished(team, agent).await?),
         None => (None, Vec::new()),
     };
     if printer.is_json() {
-        let standing = standing.object(crew, agent);
-        printer.json(&ContextObject { standing, last_run: last, runs })?;
+        let standing = standing.object(agent, &crew.project);
+        printer.json(&AgentContextObject { standing, last_run: last, runs })?;
         return Ok(Status::Done);
     }
     print(&standing, agent, printer)?;
@@ -187,12 +161,7 @@ fn run_line(agent: &AgentDefinition, run: &RunObject) -> String {
 /// Returns the agent's runs that have not ended, and whether somebody still drives them.
 async fn unfinished(team: &Team, agent: &AgentDefinition) -> Result<Vec<RunObject>> {
     let now = team.system().now();
-    let object = |stored: &StoredRun| RunObject {
-        number: stored.run.number,
-        mode: stored.run.mode,
-        state: if process::is_alive(stored, now) { "running" } else { "interrupted" },
-        began_at: stored.run.began_at,
-    };
+    let object = |stored: &StoredRun| RunObject::of(stored, process::is_alive(stored, now));
     Ok(team.runs(Some(&agent.name)).await?.iter().map(object).collect())
 }
 
@@ -214,9 +183,9 @@ async fn set(
     let team = team(settings).await?;
     resolve(agent, &crew.settings, Asked { flag: None, session })?;
     team.set_session_mode(&agent.name, session).await?;
-    let standing = Standing::of(crew, Some(&team), agent).await?;
+    let standing = Standing::of(agent, &crew.settings, Some(&team)).await?;
     if printer.is_json() {
-        printer.json(&standing.object(crew, agent))?;
+        printer.json(&standing.object(agent, &crew.project))?;
         return Ok(Status::Done);
     }
     match session {
@@ -246,19 +215,20 @@ async fn all(crew: &Crew, team: Option<&Team>, printer: &mut Printer<'_>) -> Res
         }
     }
     if printer.is_json() {
-        let items = found.iter().map(|(agent, standing)| standing.object(crew, agent)).collect();
+        let items =
+            found.iter().map(|(agent, standing)| standing.object(agent, &crew.project)).collect();
         printer.json(&ListObject { items, next: None })?;
     } else {
         let width = |text: fn(&(&AgentDefinition, Standing)) -> String| {
             found.iter().map(|row| text(row).len()).max().unwrap_or_default()
         };
         let name = width(|(agent, _)| agent.name.to_string());
-        let mode = width(|(_, standing)| standing.short());
+        let mode = width(|(_, standing)| standing::short(standing));
         let paint = printer.paint();
         for (agent, standing) in &found {
             printer.line(lines::join([
                 paint.id(format!("{:name$}", agent.name.to_string())),
-                format!("{:mode$}", standing.short()),
+                format!("{:mode$}", standing::short(standing)),
                 link_name(&standing.link),
             ]))?;
         }

@@ -2,9 +2,9 @@
 
 use contexture_agents::{
     catalog::Catalog,
-    definition::{NewAgent, ToolRules, create},
+    definition::{NewAgent, Scope, ToolRules, create},
+    wire::CreatedAgentObject,
 };
-use serde::Serialize;
 
 use super::shown;
 use crate::{
@@ -54,13 +54,6 @@ pub(crate) struct Args {
     user: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct Created {
-    name: String,
-    file: String,
-    scope: &'static str,
-}
-
 pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<Status> {
     let folder = match (args.user, &crew.config) {
         (false, _) => crew.project.join(".contexture/agents"),
@@ -88,8 +81,8 @@ pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<
     let name = &agent.name;
     let path = shown(crew, &file).display().to_string();
     if printer.is_json() {
-        let scope = if args.user { "global" } else { "project" };
-        printer.json(&Created { name: name.clone(), file: path, scope })?;
+        let scope = if args.user { Scope::Global } else { Scope::Project };
+        printer.json(&CreatedAgentObject { name: name.clone(), file: path, scope })?;
     } else {
         let path = harmless::line(&path);
         printer.line(format_args!("agent {} made in {path}", printer.paint().id(name)))?;

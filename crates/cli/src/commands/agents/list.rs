@@ -1,20 +1,15 @@
 //! `contexture agents list`
 
 use contexture_agents::{
-    AgentDefinition, ContextMode, Team,
-    definition::{Dialect, Scope},
+    AgentDefinition, Team,
+    definition::Scope,
+    standing::Standing,
+    wire::{AgentObject, ListObject},
 };
-use serde::Serialize;
 
-use super::{shown, standing::Standing, team_if_any, warn_of_files};
+use super::{standing, team_if_any, warn_of_files};
 use crate::{
-    commands::Status,
-    crew::Crew,
-    error::{Result, Stop},
-    harmless,
-    json::ListObject,
-    lines,
-    printer::Printer,
+    commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer,
     settings::Settings,
 };
 
@@ -24,22 +19,6 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture agents list")]
 pub(crate) struct Args {}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentObject {
-    name: String,
-    title: String,
-    description: String,
-    /// None where the settings refuse what the session asks for.
-    mode: Option<ContextMode>,
-    mode_decided_by: Option<String>,
-    model: String,
-    model_decided_by: String,
-    dialect: Dialect,
-    scope: Scope,
-    file: String,
-}
 
 pub(crate) async fn run(
     _: Args,
@@ -52,7 +31,7 @@ pub(crate) async fn run(
     for agent in crew.catalog.agents() {
         let standing = standing(crew, team.as_ref(), agent, printer).await?;
         rows.push(row(crew, agent, standing.as_ref()));
-        objects.push(object(crew, agent, standing.as_ref()));
+        objects.push(AgentObject::of(agent, standing.as_ref(), &crew.settings, &crew.project));
     }
     if printer.is_json() {
         printer.json(&ListObject { items: objects, next: None })?;
@@ -73,29 +52,12 @@ pub(super) async fn standing(
     agent: &AgentDefinition,
     printer: &mut Printer<'_>,
 ) -> Result<Option<Standing>> {
-    match Standing::of(crew, team, agent).await {
+    match Standing::of(agent, &crew.settings, team).await {
         Ok(standing) => Ok(Some(standing)),
-        Err(Stop::Failed { message, .. }) => {
-            printer.warn(&message)?;
+        Err(error) => {
+            printer.warn(&error.to_string())?;
             Ok(None)
         }
-        Err(stop) => Err(stop),
-    }
-}
-
-fn object(crew: &Crew, agent: &AgentDefinition, standing: Option<&Standing>) -> AgentObject {
-    let (model, source) = crew.model_of(agent, None);
-    AgentObject {
-        name: agent.name.to_string(),
-        title: agent.title.clone(),
-        description: agent.description.clone(),
-        mode: standing.map(Standing::mode),
-        mode_decided_by: standing.map(|standing| crew.said_by(&standing.resolution.source)),
-        model,
-        model_decided_by: crew.said_by(&source),
-        dialect: agent.dialect,
-        scope: agent.scope,
-        file: shown(crew, &agent.file).display().to_string(),
     }
 }
 
@@ -107,7 +69,7 @@ fn row(crew: &Crew, agent: &AgentDefinition, standing: Option<&Standing>) -> [St
     [
         agent.name.to_string(),
         harmless::line(&agent.title),
-        standing.map_or_else(|| "refused".to_owned(), Standing::short),
+        standing.map_or_else(|| "refused".to_owned(), |it| standing::short(it)),
         harmless::line(&crew.model_of(agent, None).0),
         agent.dialect.title().to_owned(),
         scope.to_owned(),

@@ -4,9 +4,8 @@ mod words;
 
 use std::{ffi::OsString, path::Path};
 
-use contexture_agents::{AgentDefinition, Response, run::Ending, team::StoredRun};
+use contexture_agents::{AgentDefinition, run::Ending, team::StoredRun, wire::ResponseObject};
 use contexture_core::{ContextSystem, ErrorKind};
-use serde::Serialize;
 
 use super::{create::MODES, team};
 use crate::{
@@ -110,14 +109,6 @@ struct Flags {
     /// Start MCP servers that the project's files define
     #[arg(long)]
     trust_mcp: bool,
-}
-
-/// The seed's response, with what else is worth knowing.
-#[derive(Serialize)]
-struct ResponseObject<'a> {
-    #[serde(flatten)]
-    response: &'a Response,
-    warnings: Vec<String>,
 }
 
 pub(crate) async fn run(

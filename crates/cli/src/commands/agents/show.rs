@@ -1,17 +1,15 @@
 //! `contexture agents show`
 
-use std::collections::BTreeMap;
-
 use contexture_agents::{
-    AgentDefinition, ContextMode,
-    definition::{ContextFilter, Dialect, McpConfig, McpServer, PublishResult, Scope, ToolRules},
-    shares::ShareSettings,
+    AgentDefinition,
+    definition::{ContextFilter, McpConfig, McpServer, PublishResult, Scope},
+    standing::Standing,
     tools::{ALWAYS, mcp::without_secrets},
+    wire::AgentFileObject,
 };
 use contexture_core::Timestamp;
-use serde::Serialize;
 
-use super::{list, shown, standing::Standing, team_if_any};
+use super::{list, shown, standing, team_if_any};
 use crate::{
     commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer,
     settings::Settings,
@@ -27,40 +25,6 @@ pub(crate) struct Args {
     name: String,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentObject<'a> {
-    kind: &'static str,
-    name: &'a str,
-    title: &'a str,
-    description: &'a str,
-    model: Option<&'a str>,
-    color: Option<&'a str>,
-    scope: Scope,
-    version: Option<&'a str>,
-    context_mode: Option<ContextMode>,
-    context_group: Option<&'a str>,
-    context_filter: &'a ContextFilter,
-    publish_result: PublishResult,
-    tools: &'a ToolRules,
-    mcp: Vec<&'a str>,
-    max_turns: Option<u32>,
-    temperature: Option<f64>,
-    effort: Option<&'a str>,
-    /// The shares of its windows that its file sets.
-    shares: &'a ShareSettings,
-    system_prompt: &'a str,
-    file_path: String,
-    dialect: Dialect,
-    created_at: Option<Timestamp>,
-    updated_at: Option<Timestamp>,
-    /// Fields that are not understood, as JSON.
-    extra: &'a BTreeMap<String, String>,
-    /// What it runs as here and now; none where the settings refuse that.
-    resolved_mode: Option<ContextMode>,
-    resolved_model: String,
-}
-
 pub(crate) async fn run(
     args: Args,
     crew: &Crew,
@@ -71,7 +35,7 @@ pub(crate) async fn run(
     let team = team_if_any(settings).await?;
     let standing = list::standing(crew, team.as_ref(), agent, printer).await?;
     if printer.is_json() {
-        printer.json(&object(crew, agent, standing.as_ref()))?;
+        printer.json(&AgentFileObject::of(agent, standing.as_ref(), &crew.settings))?;
         return Ok(Status::Done);
     }
     let paint = printer.paint();
@@ -86,42 +50,6 @@ pub(crate) async fn run(
         printer.line(harmless::text(prompt))?;
     }
     Ok(Status::Done)
-}
-
-fn object<'a>(
-    crew: &Crew,
-    agent: &'a AgentDefinition,
-    standing: Option<&Standing>,
-) -> AgentObject<'a> {
-    AgentObject {
-        kind: "agent",
-        name: agent.name.as_str(),
-        title: &agent.title,
-        description: &agent.description,
-        model: agent.model.as_deref(),
-        color: agent.color.as_deref(),
-        scope: agent.scope,
-        version: agent.version.as_deref(),
-        context_mode: agent.context_mode,
-        context_group: agent.context_group.as_deref(),
-        context_filter: &agent.context_filter,
-        publish_result: agent.publish_result,
-        tools: &agent.tools,
-        // How a server is reached may hold a secret; its name does not.
-        mcp: agent.mcp.iter().map(|server| server.name.as_str()).collect(),
-        max_turns: agent.max_turns,
-        temperature: agent.temperature,
-        effort: agent.effort.as_deref(),
-        shares: &agent.shares,
-        system_prompt: &agent.system_prompt,
-        file_path: agent.file.display().to_string(),
-        dialect: agent.dialect,
-        created_at: agent.created_at,
-        updated_at: agent.updated_at,
-        extra: &agent.extra,
-        resolved_mode: standing.map(Standing::mode),
-        resolved_model: crew.model_of(agent, None).0,
-    }
 }
 
 fn fields(
@@ -157,7 +85,7 @@ fn fields(
         ("scope", scope.to_owned()),
         ("version", optional(&agent.version)),
         ("color", optional(&agent.color)),
-        ("mode", standing.map_or_else(|| "refused".to_owned(), Standing::short)),
+        ("mode", standing.map_or_else(|| "refused".to_owned(), standing::short)),
         ("group", optional(&agent.context_group)),
         ("filter", filter(&agent.context_filter)),
         ("publishes", publishes.to_owned()),

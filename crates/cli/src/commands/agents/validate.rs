@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use contexture_agents::definition::{Problem, Scope, Severity, read};
+use contexture_agents::{
+    definition::{Problem, Scope, Severity, read},
+    wire::{FileProblemObject, ValidatedObject},
+};
 use contexture_core::ErrorKind;
-use serde::Serialize;
 
 use super::shown;
 use crate::{
@@ -30,20 +32,6 @@ pub(crate) struct Args {
     which: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Report<'a> {
-    ok: bool,
-    errors: Vec<ProblemObject<'a>>,
-    warnings: Vec<ProblemObject<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ProblemObject<'a> {
-    file: String,
-    #[serde(flatten)]
-    problem: &'a Problem,
-}
-
 pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<Status> {
     let mut problems = Vec::new();
     if args.which.is_empty() {
@@ -58,7 +46,7 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let status = if errors.is_empty() { Status::Done } else { Status::NotOk };
     if printer.is_json() {
-        printer.json(&Report {
+        printer.json(&ValidatedObject {
             ok: errors.is_empty(),
             errors: errors.iter().map(|it| object(crew, it)).collect(),
             warnings: warnings.iter().map(|it| object(crew, it)).collect(),
@@ -82,8 +70,8 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
     Ok(status)
 }
 
-fn object<'a>(crew: &Crew, (file, problem): &'a (PathBuf, Problem)) -> ProblemObject<'a> {
-    ProblemObject { file: shown(crew, file).display().to_string(), problem }
+fn object<'a>(crew: &Crew, (file, problem): &'a (PathBuf, Problem)) -> FileProblemObject<'a> {
+    FileProblemObject { file: shown(crew, file).display().to_string(), problem }
 }
 
 /// Returns what is wrong with a file, or with the files that are or should be an agent.

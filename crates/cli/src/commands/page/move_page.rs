@@ -1,7 +1,7 @@
 //! `contexture page move`
 
+use contexture_agents::wire::{MoveObject, MovedObject};
 use contexture_core::{Edit, PageIndex, system::Outcome};
-use serde::Serialize;
 
 use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
@@ -26,17 +26,6 @@ pub(crate) struct Args {
     to: String,
 }
 
-#[derive(Serialize)]
-struct Moved {
-    moved: Vec<Move>,
-}
-
-#[derive(Serialize)]
-struct Move {
-    from: PageIndex,
-    to: PageIndex,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -54,17 +43,13 @@ pub(crate) fn print(
     outcome: Outcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let mut moved: Vec<Move> =
-        outcome.moved.into_iter().map(|(from, to)| Move { from, to }).collect();
-    if moved.is_empty() {
-        moved.push(Move { from: page.clone(), to: page.clone() });
-    }
+    let moved = MovedObject::new(page, outcome);
     if printer.is_json() {
-        printer.json(&Moved { moved })?;
+        printer.json(&moved)?;
         return Ok(Status::Done);
     }
     let paint = printer.paint();
-    for Move { from, to } in &moved {
+    for MoveObject { from, to } in &moved.moved {
         printer.line(format_args!("{} → {}", paint.id(from), paint.id(to)))?;
     }
     Ok(Status::Done)

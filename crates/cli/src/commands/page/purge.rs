@@ -3,9 +3,9 @@
 use contexture_agents::{
     Team,
     team::{InterruptedRuns, StoredRun},
+    wire::PurgedObject,
 };
 use contexture_core::{Edit, Principal};
-use serde_json::json;
 
 use crate::{
     commands::{Status, store::traces},
@@ -65,12 +65,11 @@ pub(crate) async fn run(
     };
     let left = caller.system().storage().traces().await?;
     if printer.is_json() {
-        let given_up: Vec<&str> = given_up.iter().map(|run| run.record.key.as_str()).collect();
-        printer.json(&json!({
-            "purged": outcome.pages,
-            "runsGivenUp": given_up,
-            "traces": left,
-        }))?;
+        printer.json(&PurgedObject {
+            purged: outcome.pages,
+            runs_given_up: given_up.iter().map(|run| run.record.key.to_string()).collect(),
+            traces: left.clone(),
+        })?;
         return Ok(traces::status(&left));
     }
     let pages = lines::indices(printer.paint(), &outcome.pages);

@@ -1,15 +1,10 @@
 //! `contexture page show`
 
+use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::system::PageView;
 
 use crate::{
-    commands::Status,
-    context::Caller,
-    error::Result,
-    harmless,
-    json::{BodyObject, PageObject, Texts},
-    lines,
-    printer::Printer,
+    commands::Status, context::Caller, error::Result, harmless, lines, printer::Printer,
     settings::Settings,
 };
 

@@ -1,5 +1,6 @@
 //! `contexture page tree`
 
+use contexture_agents::wire::ListObject;
 use contexture_core::storage::Order;
 
 use crate::{
@@ -7,10 +8,9 @@ use crate::{
     commands::Status,
     context::Caller,
     error::Result,
-    json::ListObject,
     printer::Printer,
     settings::Settings,
-    tree::{Bounds, Branch, TreeObject},
+    tree::{self, Bounds, Branch},
 };
 
 /// How many pages are drawn in all.
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     }
     let mut items = Vec::with_capacity(branches.len());
     for branch in &branches {
-        items.push(TreeObject::read(&caller, branch, args.text.texts()).await?);
+        items.push(tree::read(&caller, branch, args.text.texts()).await?);
     }
     match (&args.index, items.as_slice()) {
         (Some(_), [only]) => printer.json(only)?,

@@ -1,15 +1,10 @@
 //! `contexture segment list`
 
+use contexture_agents::wire::{ListObject, SegmentObject};
 use contexture_core::SegmentId;
 
 use crate::{
-    args::ListArgs,
-    commands::Status,
-    context::Caller,
-    error::Result,
-    json::{ListObject, SegmentObject},
-    lines,
-    printer::Printer,
+    args::ListArgs, commands::Status, context::Caller, error::Result, lines, printer::Printer,
     settings::Settings,
 };
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use contexture_agents::{setup::APP, wire::SessionObject};
 use contexture_core::{ContextSystem, SessionId};
 use contexture_storage::SystemClock;
 
 use super::list;
 use crate::{
-    commands::{Status, init},
+    commands::Status,
     error::{Result, Stop},
-    json::SessionObject,
     printer::Printer,
     settings::Settings,
     store::Access,
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(value_name = "NAME")]
     name: String,
     /// The application it belongs to
-    #[arg(long, value_name = "ID", default_value = init::APP)]
+    #[arg(long, value_name = "ID", default_value = APP)]
     app: String,
 }
 

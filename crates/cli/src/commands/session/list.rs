@@ -1,14 +1,13 @@
 //! `contexture session list`
 
+use contexture_agents::wire::{ListObject, SessionObject};
 use contexture_core::{SessionId, storage::SessionInfo};
 
 use crate::{
     args::ListArgs,
     commands::Status,
     error::Result,
-    harmless,
-    json::{ListObject, SessionObject},
-    lines,
+    harmless, lines,
     printer::{Paint, Printer},
     settings::Settings,
     store::Access,

@@ -1,7 +1,7 @@
 //! `contexture session remove`
 
+use contexture_agents::wire::RemovedObject;
 use contexture_core::{Error, SessionId, storage::SessionInfo};
-use serde_json::json;
 
 use crate::{
     commands::{Status, store::traces},
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     }
     let left = storage.traces().await?;
     if printer.is_json() {
-        printer.json(&json!({ "removed": session.as_str(), "traces": left }))?;
+        printer.json(&RemovedObject { removed: session.to_string(), traces: left.clone() })?;
         return Ok(traces::status(&left));
     }
     let how = if left.is_empty() { "removed for good" } else { "removed" };

@@ -1,9 +1,7 @@
 //! `contexture session set`
 
-use std::collections::BTreeMap;
-
+use contexture_agents::wire::CustomObject;
 use contexture_core::{CustomKey, Edit, message::RawJson};
-use serde::Serialize;
 
 use crate::{
     commands::Status,
@@ -13,9 +11,6 @@ use crate::{
     printer::Printer,
     settings::Settings,
 };
-
-/// Entries that begin so are the engine's own.
-pub(crate) const OWN_PREFIX: &str = "contexture.";
 
 /// The entry that is the budget of every view.
 const BUDGET: &str = "budget";
@@ -47,12 +42,6 @@ pub(crate) struct Args {
     clear: bool,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct CustomObject {
-    custom: BTreeMap<String, RawJson>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -63,15 +52,10 @@ pub(crate) async fn run(
     let value = args.value.map(|text| stored(&key, text, args.as_json)).transpose()?;
     let caller = Caller::open(settings).await?;
     caller.apply(Edit::SetCustom { key, value }).await?;
-    let system = caller.system();
-    let mut custom = system.storage().custom(system.session()).await?;
-    custom.retain(|(key, _)| !key.as_str().starts_with(OWN_PREFIX));
+    let mut custom = caller.custom().await?;
+    custom.retain(|(key, _)| !key.is_own());
     if printer.is_json() {
-        let entries: BTreeMap<String, RawJson> = custom
-            .into_iter()
-            .map(|(key, value)| (key.to_string(), RawJson::of_text(&value)))
-            .collect();
-        printer.json(&CustomObject { custom: entries })?;
+        printer.json(&CustomObject::new(custom))?;
         return Ok(Status::Done);
     }
     for (key, value) in custom {
@@ -99,9 +83,9 @@ fn stored(key: &CustomKey, text: String, as_json: bool) -> Result<String> {
 
 /// Refuses what would be no setting of the caller's, or none at all.
 fn check(key: &CustomKey, value: Option<&str>) -> Result<()> {
-    if key.as_str().starts_with(OWN_PREFIX) {
-        let message =
-            format!("invalid key '{key}': what begins with '{OWN_PREFIX}' is the engine's");
+    if key.is_own() {
+        let own = CustomKey::OWN_PREFIX;
+        let message = format!("invalid key '{key}': what begins with '{own}' is the engine's");
         return Err(Stop::invalid(message, "choose another key"));
     }
     match value {

@@ -1,11 +1,11 @@
 //! `contexture store check`
 
+use contexture_agents::wire::CheckedObject;
 use contexture_core::{
     Clock, ErrorKind, PageStorage,
     check::{Losses, Repaired, accept_all, check_storage, repair_storage},
 };
 use contexture_storage::SystemClock;
-use serde::Serialize;
 
 use crate::{
     commands::Status,
@@ -48,14 +48,6 @@ impl Args {
     }
 }
 
-#[derive(Serialize)]
-struct Checked {
-    ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repaired: Option<Vec<String>>,
-    problems: Vec<String>,
-}
-
 pub(crate) async fn run(
     args: Args,
     settings: &Settings,
@@ -81,7 +73,7 @@ pub(crate) async fn run(
     let Repaired { done, problems } = repaired;
     let may_change = args.repair || args.accept_losses;
     let checked =
-        Checked { ok: problems.is_empty(), repaired: may_change.then_some(done), problems };
+        CheckedObject { ok: problems.is_empty(), repaired: may_change.then_some(done), problems };
     if printer.is_json() {
         printer.json(&checked)?;
         return Ok(if checked.ok { Status::Done } else { Status::NotOk });

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
+use contexture_agents::wire::{CopiedObject, CopiedSessionObject};
 use contexture_core::{
     Error, SessionId,
     copy::{Copied, CopyOutcome, CopyStep, Progress, copy_all, copy_session},
 };
-use serde::Serialize;
 
 use crate::{
     commands::Status,
@@ -50,24 +50,6 @@ impl Args {
         self.named =
             words.into_iter().any(|word| word == "--session" || word.starts_with("--session="));
     }
-}
-
-#[derive(Serialize)]
-struct CopiedObject {
-    to: String,
-    sessions: Vec<SessionCopied>,
-}
-
-#[derive(Serialize)]
-struct SessionCopied {
-    session: String,
-    revision: u64,
-    outcome: &'static str,
-    pages: u64,
-    contents: u64,
-    edits: u64,
-    windows: u64,
-    hash: String,
 }
 
 pub(crate) async fn run(
@@ -137,26 +119,9 @@ fn line(progress: Progress<'_>) -> String {
     format!("{verb} {session}: {done} of {total} {what}")
 }
 
-fn outcome(copied: &Copied) -> &'static str {
-    match copied.outcome {
-        CopyOutcome::Copied => "copied",
-        CopyOutcome::BroughtForward(_) => "brought-forward",
-        CopyOutcome::AlreadyThere => "already-there",
-    }
-}
-
 fn print(copied: &[Copied], to: &StoreUrl, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() {
-        let sessions = copied.iter().map(|copied| SessionCopied {
-            session: copied.session.to_string(),
-            revision: copied.revision.0,
-            outcome: outcome(copied),
-            pages: copied.digest.pages(),
-            contents: copied.digest.contents(),
-            edits: copied.digest.entries(),
-            windows: copied.digest.windows(),
-            hash: copied.checksum().to_string(),
-        });
+        let sessions = copied.iter().map(CopiedSessionObject::from);
         return printer.json(&CopiedObject { to: to.to_string(), sessions: sessions.collect() });
     }
     for copied in copied {

@@ -1,7 +1,7 @@
 //! `contexture store scrub`
 
+use contexture_agents::wire::ScrubbedObject;
 use contexture_core::storage::Quarantine;
-use serde_json::json;
 
 use super::traces;
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let quarantine = if args.quarantine { Quarantine::Empty } else { Quarantine::Keep };
     let left = storage.scrub(quarantine).await?;
     if printer.is_json() {
-        printer.json(&json!({ "traces": left }))?;
+        printer.json(&ScrubbedObject { traces: left.clone() })?;
         return Ok(traces::status(&left));
     }
     if left.is_empty() {

@@ -1,16 +1,11 @@
-//! Where the tokens of a window go, for people and as JSON.
+//! Where the tokens of a window go, for people.
 
+use contexture_agents::wire::{AccountObject, EstimateObject};
 use contexture_core::{
-    ContentHash, FoldReport, Level, Revision, SentWindow, Timestamp, Tokens, Usage, Window,
-    WindowLevel,
-    window::{
-        calibration::{Calibration, Estimate, REMEMBERED},
-        request::{Account, PageAccount, SegmentAccount},
-    },
+    FoldReport, SentWindow, WindowLevel,
+    window::request::{PageAccount, SegmentAccount},
 };
-use serde::Serialize;
 
-use super::kinds::{self, KindAccount};
 use crate::{
     context::Caller,
     error::Result,
@@ -21,105 +16,6 @@ use crate::{
 
 /// How many of the largest pages are named.
 const LARGEST: usize = 10;
-
-/// What takes how much of a window.
-#[derive(Serialize)]
-pub(super) struct AccountObject {
-    #[serde(flatten)]
-    account: Account,
-    /// By what was said, shared out by bytes.
-    kinds: Vec<KindAccount>,
-    /// What the model itself is expected to count, where its tokenizer is not public.
-    estimate: Option<EstimateObject>,
-}
-
-/// What a model is expected to count.
-#[derive(Serialize)]
-struct EstimateObject {
-    model: String,
-    tokens: Tokens,
-    /// How far off that may be, relative to it, in steps of a thousandth.
-    error: f64,
-    /// How many reports of the provider it rests on.
-    observations: u64,
-}
-
-impl AccountObject {
-    /// Adds up what a window takes.
-    pub(super) async fn of(caller: &Caller, window: &Window, model: Option<&str>) -> Result<Self> {
-        let kinds = kinds::of(caller, window).await?;
-        let account = window.account.clone();
-        let estimate = match model.filter(|_| !account.exact) {
-            Some(model) => {
-                let sent = caller.ledger(window.format, REMEMBERED).await?;
-                Some(EstimateObject::of(model, &sent, Tokens(account.tokens)))
-            }
-            None => None,
-        };
-        Ok(Self { account, kinds, estimate })
-    }
-}
-
-impl EstimateObject {
-    fn of(model: &str, sent: &[SentWindow], counted: Tokens) -> Self {
-        let calibration = Calibration::of_sent(model, sent);
-        let Estimate { tokens, error } = calibration.estimate(counted);
-        Self {
-            model: model.to_owned(),
-            tokens,
-            error: (error * 1_000.0).round() / 1_000.0,
-            observations: calibration.observations(),
-        }
-    }
-
-    fn line(&self) -> String {
-        let (tokens, model) = (grouped(self.tokens.0), harmless::line(&self.model));
-        let percent = (self.error * 100.0).round();
-        let rests = match self.observations {
-            0 => "its provider has reported nothing yet".to_owned(),
-            count => format!("from {}", lines::count(count, "report")),
-        };
-        format!("about {tokens} as {model} counts, ±{percent} % ({rests})")
-    }
-}
-
-/// A window sent, without what it was made from.
-#[derive(Serialize)]
-pub(super) struct LedgerObject {
-    number: u64,
-    at: Timestamp,
-    revision: Revision,
-    level: Level,
-    budget: Option<Tokens>,
-    tokenizer: String,
-    model: Option<String>,
-    hash: ContentHash,
-    tokens: Tokens,
-    cached: Tokens,
-    reread: Tokens,
-    fold: Option<Revision>,
-    usage: Option<Usage>,
-}
-
-impl From<&SentWindow> for LedgerObject {
-    fn from(sent: &SentWindow) -> Self {
-        Self {
-            number: sent.number,
-            at: sent.at,
-            revision: sent.revision,
-            level: sent.level,
-            budget: sent.budget,
-            tokenizer: sent.tokenizer.clone(),
-            model: sent.model.clone(),
-            hash: sent.hash,
-            tokens: sent.tokens,
-            cached: sent.cached,
-            reread: sent.reread,
-            fold: sent.fold,
-            usage: sent.usage.clone(),
-        }
-    }
-}
 
 /// Prints an account: the whole, then by segment, by kind and by page.
 pub(super) async fn print(
@@ -139,7 +35,7 @@ pub(super) async fn print(
         paint.dim(format!("{how} {}", account.tokenizer)),
     ]))?;
     if let Some(estimate) = &object.estimate {
-        printer.line(estimate.line())?;
+        printer.line(estimate_line(estimate))?;
     }
     if let Some(report) = due {
         let line = format!("a fold is due and counted in: {}", lines::fold(report));
@@ -168,6 +64,17 @@ pub(super) async fn print(
         pages.push(page_row(page, caller, paint).await?);
     }
     print_rows("largest pages", pages, account.tokens, printer)
+}
+
+/// Says what a model is expected to count.
+fn estimate_line(estimate: &EstimateObject) -> String {
+    let (tokens, model) = (grouped(estimate.tokens.0), harmless::line(&estimate.model));
+    let percent = (estimate.error * 100.0).round();
+    let rests = match estimate.observations {
+        0 => "its provider has reported nothing yet".to_owned(),
+        count => format!("from {}", lines::count(count, "report")),
+    };
+    format!("about {tokens} as {model} counts, ±{percent} % ({rests})")
 }
 
 /// One line of a table.

@@ -2,18 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use contexture_agents::shares::{ResolvedShares, Share};
-use serde::Serialize;
-use serde_json::Number;
+use contexture_agents::{
+    shares::{ResolvedShares, Share},
+    wire::ShareObject,
+};
 
 use crate::{crew::Crew, error::Result, harmless, printer::Printer};
-
-/// A share and who says so.
-#[derive(Serialize)]
-struct ShareObject {
-    value: Number,
-    by: String,
-}
 
 /// Prints the shares that hold, each with where it came from.
 pub(super) fn print(shares: &ResolvedShares, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {

@@ -16,7 +16,6 @@ use crate::{
         Reader,
         measures::{Countable, Scale},
     },
-    view::entries::OWN_PREFIX,
     window::{
         line::Style,
         outline::{Outline, Shape},
@@ -203,7 +202,7 @@ impl Reader<'_> {
         let identity = &prepared.identity;
         let mut custom: BTreeMap<String, RawJson> = BTreeMap::new();
         for (key, value) in &prepared.custom {
-            if !key.as_str().starts_with(OWN_PREFIX) {
+            if !key.is_own() {
                 custom.insert(key.as_str().to_owned(), RawJson::of_text(value));
             }
         }

@@ -1,15 +1,14 @@
 //! What becomes of the system prompt at a transcript's head: quoted text, or a page that binds agents.
 
 use contexture_core::{
-    ContextSystem, Edit, Message, NewDetailPage, PageIndex, Role, SegmentId,
+    Edit, Message, NewDetailPage, PageIndex, Role, SegmentId, Session,
     message::detail_text,
     storage::Order,
     transcript::{Mended, Problem, quoted},
 };
-use serde::Serialize;
 
-use super::{check_segment, chunks::is_too_large_to_quote};
-use crate::error::Result;
+use super::{Result, check_segment, chunks::is_too_large_to_quote};
+use crate::wire::{KeptAs, KeptPromptObject};
 
 /// The page a system prompt becomes that is taken.
 const NAME: &str = "Imported system prompt";
@@ -30,19 +29,12 @@ pub(super) enum Prompt {
     TooLarge,
 }
 
-/// What the prompt was kept as, and where.
-#[derive(Debug, Serialize)]
-pub(super) struct Kept {
-    r#as: &'static str,
-    page: PageIndex,
-}
-
 impl Prompt {
     /// Decides it: a prompt is quoted at the first import, and taken whenever that is asked for,
     /// unless it stands in `sys` already.
     pub(super) async fn of(
         mended: &Mended,
-        system: &ContextSystem,
+        session: &Session,
         segment: &SegmentId,
         first_import: bool,
         take: bool,
@@ -57,9 +49,8 @@ impl Prompt {
                 false => Self::None,
             });
         }
-        let session = system.as_system();
         let (root, reader): (PageIndex, _) = ("sys-0".parse()?, session.reader());
-        check_segment(system, root.segment())?;
+        check_segment(session, root.segment())?;
         let first = reader.children(&root, Order::Forward, None, 1_000).await?;
         for seen in first.items.iter().filter(|seen| seen.page.detail().is_some()) {
             if detail_text(&reader.messages(&seen.page.index).await?) == *text {
@@ -89,25 +80,17 @@ impl Prompt {
     }
 
     /// Says what it was kept as, taking its page from those that were made, where it is the first.
-    pub(super) fn kept(self, made: &mut impl Iterator<Item = PageIndex>) -> Option<Kept> {
+    pub(super) fn kept(
+        self,
+        made: &mut impl Iterator<Item = PageIndex>,
+    ) -> Option<KeptPromptObject> {
         match self {
             Self::None | Self::TooLarge => None,
-            Self::Quote(_) => made.next().map(|page| Kept { r#as: "quoted", page }),
-            Self::Take(_) => made.next().map(|page| Kept { r#as: "page", page }),
-            Self::Stands(page) => Some(Kept { r#as: "page", page }),
+            Self::Quote(_) => {
+                made.next().map(|page| KeptPromptObject { r#as: KeptAs::Quoted, page })
+            }
+            Self::Take(_) => made.next().map(|page| KeptPromptObject { r#as: KeptAs::Page, page }),
+            Self::Stands(page) => Some(KeptPromptObject { r#as: KeptAs::Page, page }),
         }
-    }
-}
-
-impl Kept {
-    /// Says it in a sentence.
-    pub(super) fn told(&self) -> String {
-        let page = &self.page;
-        if self.r#as == "page" {
-            return format!("its system prompt stands as {page}, which binds every agent");
-        }
-        format!(
-            "its system prompt is kept as quoted text in {page}; --take-prompt puts it into sys"
-        )
     }
 }

@@ -5,7 +5,7 @@ use contexture_core::{
     transcript::quoted,
 };
 
-use crate::error::Stop;
+use super::ImportError;
 
 /// How many bytes of text are one edit, or one exchange more: all that most transcripts hold. What is
 /// written in one edit is held in memory at once, several times over.
@@ -19,7 +19,7 @@ pub(super) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Parts the exchanges from `first` on.
+    /// Splits the exchanges from `first` on.
     pub(super) fn all(
         exchanges: &'a [(u64, Exchange)],
         first: usize,
@@ -67,19 +67,13 @@ impl<'a> Chunk<'a> {
     }
 
     /// Says which exchange is to blame where one is too large.
-    pub(super) fn refused(&self, error: Error) -> Stop {
+    pub(super) fn refused(&self, error: Error) -> ImportError {
         let largest = self.exchanges.iter().max_by_key(|(_, exchange)| exchange.weight());
         match largest {
-            Some((line, _)) if error.kind() == ErrorKind::TooLarge => Stop::failed(
-                ErrorKind::TooLarge,
-                format!("the exchange of line {line} cannot be imported: {error}"),
-                "shorten it in the file and import again",
-            ),
-            _ if matches!(error, Error::CustomMoved { .. }) => Stop::failed(
-                ErrorKind::Conflict,
-                "another import of this transcript is under way".to_owned(),
-                "import it again when that one is done: only what is new is added",
-            ),
+            Some((line, _)) if error.kind() == ErrorKind::TooLarge => {
+                ImportError::TooLarge { line: *line, error }
+            }
+            _ if matches!(error, Error::CustomMoved { .. }) => ImportError::Overtaken,
             _ => error.into(),
         }
     }

@@ -1,7 +1,7 @@
 //! The transcript to be imported: read, mended, and how much of it is there already.
 
 use contexture_core::{
-    ContextSystem, Error, ErrorKind, Message, Role, SegmentId,
+    Error, Message, Role, SegmentId, Session,
     storage::Order,
     transcript::{
         self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, quoted,
@@ -10,17 +10,39 @@ use contexture_core::{
 };
 use serde::de::IgnoredAny;
 
-use super::chunks::{MOST, is_too_large};
-use crate::error::{Result, Stop};
+use super::{
+    Result,
+    chunks::{MOST, is_too_large},
+};
+
+/// What the problems of a transcript are numbered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Its messages: it is one document.
+    Message,
+    /// Its lines.
+    Line,
+}
+
+impl Unit {
+    /// Returns its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unit::Message => "message",
+            Unit::Line => "line",
+        }
+    }
+}
 
 /// How many of the last pages of a segment are looked at for its last turn.
 const LAST_PAGES: usize = 50;
 
-/// A transcript in whole exchanges.
-pub(super) struct Source {
+/// A transcript in whole exchanges, ready to be imported.
+#[derive(Debug)]
+pub struct Source {
     pub(super) mended: Mended,
     /// What its problems are numbered by.
-    pub(super) unit: &'static str,
+    pub(super) unit: Unit,
     /// What was wrong with its bytes.
     undecoded: Vec<Problem>,
     /// What is too large to be kept: it counts as not there, now and when it is imported again.
@@ -29,7 +51,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Reads a transcript's bytes, of which some lines were left out.
-    pub(super) fn read(
+    pub fn read(
         bytes: &[u8],
         left_out: Vec<Problem>,
         format: Option<TranscriptFormat>,
@@ -43,7 +65,7 @@ impl Source {
             too_large.push(Problem { line, what });
         }
         let is_document = serde_json::from_str::<IgnoredAny>(&text).is_ok();
-        let unit = if is_document { "message" } else { "line" };
+        let unit = if is_document { Unit::Message } else { Unit::Line };
         Ok(Self { mended, unit, undecoded, too_large })
     }
 
@@ -73,11 +95,10 @@ impl Source {
     /// it. Otherwise somebody else's turn would be continued.
     pub(super) async fn is_last_in(
         &self,
-        system: &ContextSystem,
+        session: &Session,
         segment: &SegmentId,
         first: usize,
     ) -> Result<bool, Error> {
-        let session = system.as_system();
         let reader = session.reader();
         let pages = reader.children(&segment.root(), Order::Backward, None, LAST_PAGES).await?;
         let own = pages
@@ -104,20 +125,11 @@ impl Source {
         problems
     }
 
-    /// Says that something is too large to be kept, where it is.
-    pub(super) fn all_kept(&self) -> Result<()> {
-        let Some(first) = self.too_large.iter().min_by_key(|problem| problem.line) else {
-            return Ok(());
-        };
-        let (unit, line, what) = (self.unit, first.line, &first.what);
-        let message = match self.too_large.len() {
-            1 => format!("{unit} {line} was not imported: {what}"),
-            count => {
-                format!("{count} messages were not imported, the first in {unit} {line}: {what}")
-            }
-        };
-        let hint = "everything else is imported; shorten it in the file and import it again";
-        Err(Stop::failed(ErrorKind::TooLarge, message, hint))
+    /// Returns what was too large to be kept, in the order of its lines.
+    pub(super) fn into_too_large(self) -> Vec<Problem> {
+        let mut problems = self.too_large;
+        problems.sort_by_key(|problem| problem.line);
+        problems
     }
 }
 

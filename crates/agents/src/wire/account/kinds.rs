@@ -3,19 +3,13 @@
 //! A page is counted as a whole, so what it takes is shared out by the bytes of its parts. Close
 //! enough to see what fills a window; the sum is exact.
 
-use contexture_core::{Message, PageIndex, Role, Window, WindowLevel, message::Part};
-use serde::Serialize;
+use contexture_core::{
+    Message, PageIndex, Result, Role, Session, Window, WindowLevel, message::Part,
+};
 
-use crate::{context::Caller, error::Result};
+use super::KindObject;
 
-/// What a kind of text takes.
-#[derive(Debug, Serialize)]
-pub(super) struct KindAccount {
-    pub(super) kind: &'static str,
-    pub(super) tokens: u64,
-}
-
-/// The kinds, in the order in which they are told.
+/// The kinds, in the order in which they are listed.
 const KINDS: [&str; 8] = [
     "system text",
     "user text",
@@ -29,12 +23,12 @@ const KINDS: [&str; 8] = [
 const LINES: usize = 7;
 
 /// Shares out what a window takes.
-pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Vec<KindAccount>> {
+pub(super) async fn of(session: &Session, window: &Window) -> Result<Vec<KindObject>> {
     let mut tokens = [0_u64; KINDS.len()];
     let mut full: Vec<(u64, PageIndex)> = Vec::new();
     for account in &window.account.pages {
         let page = match account.level {
-            WindowLevel::Full => text_page(caller, &account.page).await?,
+            WindowLevel::Full => text_page(session, &account.page).await?,
             _ => None,
         };
         match page {
@@ -44,17 +38,17 @@ pub(super) async fn of(caller: &Caller, window: &Window) -> Result<Vec<KindAccou
     }
     for (taken, index) in &full {
         let mut bytes = [0; KINDS.len()];
-        for message in caller.reader().messages(index).await? {
+        for message in session.reader().messages(index).await? {
             weigh(&mut bytes, &message);
         }
         share(&mut tokens, *taken, &bytes);
     }
     let kinds = KINDS.into_iter().zip(tokens).filter(|(_, tokens)| *tokens > 0);
-    Ok(kinds.map(|(kind, tokens)| KindAccount { kind, tokens }).collect())
+    Ok(kinds.map(|(kind, tokens)| KindObject { kind, tokens }).collect())
 }
 
-async fn text_page(caller: &Caller, index: &PageIndex) -> Result<Option<PageIndex>> {
-    let seen = caller.reader().page(index).await?;
+async fn text_page(session: &Session, index: &PageIndex) -> Result<Option<PageIndex>> {
+    let seen = session.reader().page(index).await?;
     Ok(seen.page.detail().map(|_| index.clone()))
 }
 

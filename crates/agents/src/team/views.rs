@@ -1,0 +1,44 @@
+//! Which view an agent's name stands for.
+
+use contexture_core::{AgentName, View};
+
+use super::Team;
+use crate::{
+    AgentDefinition, AgentsError, ContextMode, Result,
+    catalog::Catalog,
+    mode::{self, Asked, Resolution},
+    settings::Settings,
+};
+
+impl Team {
+    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    pub async fn mode(
+        &self,
+        agent: &AgentDefinition,
+        settings: &Settings,
+        flag: Option<ContextMode>,
+    ) -> Result<Resolution> {
+        let session = self.session_mode(&agent.name).await?;
+        mode::resolve(agent, settings, Asked { flag, session })
+    }
+
+    /// Returns the view of an agent: that of its mode where it has a file, else of all that is common. It
+    /// makes nothing. Broken files of other agents do not matter to one that has its own.
+    pub async fn view_of(
+        &self,
+        name: &AgentName,
+        catalog: &Catalog,
+        settings: &Settings,
+    ) -> Result<View> {
+        if let Some(agent) = catalog.definition(name)? {
+            let mode = self.mode(agent, settings, None).await?.mode;
+            return self.view(agent, mode).await;
+        }
+        // One whose file lies elsewhere must not see more than with it: its prompt is here, so it had one.
+        let prompt = format!("prompt-{name}").parse()?;
+        if self.system().as_system().reader().segment(&prompt).is_ok() {
+            return Err(AgentsError::FileMissing { name: name.clone() });
+        }
+        Ok(View::common(name.clone()))
+    }
+}
