@@ -5,6 +5,8 @@
 //!                    │             go on from them, beside other policies
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
+//!                        hot       what is done with every request: windows sent, steps of runs, and
+//!                                  windows while others write
 //!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
@@ -17,6 +19,7 @@ mod check;
 mod damage;
 mod data;
 mod economy;
+mod hot;
 mod latency;
 mod replay;
 
@@ -38,6 +41,8 @@ enum Command {
     Check(check::Args),
     /// Measures windows and folds in sessions of ten thousand and a million pages.
     Latency(latency::Args),
+    /// Measures what is done with every request, on SQLite.
+    Hot(hot::Args),
     /// Damages a SQLite store at every place and counts what is read from it, as a Markdown table.
     Damage(damage::Args),
     /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
@@ -56,6 +61,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Economy(args) => economy::run(&args, &mut out)?,
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
+        Command::Hot(args) => hot::run(&args, &mut out)?,
         Command::Damage(args) => damage::run(&args, &mut out)?,
         Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,

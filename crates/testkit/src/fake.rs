@@ -455,6 +455,7 @@ impl PageStorage for WatchedStorage {
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        self.tally("snapshot", 1);
         let snapshot = self.inner.snapshot().await?;
         if !self.loses_contents.load(Ordering::Relaxed) {
             return Ok(snapshot);
