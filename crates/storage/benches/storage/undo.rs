@@ -37,6 +37,8 @@ struct Figures {
     moved: [f64; 3],
     adopted: [f64; 3],
     thin: [f64; 2],
+    /// Pages moved one by one, in one edit.
+    apart: f64,
 }
 
 impl Figures {
@@ -59,7 +61,24 @@ impl Figures {
         let mut adopting = NewContentsPage::new(root, "Adopted".parse().unwrap());
         adopting.children = children.collect();
         let adopted = session.there_and_back(Edit::CreateContentsPage(adopting));
-        Self { moved, adopted, thin: Self::take_thin(backend, pages) }
+        let (thin, apart) = (Self::take_thin(backend, pages), Self::take_apart(backend, pages));
+        Self { moved, adopted, thin, apart }
+    }
+
+    fn take_apart(backend: &dyn Backend, pages: usize) -> f64 {
+        let home = backend.home();
+        let session = Session::on(home.open(), "apart");
+        let other = NewSegment::new("other".parse().unwrap(), SegmentKind::Custom);
+        session.edit(Edit::AddSegment(other));
+        let first = session.fill(&"usr-0".parse().unwrap(), pages);
+        let index = |number: u64| PageIndex::new("usr".parse().unwrap(), number);
+        let numbers = first..first + pages as u64;
+        session.edit(Edit::Batch(numbers.clone().map(|it| Edit::PinPage(index(it))).collect()));
+        let to: PageIndex = "other-0".parse().unwrap();
+        let moves = numbers.map(|it| Edit::MovePage { page: index(it), to: to.clone() });
+        let began = Instant::now();
+        session.edit(Edit::Batch(moves.collect()));
+        began.elapsed().as_secs_f64()
     }
 
     fn take_thin(backend: &dyn Backend, pages: usize) -> [f64; 2] {
@@ -98,7 +117,8 @@ impl Figures {
         let (moved, adopted, [thin, purged]) = (each(self.moved), each(self.adopted), self.thin);
         format!(
             "moved {moved}; adopted {adopted}; thin directories moved {thin:.2} s, purged \
-             {purged:.2} s"
+             {purged:.2} s; {:.2} s one by one in one edit",
+            self.apart
         )
     }
 
@@ -111,7 +131,8 @@ impl Figures {
         let [thin, purged] = [0, 1].map(|at| self.thin[at] / first.thin[at]);
         format!(
             "moved {moved}; adopted {adopted}; thin directories moved {thin:.1} times, purged \
-             {purged:.1} times the time"
+             {purged:.1} times, one by one {:.1} times the time",
+            self.apart / first.apart
         )
     }
 }
