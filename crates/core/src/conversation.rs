@@ -12,7 +12,9 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    AgentContext, Error, FoldReport, Message, PageIndex, Result, Role, Timestamp, Tokens, Usage,
+    AgentContext, Error, FoldReport, LedgerKey, Message, PageIndex, Result, Role, Timestamp,
+    Tokens, Usage,
+    storage::Report,
     system::FoldOutcome,
     window::{
         calibration::{Calibration, REMEMBERED},
@@ -98,14 +100,8 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record, .. } = self.agent.send_request(&options, folded).await?;
-        let fold = match record.fold {
-            Some(revision) => {
-                let entries = self.agent.history(Some(revision.next()), 1).await?;
-                entries.items.first().and_then(|entry| entry.fold)
-            }
-            None => None,
-        };
+        let Sent { window, record, fold, .. } = self.agent.send_request(&options, folded).await?;
+        let fold = fold.or(early.map(|fold| fold.report));
         let system = window.pieces.iter().filter(|piece| piece.system);
         Ok(Request {
             system: system.map(|piece| piece.page.clone()).collect(),
@@ -121,6 +117,13 @@ impl Conversation {
     /// Reports what the provider charged for a request.
     pub async fn report(&self, request: &Request, usage: &Usage) -> Result<()> {
         self.agent.report_usage(self.options.format, request.number, usage).await
+    }
+
+    /// Returns such a report for hosts that note it together with their own records
+    /// ([`ContextSystem::keep`](crate::ContextSystem::keep)).
+    pub fn report_of(&self, request: &Request, usage: &Usage) -> Report {
+        let ledger = LedgerKey { view: self.agent.view().id(), format: self.options.format };
+        Report { ledger, number: request.number, usage: usage.clone() }
     }
 
     /// Returns how the model's own counts differ from ours, from what its provider reported; none

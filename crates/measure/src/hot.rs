@@ -84,7 +84,7 @@ impl Stage {
             NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
         system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
         let stage = Self { storage, system };
-        let agent = stage.agent("main", "usr")?;
+        let agent = stage.agent("talker", "usr")?;
         for number in 1..=pages {
             agent.add_turn(turn(number)).await?;
         }

@@ -47,10 +47,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, LedgerQuery,
+        Capabilities, ChildQuery, Commit, Committed, HistoryQuery, ImportPart, Keep, LedgerQuery,
         Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
@@ -62,9 +62,9 @@ use crate::{
 use commit::Request;
 use error::Fault;
 use import::Import;
-use ledger::{Record, Report, SentRow};
+use ledger::{Record, SentRow};
 use readers::Readers;
-use runs::Keep;
+use tasks::Keeping;
 use writer::Writer;
 
 /// Keeps sessions in a SQLite file.
@@ -261,8 +261,9 @@ impl PageStorage for SqliteStorage {
         self.readers.read(|db| runs::read(db, session, prefix))
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        self.writer()?.keep_run(Keep { session: session.clone(), put: put.clone() }).await
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        let (session, keep) = (session.clone(), keep.clone());
+        self.writer()?.keep(Keeping { session, keep, found: true }).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -300,17 +301,6 @@ impl PageStorage for SqliteStorage {
         let writer = self.writer()?;
         let row = SentRow::of(key, sent).map_err(|fault| self.fault(fault))?;
         writer.record(Record { session: session.clone(), key: key.clone(), row }).await
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        let (session, key, usage) = (session.clone(), key.clone(), usage.clone());
-        self.writer()?.report(Report { session, key, number, usage, found: false }).await
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

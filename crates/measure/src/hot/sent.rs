@@ -13,7 +13,7 @@ const VISIBLE: u64 = 200;
 
 pub(super) async fn measure(dir: &Path, rounds: u32, out: &mut dyn Write) -> Result<()> {
     let stage = Stage::new(dir, "sent", VISIBLE).await?;
-    let agent = stage.agent("main", "usr")?;
+    let agent = stage.agent("talker", "usr")?;
     let whole = options();
     let (mut rendered, mut sent) = (Vec::new(), Vec::new());
     agent.send(&whole).await?;

@@ -38,7 +38,7 @@ async fn measure_beside(dir: &Path, place: &str, rounds: u32, out: &mut dyn Writ
         let new = NewSegment::new(format!("seg-{at}").parse()?, SegmentKind::Custom);
         stage.system.apply_internal(Edit::AddSegment(new)).await?;
     }
-    let reader = stage.agent("main", "usr")?;
+    let reader = stage.agent("talker", "usr")?;
     let options = options();
     let (mut alone, mut among) = (Vec::new(), Vec::new());
     reader.window(&options).await?;

@@ -78,7 +78,8 @@ impl ContextSystem {
             match recorded {
                 Ok(()) => {
                     self.keep_counts().await?;
-                    return Ok(Sent { window, record, withheld: Vec::new() });
+                    let fold = fold.map(|fold| fold.report);
+                    return Ok(Sent { window, record, fold, withheld: Vec::new() });
                 }
                 Err(StorageError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),

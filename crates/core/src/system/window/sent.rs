@@ -133,7 +133,7 @@ impl ContextSystem {
             frozen: record.frozen,
             frame: record.frame.clone(),
         };
-        Ok(Sent { window, record, withheld })
+        Ok(Sent { window, record, fold: None, withheld })
     }
 }
 
