@@ -285,7 +285,7 @@ impl Runner {
     }
 
     fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64, segment: &SegmentId) -> Run {
-        let main_exists = self.team.system().reader().segment(&main_segment()).is_ok();
+        let main_exists = self.team.system().as_system().reader().segment(&main_segment()).is_ok();
         let publishes = job.mode == ContextMode::Isolated
             && job.agent.publish_result == PublishResult::Exchange
             && main_exists;

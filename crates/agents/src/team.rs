@@ -121,7 +121,7 @@ impl Team {
         mode: Option<ContextMode>,
     ) -> Result<()> {
         let value = mode.map(|mode| mode.as_str().to_owned());
-        self.system.apply_internal(Edit::SetCustom { key: mode_key(agent)?, value }).await?;
+        self.system.as_system().apply(Edit::SetCustom { key: mode_key(agent)?, value }).await?;
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Team {
         let link = Self::link(agent, mode)?;
         let prompt = prompt_segment(agent)?;
         let mut mounted: Vec<SegmentId> = Vec::new();
-        for segment in self.system.reader().segments() {
+        for segment in self.system.as_system().reader().segments() {
             if segment.kind == SegmentKind::System && segment.owner.is_none() {
                 mounted.push(segment.id.clone());
             }
@@ -177,7 +177,8 @@ impl Team {
 
     /// Makes what an agent lacks in the session.
     async fn make(&self, agent: &AgentDefinition, link: &Link) -> Result<()> {
-        let reader = self.system.reader();
+        let session = self.system.as_system();
+        let reader = session.reader();
         let mut edits = Vec::new();
         if reader.segment(link.segment()).is_err() {
             if matches!(link, Link::Main(_)) {
@@ -196,7 +197,7 @@ impl Team {
         }
         edits.extend(self.prompt_edits(agent).await?);
         if !edits.is_empty() {
-            self.system.apply_internal(Edit::Batch(edits)).await?;
+            self.system.as_system().apply(Edit::Batch(edits)).await?;
         }
         Ok(())
     }
@@ -205,7 +206,7 @@ impl Team {
     async fn prompt_edits(&self, agent: &AgentDefinition) -> Result<Vec<Edit>> {
         let segment = prompt_segment(agent)?;
         let mut edits = Vec::new();
-        if self.system.reader().segment(&segment).is_err() {
+        if self.system.as_system().reader().segment(&segment).is_err() {
             let new = NewSegment::new(segment.clone(), SegmentKind::System);
             edits.push(Edit::AddSegment(new));
         }
@@ -232,7 +233,8 @@ impl Team {
 
     /// Returns the pages of a prompt segment: name, index, text. None when it is not there.
     async fn prompt_pages(&self, segment: &SegmentId) -> Result<Vec<(String, PageIndex, String)>> {
-        let reader = self.system.reader();
+        let session = self.system.as_system();
+        let reader = session.reader();
         if reader.segment(segment).is_err() {
             return Ok(Vec::new());
         }
@@ -256,7 +258,7 @@ impl Team {
             _ => None,
         };
         let names: BTreeSet<AgentName> =
-            self.system.reader().segments().iter().filter_map(owned).collect();
+            self.system.as_system().reader().segments().iter().filter_map(owned).collect();
         names.into_iter().collect()
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn session(storage: Arc<dyn PageStorage>) -> ContextSystem {
         ContextSystem::create(storage, "talk".parse().unwrap(), "app", clock).await.unwrap();
     for (id, kind) in [("sys", SegmentKind::System), ("usr", SegmentKind::User)] {
         let new = NewSegment::new(id.parse().unwrap(), kind);
-        system.apply_internal(Edit::AddSegment(new)).await.unwrap();
+        system.as_system().apply(Edit::AddSegment(new)).await.unwrap();
     }
     system
 }
@@ -112,7 +112,8 @@ pub(crate) async fn execute_watched(
 /// Returns what stands in a segment, page by page.
 pub(crate) async fn texts(system: &ContextSystem, segment: &str) -> Vec<String> {
     let root = format!("{segment}-0").parse().unwrap();
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let listed = reader.children(&root, Order::Forward, None, 1_000).await.unwrap();
     let mut texts = Vec::new();
     for seen in listed.items {

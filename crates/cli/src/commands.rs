@@ -137,9 +137,12 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
     let Cli { global, command } = cli;
     let caller = match &global.agent {
         Some(name) => Actor::Agent(name.parse()?),
-        None => Actor::System,
+        None => match &global.user {
+            Some(name) => Actor::User(name.parse()?),
+            None => Actor::System,
+        },
     };
-    let refused = command.system_side_only().filter(|_| caller != Actor::System);
+    let refused = command.system_side_only().filter(|_| !caller.is_system_side());
     if let Some(what) = refused {
         return Err(Error::SystemSideOnly { what }.into());
     }

@@ -1,13 +1,12 @@
 //! What a command works on: an opened session, and on whose behalf.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use contexture_agents::{AgentDefinition, Team};
 use contexture_core::{
-    Actor, AgentContext, AgentName, ContextSystem, Edit, Error, ErrorKind, Format, PageIndex,
-    PageStorage, SegmentId, Sent, SentWindow, View, WindowOptions,
-    context::Apps,
-    system::{FoldOutcome, Outcome, PageView, Pressed, Reader},
+    Actor, AgentName, ContextSystem, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
+    SentWindow, Session, View,
+    system::{Outcome, PageView},
 };
 use contexture_storage::SystemClock;
 
@@ -18,12 +17,10 @@ use crate::{
     store::{Access, StoreUrl},
 };
 
-/// An opened session with the one who asks: the system side unchecked, an agent through its proxy.
-pub(crate) enum Caller {
-    /// The system side.
-    System(ContextSystem),
-    /// An agent, and the session its proxy stands before.
-    Agent(ContextSystem, AgentContext),
+/// An opened session in the hands of the one who asks.
+pub(crate) struct Caller {
+    system: ContextSystem,
+    session: Session,
 }
 
 impl Caller {
@@ -44,52 +41,18 @@ impl Caller {
         let session = settings.session.clone();
         let opened = ContextSystem::open(storage, session, Arc::new(SystemClock)).await;
         let system = opened.map_err(|error| not_opened(error, settings))?;
-        Ok(match &settings.caller {
-            Actor::System => Caller::System(system),
-            Actor::Agent(name) => {
-                let view = view(&system, name).await?;
-                Caller::Agent(system.clone(), AgentContext::new(system, view))
-            }
-        })
+        let principal = match &settings.caller {
+            Actor::System => Principal::System,
+            Actor::User(name) => Principal::User(name.clone()),
+            Actor::Agent(name) => Principal::from(view(&system, name).await?),
+        };
+        let session = system.held_by(principal);
+        Ok(Self { system, session })
     }
 
-    /// Returns the session, to read what a page already seen refers to.
+    /// Returns the session without anybody's view, for what only the host does.
     pub(crate) fn system(&self) -> &ContextSystem {
-        match self {
-            Caller::System(system) | Caller::Agent(system, _) => system,
-        }
-    }
-
-    /// Answers questions as far as the caller may see.
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        match self {
-            Caller::System(system) => system.reader(),
-            Caller::Agent(_, agent) => agent.reader(),
-        }
-    }
-
-    /// Makes an edit, as far as the caller may.
-    pub(crate) async fn apply(&self, edit: Edit) -> Result<Outcome> {
-        Ok(match self {
-            Caller::System(system) => system.apply_internal(edit).await?,
-            Caller::Agent(_, agent) => agent.apply(edit).await?,
-        })
-    }
-
-    /// Takes the fold that is due in the caller's view, and records the window as sent.
-    pub(crate) async fn send(&self, options: &WindowOptions) -> Result<Sent, Error> {
-        match self {
-            Caller::System(system) => system.send(options).await,
-            Caller::Agent(_, agent) => agent.send(options).await,
-        }
-    }
-
-    /// Renders a window again that the caller's view was sent.
-    pub(crate) async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent, Error> {
-        match self {
-            Caller::System(system) => system.sent(options, number).await,
-            Caller::Agent(_, agent) => agent.sent(options, number).await,
-        }
+        &self.system
     }
 
     /// Returns the newest window the caller's view was sent in a format.
@@ -97,56 +60,9 @@ impl Caller {
         Ok(self.ledger(format, 1).await?.pop())
     }
 
-    /// Returns the newest windows the caller's view was sent in a format, newest first.
-    pub(crate) async fn ledger(
-        &self,
-        format: Format,
-        limit: usize,
-    ) -> Result<Vec<SentWindow>, Error> {
-        match self {
-            Caller::System(system) => system.ledger(format, limit).await,
-            Caller::Agent(_, agent) => agent.ledger(format, limit).await,
-        }
-    }
-
-    /// Takes the fold that is due in the caller's view; none when none is due.
-    pub(crate) async fn fold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
-        Ok(match self {
-            Caller::System(system) => system.fold(options).await?,
-            Caller::Agent(_, agent) => agent.fold(options).await?,
-        })
-    }
-
-    /// Presses an anchor, as far as the caller may.
-    pub(crate) async fn press(
-        &self,
-        key: &str,
-        params: &BTreeMap<String, String>,
-    ) -> Result<Pressed> {
-        let apps = Apps::default();
-        Ok(match self {
-            Caller::System(system) => system.press(key, params, &apps).await?,
-            Caller::Agent(_, agent) => agent.press(key, params, &apps).await?,
-        })
-    }
-
-    /// Reads an index; a bare number needs a view with exactly one segment (C02).
-    pub(crate) fn index(&self, text: &str) -> Result<PageIndex> {
-        let segments = self.reader().segments();
-        let only = match segments.as_slice() {
-            [only] => Some(&only.id),
-            _ => None,
-        };
-        Ok(PageIndex::parse_within(text, only)?)
-    }
-
     /// Returns the segment turns go to: the one named, or where the caller writes.
     pub(crate) fn turn_segment(&self, named: Option<&str>) -> Result<SegmentId> {
-        match (named, self) {
-            (Some(named), _) => Ok(named.parse()?),
-            (None, Caller::Agent(_, agent)) => Ok(agent.view().writes_to.clone()),
-            (None, Caller::System(_)) => Ok("usr".parse()?),
-        }
+        Ok(named.map_or_else(|| Ok(self.writes_to()), str::parse)?)
     }
 
     /// Returns the page an edit was about, wherever it now stands; none if the caller does not see it
@@ -166,6 +82,14 @@ impl Caller {
     }
 }
 
+impl Deref for Caller {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
 /// Returns the view of an agent: that of its mode where it has a file, else of all that is common.
 /// It makes nothing. Broken files of other agents do not matter to one that has its own; broken settings
 /// do, they decide the mode.
@@ -177,7 +101,7 @@ async fn view(system: &ContextSystem, name: &AgentName) -> Result<View> {
         return Ok(team.view(agent, mode).await?);
     }
     // One whose file lies elsewhere must not see more than with it: its prompt is here, so it had one.
-    if system.reader().segment(&format!("prompt-{name}").parse()?).is_ok() {
+    if system.as_system().reader().segment(&format!("prompt-{name}").parse()?).is_ok() {
         return Err(Stop::failed(
             ErrorKind::NotFound,
             format!("agent '{name}' has run in this session, but its file is not found from here"),

@@ -53,7 +53,7 @@ pub(crate) fn agent<'a>(
     settings: &Settings,
 ) -> Result<Option<&'a AgentDefinition>> {
     match &settings.caller {
-        Actor::System => Ok(None),
+        Actor::System | Actor::User(_) => Ok(None),
         Actor::Agent(name) => context::definition(crew, name),
     }
 }

@@ -12,10 +12,10 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    AgentContext, Error, FoldReport, LedgerKey, Message, PageIndex, Result, Role, Timestamp,
-    Tokens, Usage,
+    Error, FoldReport, LedgerKey, Message, PageIndex, Result, Role, Session, Timestamp, Tokens,
+    Usage,
     storage::Report,
-    system::FoldOutcome,
+    system::{FoldOutcome, Purpose},
     window::{
         calibration::{Calibration, REMEMBERED},
         request::{Sent, WindowOptions},
@@ -28,10 +28,10 @@ const CACHE_LIFE_MILLIS: i64 = 5 * 60 * 1_000;
 /// How full a window may be, in thousandths, before a cold cache is reason enough to fold it.
 const FULL_WHEN_COLD: u64 = 800;
 
-/// An agent's conversation with a model.
+/// A conversation with a model, of an agent or of a host without one.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    agent: AgentContext,
+    session: Session,
     options: WindowOptions,
 }
 
@@ -55,14 +55,14 @@ pub struct Request {
 }
 
 impl Conversation {
-    /// Begins or continues an agent's conversation. The options hold format, budget and model.
-    pub fn new(agent: AgentContext, options: WindowOptions) -> Self {
-        Self { agent, options }
+    /// Begins or continues a conversation. The options hold format, budget and model.
+    pub fn new(session: impl Into<Session>, options: WindowOptions) -> Self {
+        Self { session: session.into(), options }
     }
 
-    /// Returns the agent.
-    pub fn agent(&self) -> &AgentContext {
-        &self.agent
+    /// Returns the session that it is held in.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Writes what was said: user messages begin turns, what follows continues them.
@@ -73,16 +73,16 @@ impl Conversation {
         let turns = begins.map(|begins| rest.split_off(begins)).unwrap_or_default();
         if !rest.is_empty() {
             // What comes before any user message continues the latest turn, where there is one.
-            match self.agent.extend_turn(rest.clone()).await {
+            match self.session.extend_turn(rest.clone()).await {
                 Ok(extended) => pages.extend(extended),
                 Err(error) if error.kind() == crate::ErrorKind::NotFound => {
-                    pages.extend(self.agent.add_turn(rest).await?);
+                    pages.extend(self.session.add_turn(rest).await?);
                 }
                 Err(error) => return Err(error),
             }
         }
         if !turns.is_empty() {
-            pages.extend(self.agent.add_turn(turns).await?);
+            pages.extend(self.session.add_turn(turns).await?);
         }
         Ok(pages)
     }
@@ -100,7 +100,8 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record, fold, .. } = self.agent.send_request(&options, folded).await?;
+        let Sent { window, record, fold, .. } =
+            self.session.send_for(&options, Purpose::Request { folded }).await?;
         let fold = fold.or(early.map(|fold| fold.report));
         let system = window.pieces.iter().filter(|piece| piece.system);
         Ok(Request {
@@ -116,13 +117,14 @@ impl Conversation {
 
     /// Reports what the provider charged for a request.
     pub async fn report(&self, request: &Request, usage: &Usage) -> Result<()> {
-        self.agent.report_usage(self.options.format, request.number, usage).await
+        self.session.report_usage(self.options.format, request.number, usage).await
     }
 
     /// Returns such a report for hosts that note it together with their own records
     /// ([`ContextSystem::keep`](crate::ContextSystem::keep)).
     pub fn report_of(&self, request: &Request, usage: &Usage) -> Report {
-        let ledger = LedgerKey { view: self.agent.view().id(), format: self.options.format };
+        let ledger =
+            LedgerKey { view: self.session.principal().view_id(), format: self.options.format };
         Report { ledger, number: request.number, usage: usage.clone() }
     }
 
@@ -130,21 +132,21 @@ impl Conversation {
     /// when no model is named.
     pub async fn calibration(&self) -> Result<Option<Calibration>> {
         let Some(model) = self.options.model.as_deref() else { return Ok(None) };
-        let records = self.agent.ledger(self.options.format, REMEMBERED).await?;
+        let records = self.session.ledger(self.options.format, REMEMBERED).await?;
         Ok(Some(Calibration::of_sent(model, &records)))
     }
 
     /// Folds early where the provider's cache has gone cold: all is read anew in any case.
     async fn fold_if_cold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
         let Some(budget) = options.budget else { return Ok(None) };
-        let newest = self.agent.ledger(options.format, 1).await?;
-        let cold = newest.first().is_some_and(|sent| is_cold(sent.at, self.agent.now()));
+        let newest = self.session.ledger(options.format, 1).await?;
+        let cold = newest.first().is_some_and(|sent| is_cold(sent.at, self.session.now()));
         if !cold {
             return Ok(None);
         }
         let mut early = options.clone();
         early.budget = Some(Tokens(budget.0 * FULL_WHEN_COLD / 1_000));
-        match self.agent.fold(&early).await {
+        match self.session.fold(&early).await {
             Ok(fold) => Ok(fold),
             // What does not fit the lower mark may well fit the budget.
             Err(Error::WindowTooLarge { .. }) => Ok(None),

@@ -15,9 +15,9 @@
 //! let system = ContextSystem::create(storage, "demo".parse()?, "demo-app", clock).await?;
 //! let sys = NewSegment::new("sys".parse()?, SegmentKind::System);
 //! let usr = NewSegment::new("usr".parse()?, SegmentKind::User);
-//! system.apply_internal(Edit::Batch(vec![Edit::AddSegment(sys), Edit::AddSegment(usr)])).await?;
+//! system.as_system().apply(Edit::Batch(vec![Edit::AddSegment(sys), Edit::AddSegment(usr)])).await?;
 //! let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
-//! system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+//! system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
 //!
 //! // An agent acts through its proxy.
 //! let agent = AgentContext::new(system.clone(), View::common("helper".parse()?));
@@ -64,6 +64,9 @@ pub mod permission;
 
 pub mod storage;
 
+pub mod principal;
+pub mod session;
+
 pub mod agent;
 pub mod check;
 pub mod context;
@@ -94,12 +97,14 @@ pub use level::{
 };
 pub use message::{Message, Role};
 pub use page::{Body, Checksum, Detail, Lifecycle, MOST_DEEP, Page, Standing, Trust, Visibility};
+pub use principal::Principal;
 pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
 pub use run::{RunPut, RunRecord};
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
+pub use session::Session;
 pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
 pub use system::ContextSystem;
-pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId};
+pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId, UserName};
 pub use view::{Actor, FilterKey, Mounts, Speech, View, ViewFilter, ViewId};
 pub use window::{
     format::Format,

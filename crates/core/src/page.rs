@@ -215,7 +215,7 @@ impl Page {
         std::mem::size_of::<Self>()
             + text(self.name.as_str())
             + text(self.description.as_str())
-            + self.author.agent().map_or(0, |agent| text(agent.as_str()))
+            + self.author.name().map_or(0, text)
             + self.rewriter().map_or(0, |agent| text(agent.as_str()))
             + self.sources.len() * std::mem::size_of::<PageIndex>()
             + names.sum::<usize>()

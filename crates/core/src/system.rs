@@ -1,9 +1,8 @@
 //! The context system: load → decide → commit → publish, for one session.
 //!
 //! It keeps recently used pages resident (`resident`), loads what a decision needs (`gather`),
-//! and answers questions for a view (`reader`). It checks no permissions: that is what
-//! [`crate::AgentContext`] is for, and why the one unchecked write is called
-//! [`apply_internal`](ContextSystem::apply_internal).
+//! and answers questions for a view (`reader`). Callers reach it through a [`Session`]: a context system
+//! that a principal holds ([`held_by`](ContextSystem::held_by)).
 
 mod bounded;
 mod evict;
@@ -41,8 +40,8 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Result, Revision, RunPut,
-    Segment, SessionId, Timestamp, View, ViewId,
+    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Principal, Result, Revision,
+    RunPut, Segment, Session, SessionId, Timestamp, ViewId,
     decide::{Halt, Known, Limits, Request, Segments, decide},
     storage::{Commit, NewSession, SessionInfo, StorageError},
 };
@@ -261,42 +260,27 @@ impl ContextSystem {
         self.inner.resident.with_counter(segment)
     }
 
+    /// Puts it into the hands of a principal. Whose hands these are is for the host to know: a session
+    /// of the system side or of a user checks nothing.
+    pub fn held_by(&self, principal: Principal) -> Session {
+        Session::new(self.clone(), principal)
+    }
+
+    /// Puts it into the hands of the system side: everything is seen, nothing is checked.
+    pub fn as_system(&self) -> Session {
+        self.held_by(Principal::System)
+    }
+
     /// Answers questions for the system side: everything is seen.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader::new(self, ViewId::SYSTEM, None)
-    }
-
-    /// Answers questions for an agent: only its view is seen.
-    pub(crate) fn reader_for<'a>(&'a self, view: &'a View) -> Reader<'a> {
-        Reader::new(self, view.id(), Some(view))
-    }
-
-    /// Makes an edit for the system side, without a permission check.
-    pub async fn apply_internal(&self, edit: Edit) -> Result<Outcome> {
-        self.apply(&edit, Actor::System, None).await
-    }
-
-    /// Makes an edit for an agent, confined to its view and checked against its permissions.
-    pub(crate) async fn apply_for(&self, view: &View, edit: &Edit) -> Result<Outcome> {
-        let mut outcome = self.apply(edit, Actor::Agent(view.agent.clone()), Some(view)).await?;
-        // An edit takes along only what the view sees, and is told as made even where the page it was
-        // about has left the view by it. What an undo puts back may be seen no longer.
-        if matches!(edit, Edit::Undo { .. }) {
-            outcome.pages = self.reader_for(view).seen_of(outcome.pages).await?;
-        }
-        Ok(outcome)
-    }
-
-    async fn apply(&self, edit: &Edit, actor: Actor, guard: Option<&View>) -> Result<Outcome> {
-        self.apply_moving(edit, actor, guard, &[]).await
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::of(self, &Principal::System)
     }
 
     /// Makes an edit and moves run records on with it, all or nothing.
-    async fn apply_moving(
+    pub(crate) async fn apply(
         &self,
         edit: &Edit,
-        actor: Actor,
-        guard: Option<&View>,
+        by: &Principal,
         runs: &[RunPut],
     ) -> Result<Outcome> {
         let _turn = match lane(edit) {
@@ -306,10 +290,10 @@ impl ContextSystem {
         let mut subject = String::new();
         for _ in 0..ATTEMPTS {
             let request = Request {
-                view: ViewId::of(&actor),
-                actor: actor.clone(),
+                view: by.view_id(),
+                actor: by.actor(),
                 at: self.now(),
-                guard,
+                guard: by.view(),
                 limits: self.inner.settings.limits,
             };
             let mut known = self.gather(edit).await?;

@@ -74,6 +74,10 @@ text_type!(
     AgentName, "agent name", agent_text
 );
 text_type!(
+    /// Names a person: letters, digits, `.`, `_`, `-`, `+`, `@`; begins with a letter or digit; at most 128.
+    UserName, "user name", user_text
+);
+text_type!(
     /// A key of the session's custom state: 1 to 100 characters, no control characters.
     CustomKey, "key", key_text
 );
@@ -176,6 +180,22 @@ fn session_text(text: &str) -> Result<&str, &'static str> {
     if !text.bytes().all(allowed) || !text.as_bytes()[0].is_ascii_alphanumeric() {
         return Err(
             "it has only letters, digits, '.', '_' and '-', and begins with a letter or digit",
+        );
+    }
+    Ok(text)
+}
+
+fn user_text(text: &str) -> Result<&str, &'static str> {
+    if text.is_empty() {
+        return Err("it is empty");
+    }
+    if text.len() > 128 {
+        return Err("it is longer than 128 characters");
+    }
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '@');
+    if !text.chars().all(allowed) || !text.starts_with(char::is_alphanumeric) {
+        return Err(
+            "it has only letters, digits, '.', '_', '-', '+' and '@', and begins with a letter or digit",
         );
     }
     Ok(text)

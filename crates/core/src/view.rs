@@ -5,7 +5,7 @@ mod filter;
 
 use std::{fmt, str::FromStr};
 
-use crate::{AgentName, Error, Owner, Segment, SegmentId};
+use crate::{AgentName, Error, Owner, Segment, SegmentId, UserName};
 
 pub use filter::{FilterKey, Speech, ViewFilter};
 
@@ -14,6 +14,8 @@ pub use filter::{FilterKey, Speech, ViewFilter};
 pub enum Actor {
     /// The system side: the host, the command line without `--as`.
     System,
+    /// A person on the system side.
+    User(UserName),
     /// An agent.
     Agent(AgentName),
 }
@@ -22,16 +24,37 @@ impl Actor {
     /// Returns the agent's name, if it is one.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
-            Actor::System => None,
+            Actor::System | Actor::User(_) => None,
             Actor::Agent(name) => Some(name),
         }
     }
+
+    /// Returns the agent's or the person's name.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Actor::System => None,
+            Actor::User(name) => Some(name.as_str()),
+            Actor::Agent(name) => Some(name.as_str()),
+        }
+    }
+
+    /// Tells whether it is the host or a person: nothing is hidden from it, and nothing is checked.
+    pub fn is_system_side(&self) -> bool {
+        match self {
+            Actor::System | Actor::User(_) => true,
+            Actor::Agent(_) => false,
+        }
+    }
 }
+
+/// What the text of a user begins with. No agent's name has a colon.
+const USER: &str = "user:";
 
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Actor::System => f.write_str("system"),
+            Actor::User(name) => write!(f, "{USER}{name}"),
             Actor::Agent(name) => fmt::Display::fmt(name, f),
         }
     }
@@ -41,7 +64,11 @@ impl FromStr for Actor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        if text == "system" { Ok(Actor::System) } else { text.parse().map(Actor::Agent) }
+        match text.strip_prefix(USER) {
+            Some(name) => name.parse().map(Actor::User),
+            None if text == "system" => Ok(Actor::System),
+            None => text.parse().map(Actor::Agent),
+        }
     }
 }
 
@@ -53,9 +80,12 @@ impl ViewId {
     /// The system side's view, whose expand, hide and pin are everybody's default (C01).
     pub const SYSTEM: ViewId = ViewId(Actor::System);
 
-    /// Returns the view an actor acts in.
+    /// Returns the view an actor acts in. Users act in the system side's.
     pub fn of(actor: &Actor) -> Self {
-        Self(actor.clone())
+        match actor {
+            Actor::System | Actor::User(_) => Self::SYSTEM,
+            Actor::Agent(_) => Self(actor.clone()),
+        }
     }
 }
 
@@ -69,7 +99,10 @@ impl FromStr for ViewId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        text.parse().map(Self)
+        Ok(match text {
+            "system" => Self::SYSTEM,
+            name => Self(Actor::Agent(name.parse()?)),
+        })
     }
 }
 

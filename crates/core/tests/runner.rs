@@ -50,6 +50,8 @@ mod turns;
 mod undo;
 #[path = "runner/undo_many.rs"]
 mod undo_many;
+#[path = "runner/users.rs"]
+mod users;
 #[path = "runner/view_filter.rs"]
 mod view_filter;
 #[path = "runner/view_filter_random.rs"]

@@ -79,10 +79,10 @@ impl Stage {
         let system = ContextSystem::create(shared, name.parse()?, "measure", clock).await?;
         let sys = Edit::AddSegment(NewSegment::new("sys".parse()?, SegmentKind::System));
         let usr = Edit::AddSegment(NewSegment::new("usr".parse()?, SegmentKind::User));
-        system.apply_internal(Edit::Batch(vec![sys, usr])).await?;
+        system.as_system().apply(Edit::Batch(vec![sys, usr])).await?;
         let prompt =
             NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
-        system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+        system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
         let stage = Self { storage, system };
         let agent = stage.agent("talker", "usr")?;
         for number in 1..=pages {

@@ -79,10 +79,10 @@ async fn begin(storage: Arc<dyn PageStorage>) -> Result<ContextSystem> {
     let system = ContextSystem::create(storage, "million".parse()?, "measure", clock).await?;
     let sys = Edit::AddSegment(NewSegment::new("sys".parse()?, SegmentKind::System));
     let usr = Edit::AddSegment(NewSegment::new("usr".parse()?, SegmentKind::User));
-    system.apply_internal(Edit::Batch(vec![sys, usr])).await?;
+    system.as_system().apply(Edit::Batch(vec![sys, usr])).await?;
     let prompt =
         NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
-    system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+    system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
     Ok(system)
 }
 
@@ -95,17 +95,17 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
     for from in (1..=early).step_by(1_000) {
         let short = |number| Message::text(Role::User, format!("Early page {number}."));
         let messages = (from..=(from + 999).min(early)).map(short).collect();
-        system.apply_internal(Edit::AddTurn { segment: segment()?, messages }).await?;
+        system.as_system().apply(Edit::AddTurn { segment: segment()?, messages }).await?;
     }
     for number in early + 1..=pages {
         let edit = Edit::AddTurn { segment: segment()?, messages: turn(number) };
-        system.apply_internal(edit).await?;
+        system.as_system().apply(edit).await?;
     }
     let root: PageIndex = "usr-0".parse()?;
     let last = PageIndex::new(segment()?, early);
     let place = |page: &PageIndex| {
         let (system, page) = (system.clone(), page.clone());
-        async move { system.reader().page(&page).await.map(|seen| seen.page.place) }
+        async move { system.as_system().reader().page(&page).await.map(|seen| seen.page.place) }
     };
     let first = PageIndex::new(segment()?, 1);
     let run = Run {
@@ -127,8 +127,8 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
     let after = LevelEntry { runs: vec![run].into(), ..LevelEntry::default() };
     let steps = vec![FoldStep { page: root, before, after }];
     let plan = FoldPlan { steps, report: FoldReport::default() };
-    system.apply_internal(Edit::FoldPages(plan)).await?;
-    system.reader().window(&options()).await?;
+    system.as_system().apply(Edit::FoldPages(plan)).await?;
+    system.as_system().reader().window(&options()).await?;
     Ok(())
 }
 
@@ -156,7 +156,7 @@ async fn warm_windows(
     let mut sessions = Vec::with_capacity(paths.len());
     for (pages, path) in paths {
         let system = open(path).await?;
-        system.reader().window(&options).await?;
+        system.as_system().reader().window(&options).await?;
         sessions.push(Warm { pages: *pages, system, times: Vec::new(), tokens: 0 });
     }
     for round in 0..rounds {
@@ -181,13 +181,13 @@ async fn warm_windows(
 async fn time_window(session: &mut Warm, options: &WindowOptions, round: u64) -> Result<()> {
     let messages = turn(10_000_000 + round);
     let edit = Edit::AddTurn { segment: "usr".parse()?, messages };
-    let appended = session.system.apply_internal(edit).await?;
+    let appended = session.system.as_system().apply(edit).await?;
     let began = Instant::now();
-    let window = session.system.reader().window(options).await?;
+    let window = session.system.as_system().reader().window(options).await?;
     session.times.push(began.elapsed().as_secs_f64() * 1e3);
     session.tokens = window.account.tokens;
     // Taken back, so that the window stays as large as it was.
-    session.system.apply_internal(Edit::Undo { revision: Some(appended.revision) }).await?;
+    session.system.as_system().apply(Edit::Undo { revision: Some(appended.revision) }).await?;
     Ok(())
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn child(path: &Path, out: &mut dyn Write) -> Result<ExitCode> {
     let began = Instant::now();
     block_on(async {
         let system = open(path).await?;
-        system.reader().window(&options()).await.context("the window")
+        system.as_system().reader().window(&options()).await.context("the window")
     })?;
     writeln!(out, "{}", began.elapsed().as_secs_f64() * 1e3)?;
     Ok(ExitCode::SUCCESS)
@@ -224,20 +224,20 @@ async fn folding(out: &mut dyn Write) -> Result<()> {
     let system = begin(Arc::new(MemoryStorage::new())).await?;
     for number in 1..=1_000 {
         let edit = Edit::AddTurn { segment: "usr".parse()?, messages: turn(number) };
-        system.apply_internal(edit).await?;
+        system.as_system().apply(edit).await?;
     }
     let whole = WindowOptions { budget: None, ..options() };
     // The words of its pages are known once a fold was looked at.
     let tight = whole.clone().budget(200_000);
-    system.reader().fold_preview(&tight).await?;
+    system.as_system().reader().fold_preview(&tight).await?;
     let mut times = Vec::new();
     let mut folded = 0;
     for _ in 0..21 {
         let began = Instant::now();
-        let fold = system.fold(&tight).await?.context("a fold is due")?;
+        let fold = system.as_system().fold(&tight).await?.context("a fold is due")?;
         times.push(began.elapsed().as_secs_f64() * 1e3);
         folded = fold.report.folded;
-        system.apply_internal(Edit::Undo { revision: None }).await?;
+        system.as_system().apply(Edit::Undo { revision: None }).await?;
     }
     let median = quantile(&mut times, 0.5);
     writeln!(out, "a fold of {folded} of 1,000 visible pages: {median:.2} ms")?;

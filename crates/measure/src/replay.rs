@@ -32,10 +32,10 @@ impl<'a> Replay<'a> {
         let rules = NewSegment::new("sys".parse()?, SegmentKind::System);
         let talk = NewSegment::new("usr".parse()?, SegmentKind::User);
         let segments = vec![Edit::AddSegment(rules), Edit::AddSegment(talk)];
-        system.apply_internal(Edit::Batch(segments)).await?;
+        system.as_system().apply(Edit::Batch(segments)).await?;
         if let Some(text) = &session.system {
             let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, text.as_str());
-            system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+            system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
         }
         Ok(Self { session, system, appended: 0, begun: false })
     }
@@ -52,7 +52,8 @@ impl<'a> Replay<'a> {
             let messages = exchanges.iter().flat_map(|it| it.messages.iter().cloned()).collect();
             let segment = "usr".parse()?;
             self.system
-                .apply_internal(if continues {
+                .as_system()
+                .apply(if continues {
                     Edit::ExtendTurn { segment, messages }
                 } else {
                     Edit::AddTurn { segment, messages }
@@ -66,12 +67,12 @@ impl<'a> Replay<'a> {
 
     /// Takes the fold that is due, and the window.
     pub(crate) async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        Ok(self.system.send(options).await?)
+        Ok(self.system.as_system().send(options).await?)
     }
 
     /// Renders a window again that was sent.
     pub(crate) async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
-        Ok(self.system.sent(options, number).await?)
+        Ok(self.system.as_system().sent(options, number).await?)
     }
 
     /// Returns what the engine's own lines begin with.

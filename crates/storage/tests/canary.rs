@@ -3,8 +3,8 @@
 use std::{fs, io::Read, path::Path};
 
 use contexture_core::{
-    ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageUpdate, Permission, RunPut,
-    SegmentKind, Timestamp,
+    ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageUpdate, Permission, Principal,
+    RunPut, SegmentKind, Timestamp,
     check::{Losses, repair_storage},
     storage::{Quarantine, Trace},
 };
@@ -80,7 +80,7 @@ async fn hide(system: &ContextSystem) -> PageIndex {
     bot.pin_page(&plain).await.expect("it may");
     for format in contexture_core::Format::ALL {
         let mut asked = options(format);
-        system.send(&asked).await.expect("it is sent");
+        system.as_system().send(&asked).await.expect("it is sent");
         asked.budget = Some(contexture_core::Tokens(4_000));
         bot.send(&asked).await.expect("it is folded and sent");
     }
@@ -100,11 +100,14 @@ fn noise(size: usize) -> String {
 
 /// Purges it; first it is refused, for the sake of the run.
 async fn purge(system: &ContextSystem, top: PageIndex) {
-    let refused = system.apply_internal(Edit::PurgePage(top.clone())).await;
+    let refused = system.as_system().apply(Edit::PurgePage(top.clone())).await;
     assert_eq!(refused.expect_err("a run has not ended").kind(), ErrorKind::Conflict);
     let run = system.runs("run.").await.expect("it reads").remove(0);
     let ended = [run.removal(Timestamp::from_millis(2))];
-    system.apply_with_runs(None, &Edit::PurgePage(top), &ended).await.expect("it is purged");
+    system
+        .apply_with_runs(&Principal::System, &Edit::PurgePage(top), &ended)
+        .await
+        .expect("it is purged");
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {

@@ -122,7 +122,7 @@ fn a_lost_content_is_told_where_it_stood() {
         let query = HistoryQuery { limit: 20, ..HistoryQuery::default() };
         for entry in block_on(storage.history(&session("s"), &query)).unwrap() {
             let undo = Edit::Undo { revision: Some(entry.revision) };
-            drop(block_on(system.apply_internal(undo)));
+            drop(block_on(system.as_system().apply(undo)));
         }
         assert_eq!(block_on(storage.verify()).unwrap(), [""; 0], "{sql}");
     }
@@ -142,7 +142,7 @@ fn lost_history_leaves_the_contents_of_pages() {
     let clock = TickingClock::new();
     let storage = Arc::new(storage);
     let system = block_on(ContextSystem::open(storage.clone(), session("s"), clock)).unwrap();
-    block_on(system.apply_internal(Edit::PurgePage(index("usr-2")))).unwrap();
+    block_on(system.as_system().apply(Edit::PurgePage(index("usr-2")))).unwrap();
     assert_eq!(block_on(storage.contents(&session("s"), &[hash])).unwrap(), [None]);
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
 }

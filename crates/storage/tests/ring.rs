@@ -32,7 +32,16 @@ fn look(storage: &Arc<dyn PageStorage>, session: &SessionId) -> Sight {
         let system = ContextSystem::open(storage.clone(), session.clone(), clock).await.unwrap();
         let mut windows = Vec::new();
         for format in Format::ALL {
-            windows.push(system.reader().window(&options(format)).await.unwrap().hash.to_string());
+            windows.push(
+                system
+                    .as_system()
+                    .reader()
+                    .window(&options(format))
+                    .await
+                    .unwrap()
+                    .hash
+                    .to_string(),
+            );
         }
         assert_eq!(check_session(&**storage, session).await.unwrap(), [""; 0]);
         let export = export(&system).await.unwrap();

@@ -68,7 +68,7 @@ async fn mixed_edits(
     let mistake = agent.update_page(&note, "mistake", "").await?;
     agent.undo(Some(mistake.revision)).await?;
     if round == 0 {
-        system.apply_internal(Edit::PinPage(note)).await?;
+        system.as_system().apply(Edit::PinPage(note)).await?;
     }
     Ok(())
 }
@@ -93,7 +93,8 @@ async fn count_up(agent: &AgentContext) -> Result<(), Error> {
 pub async fn verify(system: &ContextSystem, writers: u64, rounds: u64) {
     let storage = &*system.storage();
     let session = system.session();
-    let counter = system.reader().page(&page("usr-1")).await.expect("the counter stands");
+    let counter =
+        system.as_system().reader().page(&page("usr-1")).await.expect("the counter stands");
     assert_eq!(
         counter.page.description.as_str(),
         (writers * rounds).to_string(),

@@ -5,13 +5,13 @@ mod folds;
 
 use contexture_core::{
     Edit, Level, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex,
-    PageUpdate, Permission, Revision, SegmentId, SegmentKind, SegmentUpdate, Tokens, View,
-    Visibility,
+    PageUpdate, Permission, Principal, Revision, SegmentId, SegmentKind, SegmentUpdate, Tokens,
+    View, Visibility,
 };
 
 use crate::{
     fixture::{assistant, description, segment, user, valid},
-    model::{Caller, Model},
+    model::Model,
     random::Random,
 };
 
@@ -59,10 +59,10 @@ pub fn beginning() -> Vec<Edit> {
     segments.map(add).to_vec()
 }
 
-/// Returns the cast: the system side twice as likely as each agent.
-pub fn callers() -> Vec<Caller> {
-    let common = |name: &str, writes_to: &str| Caller {
-        view: Some(View { writes_to: segment(writes_to), ..View::common(valid(name)) }),
+/// Returns the cast: the system side, a user, and agents with different views.
+pub fn callers() -> Vec<Principal> {
+    let common = |name: &str, writes_to: &str| {
+        Principal::from(View { writes_to: segment(writes_to), ..View::common(valid(name)) })
     };
     let listed = ["tool", "sys", "pub-secure"].map(segment).to_vec();
     let gamma = View {
@@ -71,11 +71,11 @@ pub fn callers() -> Vec<Caller> {
         ..View::common(valid("gamma"))
     };
     vec![
-        Caller::SYSTEM,
-        Caller::SYSTEM,
+        Principal::System,
+        Principal::User(valid("anna")),
         common("alpha", "usr"),
         common("beta", "free"),
-        Caller { view: Some(gamma) },
+        Principal::from(gamma),
     ]
 }
 
@@ -91,7 +91,7 @@ impl Edits {
     }
 
     /// Makes the next edit and says who makes it.
-    pub fn next(&mut self, model: &Model) -> (Caller, Edit) {
+    pub fn next(&mut self, model: &Model) -> (Principal, Edit) {
         let caller = self.random.pick(&callers()).clone();
         self.in_batch = self.random.chance(8);
         let edit = if self.in_batch {
@@ -103,7 +103,7 @@ impl Edits {
         (caller, edit)
     }
 
-    fn single(&mut self, model: &Model, caller: &Caller) -> Edit {
+    fn single(&mut self, model: &Model, caller: &Principal) -> Edit {
         self.count += 1;
         let purge = if self.diet.purge { 2 } else { 0 };
         let weights =
@@ -153,8 +153,8 @@ impl Edits {
         segment(SEGMENTS[at])
     }
 
-    fn turns_to(&mut self, caller: &Caller) -> SegmentId {
-        match &caller.view {
+    fn turns_to(&mut self, caller: &Principal) -> SegmentId {
+        match caller.view() {
             Some(view) if self.random.chance(80) => view.writes_to.clone(),
             _ => self.segment(),
         }

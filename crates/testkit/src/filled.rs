@@ -34,7 +34,7 @@ fn fill(seed: u64) -> Arc<dyn PageStorage> {
             let sent = bot.send(&options).await.expect("it is done");
             let usage = Usage { input: 7, ..Default::default() };
             bot.report_usage(valid(format), sent.record.number, &usage).await.expect("it is done");
-            system.send(&options).await.expect("it is done");
+            system.as_system().send(&options).await.expect("it is done");
         }
         for key in ["run/1", "run/2", "other"] {
             let at = Timestamp::from_millis(5);

@@ -84,7 +84,7 @@ pub async fn reopen(storage: Arc<dyn PageStorage>) -> ContextSystem {
 /// Makes an edit for the system side that must succeed.
 pub async fn apply(system: &ContextSystem, edit: Edit) -> Outcome {
     let told = format!("{edit:?}");
-    system.apply_internal(edit).await.unwrap_or_else(|error| panic!("{told}: {error}"))
+    system.as_system().apply(edit).await.unwrap_or_else(|error| panic!("{told}: {error}"))
 }
 
 /// Adds a segment for the system side.

@@ -18,24 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     Actor, CustomKey, Edit, ErrorKind, LevelEntry, Mounts, Operation, Owner, PageIndex, Permission,
-    Role, SegmentId, SegmentKind, Standing, Tokens, Trust, View, Visibility,
+    Principal, Role, SegmentId, SegmentKind, Standing, Tokens, Trust, Visibility,
 };
 
-/// Who asks: the system side, or an agent through a view.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The view of an agent; none for the system side.
-    pub view: Option<View>,
-}
-
-impl Caller {
-    /// The system side.
-    pub const SYSTEM: Caller = Caller { view: None };
-
-    /// Returns who that is in history.
-    pub fn actor(&self) -> Actor {
-        self.view.as_ref().map_or(Actor::System, |view| Actor::Agent(view.agent.clone()))
-    }
+/// Returns whose level state a principal reads and changes: an agent's own, else the system side's.
+pub fn view_of(caller: &Principal) -> Actor {
+    caller.view().map_or(Actor::System, |view| Actor::Agent(view.agent.clone()))
 }
 
 /// What an edit must have told its caller.
@@ -135,7 +123,7 @@ type Answer<T = ()> = Result<T, ErrorKind>;
 /// An edit under way.
 struct Doing<'a> {
     model: &'a mut Model,
-    caller: &'a Caller,
+    caller: &'a Principal,
     /// In whose level state.
     view: Actor,
     touched: Touched,
@@ -157,10 +145,10 @@ impl Model {
     }
 
     /// Makes an edit, or says why it must be refused; then nothing has changed.
-    pub fn apply(&mut self, caller: &Caller, edit: &Edit) -> Answer<Told> {
+    pub fn apply(&mut self, caller: &Principal, edit: &Edit) -> Answer<Told> {
         let (numbers, ranks) = (self.numbers.clone(), self.ranks);
         let mut doing = Doing {
-            view: caller.actor(),
+            view: view_of(caller),
             model: self,
             caller,
             touched: Touched::default(),
@@ -194,7 +182,7 @@ impl Model {
 
     fn record(
         &mut self,
-        caller: &Caller,
+        caller: &Principal,
         view: Actor,
         mut touched: Touched,
         named: Vec<PageIndex>,
@@ -275,14 +263,14 @@ impl Model {
     }
 
     /// Returns a segment that is not removed and that the caller sees.
-    pub(crate) fn seen(&self, caller: &Caller, id: &SegmentId) -> Option<&ModelSegment> {
+    pub(crate) fn seen(&self, caller: &Principal, id: &SegmentId) -> Option<&ModelSegment> {
         self.would_see(caller, id).filter(|segment| !segment.removed)
     }
 
     /// Returns a segment, removed or not, that the caller sees or would see.
-    fn would_see(&self, caller: &Caller, id: &SegmentId) -> Option<&ModelSegment> {
+    fn would_see(&self, caller: &Principal, id: &SegmentId) -> Option<&ModelSegment> {
         let segment = self.segments.get(id)?;
-        let Some(view) = &caller.view else { return Some(segment) };
+        let Some(view) = caller.view() else { return Some(segment) };
         let own = segment.owner == Some(Owner::Agent(view.agent.clone()));
         let seen = match &view.mounts {
             Mounts::Common => segment.owner.is_none(),
@@ -415,7 +403,7 @@ impl Doing<'_> {
     }
 
     fn is_agent(&self) -> bool {
-        self.caller.view.is_some()
+        self.caller.view().is_some()
     }
 
     /// Finds a page in the tree that the caller sees.

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    AgentContext, Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, PageIndex,
-    PageStorage, SegmentKind, Visibility,
+    Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, PageIndex, PageStorage,
+    Principal, SegmentKind, Visibility,
     check::check_session,
     system::{Outcome, Reader},
 };
@@ -14,7 +14,7 @@ use futures::executor::block_on;
 use crate::{
     edits::{Diet, Edits, beginning, callers},
     fixture::{TickingClock, session_id},
-    model::{Caller, Model, Told},
+    model::{Model, Told, view_of},
     state,
 };
 
@@ -53,11 +53,12 @@ pub struct Summary {
 }
 
 /// Makes an edit as a caller would.
-pub async fn make(system: &ContextSystem, caller: &Caller, edit: Edit) -> Result<Outcome, Error> {
-    match &caller.view {
-        None => system.apply_internal(edit).await,
-        Some(view) => AgentContext::new(system.clone(), view.clone()).apply(edit).await,
-    }
+pub async fn make(
+    system: &ContextSystem,
+    caller: &Principal,
+    edit: Edit,
+) -> Result<Outcome, Error> {
+    system.held_by(caller.clone()).apply(edit).await
 }
 
 pub(crate) struct Run {
@@ -87,7 +88,7 @@ impl Run {
             ever: BTreeSet::new(),
         };
         for edit in beginning() {
-            run.make(0, &Caller::SYSTEM, &edit);
+            run.make(0, &Principal::System, &edit);
         }
         run
     }
@@ -111,7 +112,7 @@ impl Run {
         made
     }
 
-    fn make(&mut self, step: u64, caller: &Caller, edit: &Edit) -> bool {
+    fn make(&mut self, step: u64, caller: &Principal, edit: &Edit) -> bool {
         let expected = self.model.apply(caller, edit);
         let real = block_on(make(&self.system, caller, edit.clone()));
         let actor = caller.actor();
@@ -170,22 +171,22 @@ impl Run {
                     .collect();
                 assert_eq!(texts, self.model.pages[index].texts, "{at}\n{index}");
             }
-            let seen = block_on(self.system.reader().page(index));
-            let present = self.model.seen(&Caller::SYSTEM, index.segment()).is_some();
+            let seen = block_on(self.system.as_system().reader().page(index));
+            let present = self.model.seen(&Principal::System, index.segment()).is_some();
             let stands = present && self.model.stands(index);
             assert_eq!(seen.is_ok(), stands, "{at}\n{index} is read as {seen:?}");
         }
     }
 
     /// Compares at which level the caller sees the pages it acted on.
-    fn compare_levels(&self, caller: &Caller, pages: &[PageIndex], at: &str) {
-        let agent = caller.view.clone().map(|view| AgentContext::new(self.system.clone(), view));
-        let reader = agent.as_ref().map_or_else(|| self.system.reader(), AgentContext::reader);
+    fn compare_levels(&self, caller: &Principal, pages: &[PageIndex], at: &str) {
+        let session = self.system.held_by(caller.clone());
+        let reader = session.reader();
         for index in pages {
             let present = self.model.seen(caller, index.segment()).is_some();
             if present && self.model.stands(index) {
                 let seen = block_on(reader.page(index)).expect("it stands in the tree").level;
-                let expected = self.model.window_level(&caller.actor(), index);
+                let expected = self.model.window_level(&view_of(caller), index);
                 assert_eq!(seen, expected, "{at}\n{index}");
             }
         }
@@ -202,18 +203,13 @@ impl Run {
         let problems = block_on(storage.verify()).expect("it can be verified");
         assert!(problems.is_empty(), "{at}:\n{}", problems.join("\n"));
         for caller in callers() {
-            match &caller.view {
-                None => self.compare_view(&self.system.reader(), &caller, &at),
-                Some(view) => {
-                    let agent = AgentContext::new(self.system.clone(), view.clone());
-                    self.compare_view(&agent.reader(), &caller, &at);
-                }
-            }
+            let session = self.system.held_by(caller.clone());
+            self.compare_view(&session.reader(), &caller, &at);
         }
     }
 
     /// Checks that a view lists the segments it must and that every system root stands expanded.
-    fn compare_view(&self, reader: &Reader<'_>, caller: &Caller, at: &str) {
+    fn compare_view(&self, reader: &Reader<'_>, caller: &Principal, at: &str) {
         let segments = reader.segments();
         for segment in &segments {
             let seen = block_on(reader.page(&segment.root())).expect("a segment has a root");
@@ -221,7 +217,7 @@ impl Run {
                 let stands = (seen.visibility, seen.lifecycle);
                 assert_eq!(stands, (Visibility::Expanded, Lifecycle::Active), "{at}");
             }
-            let expected = self.model.window_level(&caller.actor(), &segment.root());
+            let expected = self.model.window_level(&view_of(caller), &segment.root());
             assert_eq!(seen.level, expected, "{at}: {} of {}", segment.root(), caller.actor());
         }
         let listed: BTreeSet<_> = segments.iter().map(|segment| segment.id.clone()).collect();

@@ -30,7 +30,7 @@ pub fn run(open: impl Fn() -> Arc<dyn PageStorage>, seed: u64, edits: u64) {
     }
     while let Some((revision, step)) = steps.pop() {
         let undo = Edit::Undo { revision: Some(revision) };
-        let undone = block_on(run.system.apply_internal(undo));
+        let undone = block_on(run.system.as_system().apply(undo));
         let at = format!("seed {seed}, undoing revision {revision}");
         let outcome = undone.unwrap_or_else(|error| panic!("{at}: {error}"));
         assert_eq!(outcome.undone, Some(revision), "{at}");

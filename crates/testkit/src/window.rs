@@ -200,7 +200,8 @@ impl World {
     /// Returns all pages of the tree that agents may see, in natural order.
     pub fn pages(&self) -> Vec<PageView> {
         let query = ListQuery { limit: 10_000, ..ListQuery::default() };
-        let listing = block_on(self.system.reader().list(&query)).expect("it can be listed");
+        let listing =
+            block_on(self.system.as_system().reader().list(&query)).expect("it can be listed");
         let mut pages = listing.items;
         pages.retain(|seen| !seen.page.index.segment().as_str().contains(SECRET));
         pages
@@ -306,7 +307,7 @@ impl World {
             }
         };
         let made = if by_system || kind >= 14 {
-            block_on(self.system.apply_internal(edit))
+            block_on(self.system.as_system().apply(edit))
         } else {
             block_on(agent.apply(edit))
         };

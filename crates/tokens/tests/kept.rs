@@ -60,7 +60,7 @@ async fn add_turn(system: &ContextSystem, number: usize, lines: usize) {
     ]);
     let messages = parse_messages(messages.to_string().as_bytes()).unwrap();
     let segment = "usr".parse().unwrap();
-    system.apply_internal(Edit::AddTurn { segment, messages }).await.unwrap();
+    system.as_system().apply(Edit::AddTurn { segment, messages }).await.unwrap();
 }
 
 /// Makes a session of a few turns; the third has a result that a budget cuts.
@@ -70,7 +70,7 @@ async fn session() -> Arc<dyn PageStorage> {
     let clock = Arc::new(ManualClock::at_millis(1_760_000_000_000));
     let system = ContextSystem::create(storage.clone(), name, "demo", clock).await.unwrap();
     let segment = NewSegment::new("usr".parse().unwrap(), SegmentKind::User);
-    system.apply_internal(Edit::AddSegment(segment)).await.unwrap();
+    system.as_system().apply(Edit::AddSegment(segment)).await.unwrap();
     for number in 1..=6 {
         add_turn(&system, number, if number == 3 { 400 } else { 20 }).await;
     }
@@ -93,7 +93,7 @@ async fn window(
     let counter = Arc::new(KeptCounter::new(counter, storage.clone()));
     let mut options = WindowOptions::new(format, counter.clone());
     options.budget = budget.map(Tokens);
-    let window = system.reader().window(&options).await.unwrap();
+    let window = system.as_system().reader().window(&options).await.unwrap();
     system.keep_counts().await.unwrap();
     counter.keep().await.unwrap();
     window
@@ -106,7 +106,8 @@ fn stored_counts_are_the_fresh_ones_and_nothing_is_counted_again() {
             let storage = session().await;
             let mut options = WindowOptions::new(asked.0, counter_for("o200k_base"));
             options.budget = asked.1.map(Tokens);
-            let fresh = open(&session().await).await.reader().window(&options).await.unwrap();
+            let fresh =
+                open(&session().await).await.as_system().reader().window(&options).await.unwrap();
             assert_eq!(fresh.due.is_some(), asked.1 == Some(900), "{asked:?}");
 
             let first = window(&storage, counter_for("o200k_base"), asked).await;

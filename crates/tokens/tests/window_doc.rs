@@ -77,16 +77,16 @@ async fn session() -> ContextSystem {
         ContextSystem::create(storage, "demo".parse().unwrap(), "demo", clock).await.unwrap();
     let segment = |name: &str, kind| Edit::AddSegment(NewSegment::new(name.parse().unwrap(), kind));
     let segments = vec![segment("sys", SegmentKind::System), segment("usr", SegmentKind::User)];
-    system.apply_internal(Edit::Batch(segments)).await.unwrap();
+    system.as_system().apply(Edit::Batch(segments)).await.unwrap();
     let prompt = NewDetailPage::new(
         "sys-0".parse().unwrap(),
         "Prompt".parse().unwrap(),
         "You mend programs. Say what you found before you change anything.",
     );
-    system.apply_internal(Edit::CreateDetailPage(prompt)).await.unwrap();
+    system.as_system().apply(Edit::CreateDetailPage(prompt)).await.unwrap();
     for messages in turns() {
         let segment = "usr".parse().unwrap();
-        system.apply_internal(Edit::AddTurn { segment, messages }).await.unwrap();
+        system.as_system().apply(Edit::AddTurn { segment, messages }).await.unwrap();
     }
     system
 }
@@ -97,11 +97,11 @@ async fn examples() -> Vec<(&'static str, String)> {
     let counter = counter_for("o200k_base");
     let markdown = WindowOptions::new(Format::Markdown, counter.clone());
     let openai = WindowOptions::new(Format::Provider(ProviderFormat::OpenAi), counter);
-    let before = system.reader().window(&markdown).await.unwrap();
+    let before = system.as_system().reader().window(&markdown).await.unwrap();
     let tight = markdown.clone().budget(BUDGET);
-    let fold = system.fold(&tight).await.unwrap().unwrap();
-    let after = system.reader().window(&tight).await.unwrap();
-    let messages = system.reader().window(&openai.budget(BUDGET)).await.unwrap();
+    let fold = system.as_system().fold(&tight).await.unwrap().unwrap();
+    let after = system.as_system().reader().window(&tight).await.unwrap();
+    let messages = system.as_system().reader().window(&openai.budget(BUDGET)).await.unwrap();
     let messages: Vec<&str> =
         messages.messages.iter().map(|range| &messages.body[range.clone()]).collect();
     let report = fold.report;

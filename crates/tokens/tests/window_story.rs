@@ -34,10 +34,10 @@ async fn replayed() -> (ContextSystem, WindowOptions, usize) {
     let system = ContextSystem::create(storage, session, "demo", clock).await.unwrap();
     let segment = |name: &str, kind| Edit::AddSegment(NewSegment::new(name.parse().unwrap(), kind));
     let segments = vec![segment("sys", SegmentKind::System), segment("usr", SegmentKind::User)];
-    system.apply_internal(Edit::Batch(segments)).await.unwrap();
+    system.as_system().apply(Edit::Batch(segments)).await.unwrap();
     let (root, name) = ("sys-0".parse().unwrap(), "Prompt".parse().unwrap());
     let prompt = NewDetailPage::new(root, name, "You are a careful engineer.");
-    system.apply_internal(Edit::CreateDetailPage(prompt)).await.unwrap();
+    system.as_system().apply(Edit::CreateDetailPage(prompt)).await.unwrap();
     let format = Format::Provider(ProviderFormat::OpenAi);
     let options = WindowOptions::new(format, counter_for("o200k_base")).budget(BUDGET);
     let mut folds = 0;
@@ -48,12 +48,13 @@ async fn replayed() -> (ContextSystem, WindowOptions, usize) {
             append(&system, std::mem::take(&mut pending), &mut begun).await;
         }
         if message.role == Role::Assistant {
-            folds += usize::from(system.send(&options).await.unwrap().record.fold.is_some());
+            folds +=
+                usize::from(system.as_system().send(&options).await.unwrap().record.fold.is_some());
         }
         pending.push(message);
     }
     append(&system, pending, &mut begun).await;
-    system.send(&options).await.unwrap();
+    system.as_system().send(&options).await.unwrap();
     (system, options, folds)
 }
 
@@ -64,7 +65,7 @@ async fn append(system: &ContextSystem, messages: Vec<Message>, begun: &mut bool
         _ => Edit::AddTurn { segment, messages },
     };
     *begun = true;
-    system.apply_internal(edit).await.unwrap();
+    system.as_system().apply(edit).await.unwrap();
 }
 
 /// Writes a request of OpenAI's form as people read it.
@@ -89,7 +90,7 @@ fn printed(body: &str) -> String {
 fn the_window_of_a_long_session_is_as_shown() {
     let (window, folds) = block_on(async {
         let (system, options, folds) = replayed().await;
-        (system.reader().window(&options).await.unwrap(), folds)
+        (system.as_system().reader().window(&options).await.unwrap(), folds)
     });
     assert!(folds >= 3, "{folds}");
     assert!(window.account.tokens <= BUDGET, "{}", window.account.tokens);
@@ -125,7 +126,7 @@ const QUESTIONS: [(&str, &[&str]); 10] = [
 fn ten_questions_are_answered_from_the_window_alone() {
     let shown = block_on(async {
         let (system, options, _) = replayed().await;
-        printed(&system.reader().window(&options).await.unwrap().body)
+        printed(&system.as_system().reader().window(&options).await.unwrap().body)
     });
     for (question, answers) in QUESTIONS {
         for answer in answers {

@@ -119,7 +119,7 @@ impl ContextManager<'_> {
     pub async fn get_main_session_context(&self) -> Result<Vec<Message>> {
         let system = self.runner.team.system();
         let most = self.runner.settings.max_messages();
-        latest(&system.reader(), &main_segment(), most).await
+        latest(&system.as_system().reader(), &main_segment(), most).await
     }
 
     /// Writes a message to an agent's history: the main session's when shared, its own when isolated

@@ -1,7 +1,7 @@
 //! The steps of a run: each is stored before the next begins.
 
 use contexture_core::{
-    Actor, Edit, ErrorKind, Message, PageIndex, RunPut, Timestamp,
+    Actor, Edit, ErrorKind, Message, PageIndex, Principal, RunPut, Timestamp,
     message::ToolCall,
     storage::{Keep, Report},
 };
@@ -27,8 +27,8 @@ impl Drive<'_> {
         let step = self.parts.next_step(&self.run, false, now)?;
         let state = put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
         let puts = [run, step, state];
-        let view = self.context.view();
-        let outcome = system.apply_with_runs(Some(view), &edit, &puts).await?;
+        let agent = self.context.principal();
+        let outcome = system.apply_with_runs(agent, &edit, &puts).await?;
         let [run, step, state] = puts;
         (self.record, self.state_record) = (run.record(), state.record());
         self.parts.step = step.record();
@@ -238,7 +238,8 @@ impl Drive<'_> {
             let last = last.map_err(contexture_core::Error::from)?;
             pages.extend(last.map(|page| page.index));
         }
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let mut standing = Vec::new();
         for page in pages {
             if reader.has_page(&page).await? {
@@ -257,11 +258,11 @@ impl Drive<'_> {
         let mut puts = vec![run, step];
         puts.extend(self.parts.call_removals(now));
         puts.extend(self.moved_state()?);
-        let view = match by {
-            By::Agent => Some(self.context.view()),
-            By::Host => None,
+        let by = match by {
+            By::Agent => self.context.principal(),
+            By::Host => &Principal::System,
         };
-        let outcome = system.apply_with_runs(view, edit, &puts).await?;
+        let outcome = system.apply_with_runs(by, edit, &puts).await?;
         self.kept(&puts)?;
         Ok(outcome.pages)
     }

@@ -213,10 +213,10 @@ impl Writer {
             Edit::AddTurn { segment: "usr".parse()?, messages: vec![message] },
         ];
         for edit in edits {
-            system.apply_internal(edit).await?;
+            system.as_system().apply(edit).await?;
         }
         let options = WindowOptions::new(self.model.window_format(), self.counter.clone());
-        let window = system.reader().window(&options).await?;
+        let window = system.as_system().reader().window(&options).await?;
         let request = ModelRequest {
             window: window.body,
             tools: Vec::new(),

@@ -2,7 +2,9 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use contexture_core::{AgentName, Edit, Owner, Page, PageIndex, SegmentId, storage::Order};
+use contexture_core::{
+    AgentName, Edit, Owner, Page, PageIndex, Principal, SegmentId, storage::Order,
+};
 
 use super::{MAIN, StoredRun, Team};
 use crate::{AgentsError, Result};
@@ -93,7 +95,7 @@ impl Team {
                 (false, _) => cleared.published.push(page.index.clone()),
             }
         }
-        for segment in self.system.reader().segments() {
+        for segment in self.system.as_system().reader().segments() {
             if matches!(segment.owner, Some(Owner::Group(_))) {
                 cleared.group_kept += self.listed(&segment.id, by_agent).await?.len() as u64;
             }
@@ -107,7 +109,7 @@ impl Team {
                 self.system.keep_run(removal).await?;
             }
         } else {
-            self.system.apply_with_runs(None, &Edit::Batch(edits), &removals).await?;
+            self.system.apply_with_runs(&Principal::System, &Edit::Batch(edits), &removals).await?;
         }
         Ok(cleared)
     }
@@ -118,7 +120,8 @@ impl Team {
         segment: &SegmentId,
         passes: impl Fn(&Page) -> bool,
     ) -> Result<Vec<Arc<Page>>> {
-        let reader = self.system.reader();
+        let session = self.system.as_system();
+        let reader = session.reader();
         let mut pages = Vec::new();
         if reader.segment(segment).is_err() {
             return Ok(pages);

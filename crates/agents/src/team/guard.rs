@@ -118,7 +118,8 @@ impl Team {
         pages: &BTreeMap<u64, Page>,
     ) -> Result<()> {
         let stance = Self::link(agent, mode)?.stance();
-        let reader = self.system.reader();
+        let session = self.system.as_system();
+        let reader = session.reader();
         for told in prompts::pages(agent) {
             if told.stance.is_some_and(|other| other != stance) {
                 continue;

@@ -1,6 +1,6 @@
 //! Purging while runs have not ended: their records may quote what is to be destroyed.
 
-use contexture_core::{Edit, PageIndex, RunPut, Timestamp, system::Outcome};
+use contexture_core::{Edit, PageIndex, Principal, RunPut, Timestamp, system::Outcome};
 
 use super::{
     AgentState, LastRun, StoredRun, Team,
@@ -35,6 +35,7 @@ impl Team {
     /// quote anything its agent has seen: while there is one, it is refused.
     pub async fn purge(
         &self,
+        by: &Principal,
         page: PageIndex,
         interrupted: InterruptedRuns,
         is_alive: impl Fn(&StoredRun) -> bool,
@@ -69,7 +70,7 @@ impl Team {
         let parts = self.system.runs(PARTS).await?;
         puts.extend(parts.iter().map(|part| part.removal(now)));
         puts.extend(self.without_quotes(now).await?);
-        let outcome = self.system.apply_with_runs(None, &Edit::PurgePage(page), &puts).await?;
+        let outcome = self.system.apply_with_runs(by, &Edit::PurgePage(page), &puts).await?;
         Ok(Purged { outcome, given_up: runs })
     }
 

@@ -12,7 +12,8 @@ use super::*;
 /// Returns all messages of all segments, without what a provider chooses: ids, times, models.
 async fn normalised(system: &ContextSystem) -> Vec<String> {
     let mut told = Vec::new();
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     for segment in reader.segments() {
         let listed = reader.children(&segment.root(), Order::Forward, None, 1_000).await.unwrap();
         for seen in listed.items {

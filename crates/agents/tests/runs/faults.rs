@@ -227,7 +227,7 @@ async fn the_sessions_budget_bounds_its_agents() {
     let system = memory().await;
     let (key, value) = ("budget".parse().unwrap(), Some("1500".to_owned()));
     let set = contexture_core::Edit::SetCustom { key, value };
-    system.apply_internal(set).await.unwrap();
+    system.as_system().apply(set).await.unwrap();
     let server = ProviderServer::answering(|_| Reply::text("words and more words ".repeat(30)));
     let chatty = agent("chatty", ContextMode::Isolated);
     let runner = runner(&system);

@@ -12,7 +12,7 @@ use super::*;
 async fn add(system: &ContextSystem, name: &str, text: &str) -> PageIndex {
     let root = "sys-0".parse().unwrap();
     let new = NewDetailPage::new(root, name.parse().unwrap(), text);
-    let outcome = system.apply_internal(Edit::CreateDetailPage(new)).await.unwrap();
+    let outcome = system.as_system().apply(Edit::CreateDetailPage(new)).await.unwrap();
     outcome.pages[0].clone()
 }
 
@@ -70,12 +70,12 @@ async fn what_was_taken_away_on_purpose_is_not_missed() {
     let memory = world().await;
     let system = reopened(memory.clone()).await;
     let archived = add(&system, "Old", "ARCHIVED").await;
-    system.apply_internal(Edit::RemovePage(archived)).await.unwrap();
+    system.as_system().apply(Edit::RemovePage(archived)).await.unwrap();
     let purged = add(&system, "Secret", "PURGED").await;
-    system.apply_internal(Edit::RemovePage(purged.clone())).await.unwrap();
-    system.apply_internal(Edit::PurgePage(purged)).await.unwrap();
+    system.as_system().apply(Edit::RemovePage(purged.clone())).await.unwrap();
+    system.as_system().apply(Edit::PurgePage(purged)).await.unwrap();
     add(&system, "Slip", "UNDONE").await;
-    system.apply_internal(Edit::Undo { revision: None }).await.unwrap();
+    system.as_system().apply(Edit::Undo { revision: None }).await.unwrap();
     add(&system, "More", "And ask first.").await;
     let storage = WatchedStorage::new(memory);
     for _ in 0..2 {
@@ -100,17 +100,18 @@ async fn a_segment_that_was_removed_and_added_again_is_not_missed() {
     let system = reopened(memory.clone()).await;
     let add =
         |id: &str| Edit::AddSegment(NewSegment::new(id.parse().unwrap(), SegmentKind::Custom));
-    system.apply_internal(add("notes")).await.unwrap();
+    system.as_system().apply(add("notes")).await.unwrap();
     system
-        .apply_internal(Edit::RemoveSegment {
+        .as_system()
+        .apply(Edit::RemoveSegment {
             segment: "notes".parse().unwrap(),
             cascade: true,
             force: false,
         })
         .await
         .unwrap();
-    system.apply_internal(add("more")).await.unwrap();
-    system.apply_internal(add("notes")).await.unwrap();
+    system.as_system().apply(add("more")).await.unwrap();
+    system.as_system().apply(add("notes")).await.unwrap();
     let segments = memory.segments(system.session()).await.unwrap();
     assert!(
         contexture_core::Segment::first_gap(&segments, &Default::default()).is_some(),

@@ -16,7 +16,7 @@ async fn talk(system: &ContextSystem, text: &str) {
     let messages =
         vec![Message::text(Role::User, text), Message::text(Role::Assistant, "Understood.")];
     let segment = "usr".parse().unwrap();
-    system.apply_internal(Edit::AddTurn { segment, messages }).await.unwrap();
+    system.as_system().apply(Edit::AddTurn { segment, messages }).await.unwrap();
 }
 
 fn served(server: &ProviderServer) -> Vec<String> {
@@ -81,7 +81,7 @@ async fn a_shared_agent_reads_what_was_published() {
             ]
         );
         // The published turn names the pages it came from.
-        let page = system.reader().page(&"usr-1".parse().unwrap()).await.unwrap().page;
+        let page = system.as_system().reader().page(&"usr-1".parse().unwrap()).await.unwrap().page;
         assert_eq!(page.author.to_string(), "code-reviewer");
         assert_eq!(page.sources, ["agent-code-reviewer-1".parse().unwrap()]);
     }
@@ -229,7 +229,7 @@ async fn a_history_is_cleared_by_scope_and_comes_back() {
     assert_eq!((cleared.published.len(), cleared.kept), (1, 1));
     assert_eq!(texts(&system, "usr").await, main[1..]);
     for _ in 0..2 {
-        system.apply_internal(Edit::Undo { revision: None }).await.unwrap();
+        system.as_system().apply(Edit::Undo { revision: None }).await.unwrap();
     }
     assert_eq!(texts(&system, "usr").await, main);
     assert_eq!(texts(&system, "agent-solo").await, own);
@@ -333,7 +333,10 @@ async fn every_message_of_a_run_goes_where_its_mode_says() {
             ContextMode::Shared => {
                 assert_eq!(whole(&main), [true; 4], "{main}");
                 let own = "agent-asked".parse().unwrap();
-                assert!(system.reader().segment(&own).is_err(), "it wrote nowhere else");
+                assert!(
+                    system.as_system().reader().segment(&own).is_err(),
+                    "it wrote nowhere else"
+                );
             }
             ContextMode::Isolated => {
                 // The exchange is published; how it came about is the agent's own.

@@ -104,7 +104,7 @@ async fn histories_are_reached_by_name() {
     let solo = ContextMode::Isolated;
     assert_eq!(contexts.last_accessed_at("solo", solo).await.unwrap(), None);
     assert!(
-        system.reader().segment(&"agent-solo".parse().unwrap()).is_err(),
+        system.as_system().reader().segment(&"agent-solo".parse().unwrap()).is_err(),
         "asking makes nothing"
     );
 

@@ -82,7 +82,7 @@ impl Talk {
 
     async fn described(&self) -> Vec<PageView> {
         let query = ListQuery { limit: 10_000, ..ListQuery::default() };
-        let all = self.system.reader().list(&query).await.unwrap().items;
+        let all = self.system.as_system().reader().list(&query).await.unwrap().items;
         let is_turn = |seen: &PageView| seen.page.turn.is_some();
         all.into_iter().filter(|it| is_turn(it) && !it.page.description.is_empty()).collect()
     }
@@ -126,7 +126,7 @@ async fn a_line_is_asked_for_after_a_fold_and_told_from_the_next_on() {
     let page = described.last().unwrap().page.clone();
     assert_eq!(page.description.as_str(), "A line of the small model.");
     assert_eq!((page.author.to_string().as_str(), &page.rewritten_by), ("chatty", &None));
-    let history = talk.system.reader().history(None, 100).await.unwrap().items;
+    let history = talk.system.as_system().reader().history(None, 100).await.unwrap().items;
     let edits = history.iter().filter(|entry| entry.operation == Operation::UpdatePage);
     let edits: Vec<_> = edits.filter(|entry| entry.actor == Actor::System).collect();
     assert_eq!(edits.len(), described.len());
@@ -160,10 +160,10 @@ async fn a_line_that_was_undone_is_not_asked_for_again() {
     talk.ask_until(|_| !small.requests().is_empty()).await;
     let described: Vec<PageIndex> =
         talk.described().await.iter().map(|seen| seen.page.index.clone()).collect();
-    let history = talk.system.reader().history(None, 100).await.unwrap().items;
+    let history = talk.system.as_system().reader().history(None, 100).await.unwrap().items;
     for entry in history.iter().filter(|entry| entry.operation == Operation::UpdatePage) {
         let revision = Some(entry.revision);
-        talk.system.apply_internal(Edit::Undo { revision }).await.unwrap();
+        talk.system.as_system().apply(Edit::Undo { revision }).await.unwrap();
     }
     assert_eq!(talk.described().await, []);
     let (asked, folds) = (small.requests().len(), talk.log.folds);

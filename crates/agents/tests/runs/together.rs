@@ -59,7 +59,8 @@ async fn two_agents_share_a_session_at_once() {
 
 /// Returns every message of the main session, in order.
 async fn all_messages(system: &ContextSystem) -> Vec<Message> {
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let (mut after, mut said) = (None, Vec::new());
     loop {
         let root = "usr-0".parse().unwrap();
@@ -119,7 +120,7 @@ async fn the_host_writes_while_an_agent_runs() {
         }
         let messages = vec![Message::text(Role::User, "meanwhile")];
         let segment = "usr".parse().unwrap();
-        system.apply_internal(Edit::AddTurn { segment, messages }).await.unwrap();
+        system.as_system().apply(Edit::AddTurn { segment, messages }).await.unwrap();
         server.release();
     };
     let (answer, ()) = tokio::join!(running, writing);

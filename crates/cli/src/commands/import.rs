@@ -180,7 +180,7 @@ impl Import {
             edits.push(Edit::SetCustom { key: self.key.clone(), value: known.clone() });
             let (done, all) = (chunk.upto - first, mended.exchanges.len() - first);
             printer.progress(&format!("writing {done} of {all} exchanges"))?;
-            let outcome = self.system.apply_internal(Edit::Import(edits)).await;
+            let outcome = self.system.as_system().apply(Edit::Import(edits)).await;
             let mut made = outcome.map_err(|error| chunk.refused(error))?.pages.into_iter();
             written.prompt = written.prompt.or_else(|| begin.kept(&mut made));
             for page in made {
@@ -197,7 +197,7 @@ impl Import {
         if let Some(prompt) = prompt.filter(Prompt::is_asked_for) {
             let mut made = Vec::new();
             if let Some(edit) = prompt.edit() {
-                made = self.system.apply_internal(edit).await?.pages;
+                made = self.system.as_system().apply(edit).await?.pages;
             }
             written.prompt = prompt.kept(&mut made.into_iter());
         }
@@ -219,7 +219,7 @@ async fn open(settings: &Settings, segment: &SegmentId) -> Result<ContextSystem>
 }
 
 fn check_segment(system: &ContextSystem, segment: &SegmentId) -> Result<()> {
-    match system.reader().segment(segment) {
+    match system.as_system().reader().segment(segment) {
         Ok(_) => Ok(()),
         Err(error) if matches!(segment.as_str(), "sys" | "usr") => {
             Err(Stop::failed(error.kind(), error.to_string(), "`contexture init` adds it"))

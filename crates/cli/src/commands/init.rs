@@ -61,7 +61,7 @@ pub(crate) async fn run(
         }
         Err(error) => return Err(error.into()),
     };
-    let segments = system.reader().segments();
+    let segments = system.as_system().reader().segments();
     if printer.is_json() {
         printer.json(&Initialised {
             session: system.session().to_string(),
@@ -108,7 +108,7 @@ async fn complete(
     let system = ContextSystem::open(storage, settings.session.clone(), clock).await?;
     let mut edits = Vec::new();
     for new in first_segments()? {
-        if system.reader().segment(&new.id).is_err() {
+        if system.as_system().reader().segment(&new.id).is_err() {
             edits.push(Edit::AddSegment(new));
         }
     }
@@ -125,7 +125,7 @@ async fn complete(
         });
     }
     if !edits.is_empty() {
-        system.apply_internal(Edit::Init(edits)).await?;
+        system.as_system().apply(Edit::Init(edits)).await?;
     }
     Ok(system)
 }
@@ -145,7 +145,8 @@ fn new_prompt(text: &str) -> Result<Edit, Error> {
 /// Returns the page that holds the system prompt, and its text.
 async fn find_prompt(system: &ContextSystem) -> Result<Option<(PageIndex, String)>> {
     let root = "sys-0".parse()?;
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let first = reader.children(&root, Order::Forward, None, 1_000).await?;
     let is_prompt =
         |page: &contexture_core::Page| page.detail().is_some() && page.name.as_str() == PROMPT;

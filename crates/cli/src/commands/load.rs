@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let (session, clock) = (settings.session.clone(), Arc::new(SystemClock));
     let edit = Edit::Load(Box::new(plan));
     if storage.session(&session).await?.is_some() {
-        ContextSystem::open(storage, session, clock).await?.apply_internal(edit).await?;
+        ContextSystem::open(storage, session, clock).await?.as_system().apply(edit).await?;
     } else {
         ContextSystem::create_with(storage, session, init::APP, clock, &edit).await?;
     }

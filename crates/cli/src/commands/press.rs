@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{context::PageAction, system::Pressed};
+use contexture_core::{
+    context::{Apps, PageAction},
+    system::Pressed,
+};
 use serde_json::json;
 
 use super::{Status, page};
@@ -44,7 +47,7 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let params = params(&args.params)?;
     let caller = Caller::open(settings).await?;
-    match caller.press(&args.key, &params).await? {
+    match caller.press(&args.key, &params, &Apps::default()).await? {
         Pressed::Edited(outcome) => {
             if let Some((PageAction::Move, moved)) = PageAction::parse_key(&args.key) {
                 return page::move_page::print(&moved, outcome, printer);

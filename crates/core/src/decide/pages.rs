@@ -104,7 +104,8 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
         page.body = Body::Detail(text_body(draft, &page.name, detail)?);
         // The whole text is the caller's now, whoever wrote what stood there.
         let caller = draft.request.actor.clone();
-        page.rewritten_by = (caller != page.author).then_some(caller);
+        let among_us = caller.is_system_side() && page.author.is_system_side();
+        page.rewritten_by = (caller != page.author && !among_us).then_some(caller);
     }
     // What a less trusted hand has touched is no more to be trusted than that hand.
     page.trust = page.trust.min(actor_trust(&draft.request.actor));
@@ -114,7 +115,7 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
 
 fn text_body(draft: &mut Draft<'_>, name: &PageName, text: &str) -> Decision<Detail> {
     let (role, author) = match &draft.request.actor {
-        Actor::System => (Role::System, None),
+        Actor::System | Actor::User(_) => (Role::System, None),
         Actor::Agent(agent) => (Role::Assistant, Some(agent.clone())),
     };
     let message = Message { author, at: Some(draft.request.at), ..Message::text(role, text) };

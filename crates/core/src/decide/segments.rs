@@ -28,7 +28,7 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
         None => new.id.as_str().parse()?,
     };
     let added_by = match &draft.request.actor {
-        Actor::System => None,
+        Actor::System | Actor::User(_) => None,
         Actor::Agent(name) => Some(Owner::Agent(name.clone())),
     };
     let segment = Segment {
@@ -111,7 +111,7 @@ fn root_page(draft: &Draft<'_>, segment: &Segment) -> Page {
 /// Returns how far what an actor writes can be trusted.
 pub(super) fn actor_trust(actor: &Actor) -> Trust {
     match actor {
-        Actor::System => Trust::System,
+        Actor::System | Actor::User(_) => Trust::System,
         Actor::Agent(_) => Trust::Agent,
     }
 }

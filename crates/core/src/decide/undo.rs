@@ -113,7 +113,7 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
         hint: "`history` shows what was done",
     };
     let own = entry.actor == Actor::Agent(view.agent.clone());
-    if !own && entry.actor != Actor::System {
+    if !own && !entry.actor.is_system_side() {
         return Err(missing().into());
     }
     let written = entry.inverse.pages.iter().map(|before| (&before.index, AccessLevel::Write));

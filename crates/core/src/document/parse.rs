@@ -444,7 +444,7 @@ fn messages(
         (Some(messages), _) => Ok(messages.clone()),
         (None, None | Some("")) => Ok(Vec::new()),
         (None, Some(detail)) => {
-            let role = if *author == Actor::System { Role::System } else { Role::Assistant };
+            let role = if author.is_system_side() { Role::System } else { Role::Assistant };
             Ok(vec![Message { author: author.agent().cloned(), ..Message::text(role, detail) }])
         }
     }

@@ -35,7 +35,7 @@ fn as_json(system: &ContextSystem) -> serde_json::Value {
 
 fn add_note(system: &ContextSystem, parent: &str) -> String {
     let new = NewDetailPage::new(parent.parse().unwrap(), "Next".parse().unwrap(), "x");
-    let made = block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap();
+    let made = block_on(system.as_system().apply(Edit::CreateDetailPage(new))).unwrap();
     made.pages[0].to_string()
 }
 
@@ -93,7 +93,7 @@ fn a_session_has_the_times_of_its_document() {
     ));
     let other = other.unwrap();
     let plan = parse(sample().as_bytes(), now()).unwrap().plan;
-    block_on(system.apply_internal(Edit::Load(Box::new(plan)))).unwrap();
+    block_on(system.as_system().apply(Edit::Load(Box::new(plan)))).unwrap();
     let info = block_on(system.info()).unwrap();
     assert_eq!(info.created_at.to_string(), "2025-02-06T10:00:00Z");
     assert_eq!(info.updated_at, info.created_at);
@@ -152,7 +152,7 @@ fn the_lifecycle_is_kept() {
         assert_eq!(block_on(again.reader().page_or_archived(&usr_1)).unwrap().lifecycle, kept);
         if kept != Lifecycle::Active {
             let back = Edit::RestorePage { page: usr_1.clone(), to: None };
-            block_on(again.apply_internal(back)).unwrap();
+            block_on(again.as_system().apply(back)).unwrap();
         }
         assert_eq!(block_on(again.reader().page(&usr_1)).unwrap().lifecycle, Lifecycle::Active);
     }
@@ -171,7 +171,7 @@ fn the_lifecycle_is_kept() {
         );
         let page = block_on(system.reader().page_or_archived(&usr_1)).unwrap();
         assert_eq!(page.lifecycle as u8, own, "{above}");
-        block_on(system.apply_internal(back)).unwrap();
+        block_on(system.as_system().apply(back)).unwrap();
         let page = block_on(system.reader().page(&usr_1)).unwrap();
         assert_eq!(page.lifecycle, Lifecycle::Active, "{above}");
     }
@@ -202,7 +202,7 @@ fn the_message_count_is_kept() {
 #[test]
 fn export_and_load_round_trip() {
     let system = load(&sample()).unwrap();
-    let apply = |edit| block_on(system.apply_internal(edit)).unwrap();
+    let apply = |edit| block_on(system.as_system().apply(edit)).unwrap();
     let page = |index: &str| -> PageIndex { index.parse().unwrap() };
     let messages = message::wire::parse_messages(
         r#"[{"role":"user","content":"你好"},
@@ -235,7 +235,7 @@ fn export_and_load_round_trip() {
     };
     assert_eq!(comparable(&second), comparable(&first));
     assert!(first.contains(r#""arguments": "{ \"x\":1.0 }""#));
-    block_on(again.apply_internal(Edit::RestorePage { page: page("usr-1"), to: None })).unwrap();
+    block_on(again.as_system().apply(Edit::RestorePage { page: page("usr-1"), to: None })).unwrap();
     let children =
         block_on(again.reader().children(&page("usr-0"), storage::Order::Forward, None, 10));
     let names: Vec<String> =
@@ -313,10 +313,10 @@ fn an_archive_is_not_loaded_over() {
     for id in ["sys", "usr"] {
         let segment = id.parse().unwrap();
         let gone = Edit::RemoveSegment { segment, cascade: true, force: true };
-        block_on(system.apply_internal(gone)).unwrap();
+        block_on(system.as_system().apply(gone)).unwrap();
     }
     let plan = parse(sample().as_bytes(), now()).unwrap().plan;
-    let refused = block_on(system.apply_internal(Edit::Load(Box::new(plan)))).unwrap_err();
+    let refused = block_on(system.as_system().apply(Edit::Load(Box::new(plan)))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
 }
 
@@ -326,12 +326,12 @@ fn an_archived_directory_comes_back_whole() {
     let system = load(&sample()).unwrap();
     let mut folder = NewContentsPage::new("usr-0".parse().unwrap(), "folder".parse().unwrap());
     folder.children = vec!["usr-1".parse().unwrap()];
-    let made = block_on(system.apply_internal(Edit::CreateContentsPage(folder))).unwrap();
+    let made = block_on(system.as_system().apply(Edit::CreateContentsPage(folder))).unwrap();
     let folder = made.pages[0].clone();
-    block_on(system.apply_internal(Edit::RemovePage(folder.clone()))).unwrap();
+    block_on(system.as_system().apply(Edit::RemovePage(folder.clone()))).unwrap();
     let copy = load(&block_on(export(&system)).unwrap()).unwrap();
     let restore = Edit::RestorePage { page: folder, to: None };
-    block_on(copy.apply_internal(restore)).unwrap();
+    block_on(copy.as_system().apply(restore)).unwrap();
     assert!(block_on(copy.reader().page(&"usr-1".parse().unwrap())).is_ok());
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     ChunkKey, Error, ErrorKind, Level, LevelEntry, Lifecycle, Message, Page, PageIndex, Place,
-    Result, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId, Visibility,
-    WindowLevel,
+    Principal, Result, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
+    Visibility, WindowLevel,
     decide::MOST_MOVES,
     storage::{ChildQuery, Order, ScanQuery, StandingFilter},
 };
@@ -62,8 +62,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(system: &'a ContextSystem, view: ViewId, guard: Option<&'a View>) -> Self {
-        Self { system, view, guard }
+    pub(crate) fn of(system: &'a ContextSystem, principal: &'a Principal) -> Self {
+        Self { system, view: principal.view_id(), guard: principal.view() }
     }
 
     /// Returns the segments in view, in order.

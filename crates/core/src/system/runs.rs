@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ContextSystem, Outcome};
-use crate::{Actor, Edit, Error, Result, RunKey, RunPut, RunRecord, Version, View, storage::Keep};
+use crate::{Edit, Error, Principal, Result, RunKey, RunPut, RunRecord, Version, storage::Keep};
 
 impl ContextSystem {
     /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.
@@ -30,19 +30,18 @@ impl ContextSystem {
 
     /// Makes an edit and moves run records on with it, in one commit.
     ///
-    /// With a view the edit is that agent's: confined to the view and checked. The records are the
-    /// host's own and never an agent's to name. Where others changed what the edit was based on, it
+    /// An agent's edit is confined to its view and checked. The records are the host's own and never an
+    /// agent's to name. Where others changed what the edit was based on, it
     /// is decided again; where a record was moved on, it is not: somebody else has taken that step
     /// ([`RunMoved`](crate::storage::StorageError::RunMoved)).
     pub async fn apply_with_runs(
         &self,
-        view: Option<&View>,
+        by: &Principal,
         edit: &Edit,
         runs: &[RunPut],
     ) -> Result<Outcome> {
         self.check_runs(runs)?;
-        let actor = view.map_or(Actor::System, |view| Actor::Agent(view.agent.clone()));
-        self.apply_moving(edit, actor, view, runs).await
+        self.apply(edit, by, runs).await
     }
 
     /// Refuses a purge while a run has not ended whose record it does not take away.

@@ -1,7 +1,7 @@
 //! The source documents' names for what a context system does, for readers who come from them.
 //!
 //! Each is one line over an edit or a reader: nothing here is checked less, or more, than
-//! [`apply_internal`](ContextSystem::apply_internal). Names that the rest has already are not repeated;
+//! [`Session::apply`](crate::Session::apply) of the system side. Names that the rest has already are not repeated;
 //! `docs/seed.md` lists all of them.
 
 use std::sync::Arc;
@@ -26,14 +26,14 @@ impl ContextSystem {
 
     /// Adds a segment with its root; it is taken by value (AddSegment).
     pub async fn add_segment(&self, new: NewSegment) -> Result<Outcome> {
-        self.apply_internal(Edit::AddSegment(new)).await
+        self.as_system().apply(Edit::AddSegment(new)).await
     }
 
     /// Removes a segment that holds no page beside its root (RemoveSegment). Sending its pages to the
     /// archive, and removing one of System kind, is asked for with [`Edit::RemoveSegment`].
     pub async fn remove_segment(&self, segment: &SegmentId) -> Result<Outcome> {
         let segment = segment.clone();
-        self.apply_internal(Edit::RemoveSegment { segment, cascade: false, force: false }).await
+        self.as_system().apply(Edit::RemoveSegment { segment, cascade: false, force: false }).await
     }
 
     /// Returns a copy of a segment (GetSegment).
@@ -63,7 +63,7 @@ impl ContextSystem {
         let mut update = SegmentUpdate::of(id.clone());
         update.name = (!name.is_empty()).then(|| name.parse()).transpose()?;
         update.description = (!description.is_empty()).then(|| description.parse()).transpose()?;
-        self.apply_internal(Edit::UpdateSegment(update)).await
+        self.as_system().apply(Edit::UpdateSegment(update)).await
     }
 
     /// Changes what agents may do in a segment (SetSegmentPermission).
@@ -72,7 +72,7 @@ impl ContextSystem {
         id: &SegmentId,
         permission: Permission,
     ) -> Result<Outcome> {
-        self.apply_internal(Edit::SetPermission { segment: id.clone(), permission }).await
+        self.as_system().apply(Edit::SetPermission { segment: id.clone(), permission }).await
     }
 
     // --- pages ---------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ impl ContextSystem {
 
     /// Takes a page, with all below it, to the archive (RemovePage).
     pub async fn remove_page(&self, index: &PageIndex) -> Result<Outcome> {
-        self.apply_internal(Edit::RemovePage(index.clone())).await
+        self.as_system().apply(Edit::RemovePage(index.clone())).await
     }
 
     /// Returns the pages that are in memory, by segment and number (ListPages). None of them is used by
@@ -143,7 +143,7 @@ impl ContextSystem {
     /// (Unmarshal). Returns what had to be repaired.
     pub async fn unmarshal(&self, bytes: &[u8]) -> Result<Vec<String>> {
         let document::Parsed { plan, warnings } = document::parse(bytes, self.now())?;
-        self.apply_internal(Edit::Load(Box::new(plan))).await?;
+        self.as_system().apply(Edit::Load(Box::new(plan))).await?;
         Ok(warnings)
     }
 

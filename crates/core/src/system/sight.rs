@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Keeps those of some pages that exist for the view.
-    pub(super) async fn seen_of(&self, pages: Vec<PageIndex>) -> Result<Vec<PageIndex>> {
+    pub(crate) async fn seen_of(&self, pages: Vec<PageIndex>) -> Result<Vec<PageIndex>> {
         let mut seen = Vec::with_capacity(pages.len());
         for page in pages {
             if self.sees(&page).await? {

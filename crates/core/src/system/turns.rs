@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::{ContextSystem, Outcome, Reader};
 use crate::{
-    ContentHash, Description, Edit, Page, PageIndex, PageUpdate, Place, Result, Run, RunForm,
-    RunKey, RunPut, Segment, Standing, Version,
+    ContentHash, Description, Edit, Page, PageIndex, PageUpdate, Place, Principal, Result, Run,
+    RunForm, RunKey, RunPut, Segment, Standing, Version,
     storage::{ChildQuery, Order, StandingFilter},
     window::{
         outline::Shape,
@@ -244,7 +244,9 @@ impl ContextSystem {
             if_version: Some(turn.version),
             ..PageUpdate::of(page.clone())
         };
-        self.apply_with_runs(None, &Edit::UpdatePage(update), &[record]).await.map(Some)
+        self.apply_with_runs(&Principal::System, &Edit::UpdatePage(update), &[record])
+            .await
+            .map(Some)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Windows of a view: planned, rendered, folded, sent and shown again.
 //!
 //! [`Reader::window`] never writes. Over budget it renders the window as the fold that is due would
-//! leave it; [`ContextSystem::fold`] commits that fold, and [`ContextSystem::send`] does both and
+//! leave it; [`Session::fold`] commits that fold, and [`Session::send`] does both and
 //! records what was sent in the ledger.
 
 mod context;
@@ -15,9 +15,9 @@ mod render;
 mod send;
 mod sent;
 
-use super::{ContextSystem, Reader};
+use super::Reader;
 use crate::{
-    Actor, Edit, Error, FoldReport, Result, Revision, View,
+    Edit, Error, FoldReport, Result, Revision, Session,
     window::request::{Window, WindowOptions},
 };
 use prepare::Prepared;
@@ -68,34 +68,15 @@ impl Reader<'_> {
     }
 }
 
-impl ContextSystem {
-    /// Takes the fold that is due in the system side's view; none when none is due.
+impl Session {
+    /// Takes the fold that is due in the view; none when none is due.
     pub async fn fold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
-        self.take_fold(options, None).await
-    }
-
-    /// Takes the fold that is due in an agent's view.
-    pub(crate) async fn fold_for(
-        &self,
-        view: &View,
-        options: &WindowOptions,
-    ) -> Result<Option<FoldOutcome>> {
-        self.take_fold(options, Some(view)).await
-    }
-
-    async fn take_fold(
-        &self,
-        options: &WindowOptions,
-        guard: Option<&View>,
-    ) -> Result<Option<FoldOutcome>> {
         let mut last = None;
         for _ in 0..READS {
-            let reader = self.reader_of(guard);
-            let prepared = reader.prepare(options, Purpose::Record).await?;
+            let prepared = self.reader().prepare(options, Purpose::Record).await?;
             let Some(fold) = prepared.fold else { return Ok(None) };
             let report = fold.report;
-            let actor = guard.map_or(Actor::System, |view| Actor::Agent(view.agent.clone()));
-            match self.apply(&Edit::FoldPages(fold), actor, guard).await {
+            match self.apply(Edit::FoldPages(fold)).await {
                 Ok(outcome) => {
                     let revision = Some(outcome.revision);
                     return Ok(Some(FoldOutcome { revision, report }));
@@ -106,12 +87,5 @@ impl ContextSystem {
             }
         }
         Err(last.expect("the loop ran and every pass but this one returned"))
-    }
-
-    fn reader_of<'a>(&'a self, guard: Option<&'a View>) -> Reader<'a> {
-        match guard {
-            Some(view) => self.reader_for(view),
-            None => self.reader(),
-        }
     }
 }

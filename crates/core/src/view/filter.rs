@@ -23,7 +23,8 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewFilter {
-    /// Only turns and notes of these authors; none: of all. [`Actor::System`] stands for the host.
+    /// Only turns and notes of these authors; none: of all. [`Actor::System`] stands for the host and
+    /// every user.
     pub authors: Option<BTreeSet<Actor>>,
     /// Which messages of turns and notes.
     pub speech: Speech,
@@ -110,14 +111,17 @@ impl ViewFilter {
             // What an agent notes is its own finding, and no request.
             (Speech::RequestsOnly, None, Actor::Agent(_)) => None,
             // What the host notes is for the agents, like what it asks.
-            (Speech::RequestsOnly, None, Actor::System) => Some(Speech::WithoutTools),
+            (Speech::RequestsOnly, None, Actor::System | Actor::User(_)) => {
+                Some(Speech::WithoutTools)
+            }
             (speech, ..) => Some(speech),
         }
     }
 
     /// Tells whether turns and notes of this author are seen.
     fn hears(&self, author: &Actor) -> bool {
-        self.authors.as_ref().is_none_or(|authors| authors.contains(author))
+        let Some(authors) = &self.authors else { return true };
+        authors.contains(author) || (author.is_system_side() && authors.contains(&Actor::System))
     }
 
     /// Tells whether a turn that began then, or a note made then, is seen.

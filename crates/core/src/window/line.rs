@@ -221,7 +221,7 @@ impl Style<'_> {
 /// Says who replaced what a page says, where that was not its author.
 fn rewritten(page: &Page) -> Option<String> {
     page.rewritten_by.as_ref().map(|who| match who {
-        Actor::System => "rewritten by the system side".to_owned(),
+        Actor::System | Actor::User(_) => "rewritten by the system side".to_owned(),
         Actor::Agent(agent) => format!("rewritten by agent {agent}"),
     })
 }

@@ -47,7 +47,7 @@ fn segments_added_at_once_are_all_seen() {
                 });
             }
         });
-        assert_eq!(system.reader().segments().len(), 10);
+        assert_eq!(system.as_system().reader().segments().len(), 10);
         block_on(leaf(&system, "s0-0", "x"));
         block_on(leaf(&system, "s7-0", "x"));
     }
@@ -70,17 +70,19 @@ fn rename(name: &str) -> Edit {
 fn a_late_answer_does_not_bring_back_the_past() {
     let (storage, system) = block_on(watched());
     let release = storage.hold_next_commit();
-    let mut made = pin!(system.apply_internal(Edit::CreateDetailPage(
+    let session = system.as_system();
+    let mut made = pin!(session.apply(Edit::CreateDetailPage(
         contexture_core::NewDetailPage::new(page("usr-0"), valid("late"), "text"),
     )));
     assert!(begin(made.as_mut()).is_pending());
     // It is committed, though not answered: others see it in the storage, and undo it.
-    let newest = block_on(system.reader().history(None, 1)).unwrap().items.remove(0).revision;
+    let newest =
+        block_on(system.as_system().reader().history(None, 1)).unwrap().items.remove(0).revision;
     block_on(apply(&system, Edit::Undo { revision: Some(newest) }));
     release.send(()).unwrap();
     let outcome = block_on(made).unwrap();
     assert_eq!(outcome.pages, [page("usr-2")]);
-    let gone = block_on(system.reader().page(&page("usr-2")));
+    let gone = block_on(system.as_system().reader().page(&page("usr-2")));
     assert_eq!(gone.unwrap_err().to_string(), "page usr-2 not found");
 }
 
@@ -90,13 +92,13 @@ fn a_lost_race_is_decided_again() {
     let (storage, system) = block_on(watched());
     // Another context system on the same storage: what it commits is not known to this one.
     let other = block_on(contexture_testkit::fixture::reopen(storage.clone()));
-    block_on(system.reader().page(&page("usr-1"))).unwrap();
+    block_on(system.as_system().reader().page(&page("usr-1"))).unwrap();
     block_on(apply(&other, rename("by the other")));
     storage.reset();
     let update = PageUpdate { description: Some(valid("mine")), ..PageUpdate::of(page("usr-1")) };
     block_on(apply(&system, Edit::UpdatePage(update)));
     assert_eq!(storage.count("commit"), 2, "the first attempt must have lost");
-    let page = block_on(system.reader().page(&page("usr-1"))).unwrap().page;
+    let page = block_on(system.as_system().reader().page(&page("usr-1"))).unwrap().page;
     assert_eq!((page.name.as_str(), page.description.as_str()), ("by the other", "mine"));
 }
 
@@ -114,7 +116,7 @@ fn a_failed_commit_changes_nothing() {
         Edit::MovePage { page: page("usr-1"), to: page("usr-0") },
         Edit::SetPermission { segment: segment("usr"), permission: Permission::ReadOnly },
     ] {
-        let failed = block_on(system.apply_internal(edit)).unwrap_err();
+        let failed = block_on(system.as_system().apply(edit)).unwrap_err();
         assert_eq!(failed.kind(), contexture_core::ErrorKind::Unavailable);
     }
     storage.fail_commits(false);
@@ -135,11 +137,14 @@ fn a_failed_commit_changes_nothing() {
 #[test]
 fn an_edit_nobody_waits_for_is_seen() {
     let (storage, system) = block_on(watched());
-    let name = || block_on(system.reader().page(&page("usr-1"))).unwrap().page.name.to_string();
+    let name = || {
+        block_on(system.as_system().reader().page(&page("usr-1"))).unwrap().page.name.to_string()
+    };
     assert_eq!(name(), "note");
     let drop_midway = |edit: Edit| {
         let _never = storage.hold_next_commit();
-        let mut lost = pin!(system.apply_internal(edit));
+        let session = system.as_system();
+        let mut lost = pin!(session.apply(edit));
         assert!(begin(lost.as_mut()).is_pending());
     };
     drop_midway(rename("lost"));
@@ -151,7 +156,7 @@ fn an_edit_nobody_waits_for_is_seen() {
     assert!(seen.unwrap().items.iter().any(|seen| seen.page.name.as_str() == "again"));
     drop_midway(contexture_testkit::fixture::new_leaf("usr-0", "new"));
     let window = contexture_testkit::window::options(contexture_core::Format::Markdown);
-    assert!(block_on(system.reader().window(&window)).unwrap().body.contains("new"));
+    assert!(block_on(system.as_system().reader().window(&window)).unwrap().body.contains("new"));
     // Once an edit has been answered, nothing is asked beforehand any more.
     block_on(leaf(&system, "usr-0", "heard"));
     storage.reset();
@@ -165,10 +170,10 @@ fn an_edit_nobody_waits_for_is_seen() {
 #[test]
 fn an_edit_that_failed_to_be_told_is_seen() {
     let (storage, system) = block_on(watched());
-    block_on(system.reader().page(&page("usr-1"))).unwrap();
+    block_on(system.as_system().reader().page(&page("usr-1"))).unwrap();
     storage.die_at_write(1, contexture_testkit::fake::Death::After);
-    block_on(system.apply_internal(rename("made"))).unwrap_err();
-    let seen = block_on(system.reader().page(&page("usr-1"))).unwrap();
+    block_on(system.as_system().apply(rename("made"))).unwrap_err();
+    let seen = block_on(system.as_system().reader().page(&page("usr-1"))).unwrap();
     assert_eq!(seen.page.name.as_str(), "made");
 }
 
@@ -181,7 +186,7 @@ fn creating_under_what_is_removed_is_refused_or_first() {
         let created = std::thread::scope(|scope| {
             let creating = scope.spawn(|| {
                 let new = contexture_testkit::fixture::new_leaf("usr-1", "child");
-                block_on(system.apply_internal(new)).is_ok()
+                block_on(system.as_system().apply(new)).is_ok()
             });
             scope.spawn(|| {
                 let to = page("sys-0");
@@ -189,7 +194,7 @@ fn creating_under_what_is_removed_is_refused_or_first() {
             });
             creating.join().unwrap()
         });
-        let moved = block_on(system.reader().child_count(&page("sys-1"))).unwrap();
+        let moved = block_on(system.as_system().reader().child_count(&page("sys-1"))).unwrap();
         assert_eq!(moved, u64::from(created), "the child goes along or is refused");
     }
 }

@@ -223,7 +223,7 @@ fn a_digest_tells_every_kind_of_record() {
                 }
                 _ => {
                     let usage = Usage { input: 8, ..Default::default() };
-                    system.report_usage(valid("openai"), 1, &usage).await.unwrap();
+                    system.as_system().report_usage(valid("openai"), 1, &usage).await.unwrap();
                 }
             }
             let now = Digest::of(&*storage, &id).await.unwrap().unwrap();

@@ -28,7 +28,7 @@ async fn chain(system: &ContextSystem, parent: &str, count: usize) -> Vec<PageIn
 
 async fn assert_too_deep(system: &ContextSystem, edit: Edit, told: &str) {
     let before = system.info().await.unwrap().revision;
-    let error = system.apply_internal(edit).await.unwrap_err();
+    let error = system.as_system().apply(edit).await.unwrap_err();
     assert!(matches!(error, Error::TooDeep { .. }), "{error}");
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Invalid, told));
     assert_eq!(system.info().await.unwrap().revision, before);
@@ -106,7 +106,7 @@ fn deeper_trees_of_earlier_versions_are_read() {
         let storage = Arc::new(MemoryStorage::new());
         let system = session(storage.clone()).await;
         let first = directory(&system, "usr-0", "d").await;
-        let record: Page = (*system.reader().page(&first).await.unwrap().page).clone();
+        let record: Page = (*system.as_system().reader().page(&first).await.unwrap().page).clone();
         let store = PageStore::new(storage.clone(), session_id(), TickingClock::new());
         for number in 2..=1_500 {
             let (index, parent) =
@@ -118,10 +118,15 @@ fn deeper_trees_of_earlier_versions_are_read() {
         let system = contexture_testkit::fixture::reopen(storage).await;
         apply(&system, Edit::ExpandDetails(first.clone())).await;
         let last = page("usr-1500");
-        let seen = system.reader().page(&last).await.unwrap();
+        let seen = system.as_system().reader().page(&last).await.unwrap();
         assert_eq!(seen.level, WindowLevel::Full);
-        assert_eq!(system.reader().ancestors(&last).await.unwrap().len(), 1_500);
-        let window = system.reader().window(&options("markdown".parse().unwrap())).await.unwrap();
+        assert_eq!(system.as_system().reader().ancestors(&last).await.unwrap().len(), 1_500);
+        let window = system
+            .as_system()
+            .reader()
+            .window(&options("markdown".parse().unwrap()))
+            .await
+            .unwrap();
         assert!(window.body.contains("usr-1500"));
         let helper = agent(&system, "helper");
         assert!(helper.create_detail_page("n", "", "t", &last).await.is_err());

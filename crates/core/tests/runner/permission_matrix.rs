@@ -249,7 +249,7 @@ fn refusals_read_as_the_seed_says() {
         let page_hint = agent.hide_details("sys-1").await.unwrap_err().hint();
         assert!(page_hint.contains("archive it or make the segment read-write"), "{page_hint}");
         for prompt in ["sys-0", "sys-1"] {
-            let own = system.apply_internal(Edit::HideDetails(page(prompt))).await.unwrap_err();
+            let own = system.as_system().apply(Edit::HideDetails(page(prompt))).await.unwrap_err();
             assert!(!own.hint().contains("hide a page below"), "{}", own.hint());
         }
         apply(&system, Edit::ArchivePage(page("sys-1"))).await;

@@ -25,13 +25,15 @@ async fn standing(
     text: &str,
 ) -> (Vec<(Visibility, WindowLevel, Lifecycle)>, usize) {
     let stands = |seen: PageView| (seen.visibility, seen.level, seen.lifecycle);
-    let mut views = vec![stands(system.reader().page(index).await.unwrap())];
+    let mut views = vec![stands(system.as_system().reader().page(index).await.unwrap())];
     views.push(stands(agent.get_page(index).await.unwrap()));
     let mut windows = 0;
     for format in Format::ALL {
         for level in [contexture_core::Level::Full, contexture_core::Level::Gist] {
             let asked = options(format).level(level);
-            for window in [system.reader().window(&asked).await, agent.window(&asked).await] {
+            for window in
+                [system.as_system().reader().window(&asked).await, agent.window(&asked).await]
+            {
                 windows += usize::from(window.unwrap().body.contains(text));
             }
         }
@@ -113,7 +115,7 @@ fn a_read_only_prompt_cannot_be_hidden() {
     block_on(async {
         let system = memory().await;
         let prompt = leaf(&system, "sys-0", "Prompt").await;
-        let error = system.apply_internal(Edit::HideDetails(prompt.clone())).await.unwrap_err();
+        let error = system.as_system().apply(Edit::HideDetails(prompt.clone())).await.unwrap_err();
         assert!(matches!(error, Error::PromptStands { .. }), "{error}");
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.hint().contains("page archive sys-1"), "{}", error.hint());

@@ -34,7 +34,7 @@ async fn working() -> (ContextSystem, AgentContext) {
 }
 
 async fn trust_of(system: &ContextSystem, index: &PageIndex) -> Trust {
-    system.reader().page(index).await.unwrap().page.trust
+    system.as_system().reader().page(index).await.unwrap().page.trust
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_published_turn_is_the_agents() {
         let pages = apply(&system, publish(messages, &["lab-1", "sys-0"])).await.pages;
         assert_eq!(pages, ["usr-1", "usr-2"].map(page));
         for index in &pages {
-            let page = system.reader().page(index).await.unwrap().page;
+            let page = system.as_system().reader().page(index).await.unwrap().page;
             assert_eq!(page.author.to_string(), "scout");
             assert_eq!(page.sources, ["lab-1", "sys-0"].map(contexture_testkit::fixture::page));
             assert_eq!(page.turn, Some(pages[0].clone()));
@@ -56,7 +56,7 @@ fn a_published_turn_is_the_agents() {
         }
         let mut authors = Vec::new();
         for index in &pages {
-            for message in system.reader().messages(index).await.unwrap() {
+            for message in system.as_system().reader().messages(index).await.unwrap() {
                 authors.push(message.author.unwrap().to_string());
                 assert!(message.at.is_some());
             }
@@ -65,7 +65,7 @@ fn a_published_turn_is_the_agents() {
         // The scout does not see where it was published.
         assert_eq!(scout.get_page("usr-1").await.unwrap_err().kind(), ErrorKind::NotFound);
         // In history it is the system side's, under its own name.
-        let entry = system.reader().history(None, 1).await.unwrap().items.remove(0);
+        let entry = system.as_system().reader().history(None, 1).await.unwrap().items.remove(0);
         assert_eq!(
             (entry.actor.to_string(), entry.operation.as_str()),
             ("system".into(), "publishTurn")
@@ -119,7 +119,7 @@ fn publishing_belongs_to_the_system_side() {
             (publish(vec![calls("c", "{}")], &[]), ErrorKind::Invalid),
         ] {
             let told = format!("{edit:?}");
-            let refused = system.apply_internal(edit).await.expect_err(&told);
+            let refused = system.as_system().apply(edit).await.expect_err(&told);
             assert_eq!(refused.kind(), kind, "{refused}");
         }
         assert_eq!(before.differences(&state(&system).await), [""; 0]);

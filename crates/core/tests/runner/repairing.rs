@@ -106,7 +106,7 @@ fn orphans_go_to_the_root_and_keep_what_is_below() {
         let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
         let newest = storage.history(&session_id(), &newest).await.unwrap().remove(0);
         assert_eq!(newest.pages, [page("usr-2")]);
-        assert!(system.reader().page(&page("usr-3")).await.is_ok());
+        assert!(system.as_system().reader().page(&page("usr-3")).await.is_ok());
         leaf(&system, "usr-2", "new").await;
     });
 }
@@ -238,7 +238,7 @@ fn a_lost_content_is_told() {
         let done = mended(&storage).await;
         assert_eq!(done, ["the content of page usr-4 is lost, and the page says so now"]);
         let system = reopen(storage.clone()).await;
-        let messages = system.reader().messages(&page("usr-4")).await.unwrap();
+        let messages = system.as_system().reader().messages(&page("usr-4")).await.unwrap();
         assert!(detail_text(&messages).contains("was lost"), "{messages:?}");
         let after = storage.history(&session_id(), &all()).await.unwrap().len();
         assert_eq!(after, before + 1, "its history is kept");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageUpdate, Result, Revision, RunKey,
-    RunPut, RunRecord, Timestamp, Version,
+    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageUpdate, Principal, Result, Revision,
+    RunKey, RunPut, RunRecord, Timestamp, Version,
     decide::Limits,
     storage::StorageError,
     system::{Outcome, Settings},
@@ -69,7 +69,7 @@ fn an_exchange_and_its_run_move_together() {
         let exchange = vec![calls("c1", "{}"), returned("c1", "found")];
         let extend = Edit::ExtendTurn { segment: valid("usr"), messages: exchange };
         let put = next(&calling, "called");
-        let outcome = system.apply_with_runs(Some(bot.view()), &extend, &[put]).await.unwrap();
+        let outcome = system.apply_with_runs(bot.principal(), &extend, &[put]).await.unwrap();
         assert_eq!(outcome.revision, revision.next());
         let called = only(&system).await;
         assert_eq!((called.version, called.value.as_str()), (Version(2), "called"));
@@ -98,15 +98,16 @@ fn what_is_refused_moves_nothing() {
         let one = only(&system).await;
         let put = [next(&one, "two")];
         let edit = rename("sys-1", "mine");
-        let refused = system.apply_with_runs(Some(bot.view()), &edit, &put).await.unwrap_err();
+        let refused = system.apply_with_runs(bot.principal(), &edit, &put).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         assert_eq!(only(&system).await, one);
         // For the system side the same edit stands.
-        system.apply_with_runs(None, &edit, &put).await.unwrap();
+        system.apply_with_runs(&Principal::System, &edit, &put).await.unwrap();
         assert_eq!(only(&system).await.value, "two");
 
         let twice = [next(&only(&system).await, "x"), next(&only(&system).await, "y")];
-        let refused = system.apply_with_runs(None, &rename("sys-1", "z"), &twice).await;
+        let refused =
+            system.apply_with_runs(&Principal::System, &rename("sys-1", "z"), &twice).await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
         assert_eq!(only(&system).await.value, "two");
     });
@@ -127,7 +128,7 @@ fn only_the_edit_is_decided_again() {
         apply(&other, rename("usr-1", "theirs")).await;
         storage.reset();
         let put = [next(&one, "two")];
-        system.apply_with_runs(None, &rename("usr-1", "ours"), &put).await.unwrap();
+        system.apply_with_runs(&Principal::System, &rename("usr-1", "ours"), &put).await.unwrap();
         assert_eq!(storage.count("commit"), 2, "the first found the page changed");
         let two = only(&system).await;
         assert_eq!((two.version, two.value.as_str()), (Version(2), "two"));
@@ -136,10 +137,19 @@ fn only_the_edit_is_decided_again() {
         apply(&other, rename("usr-1", "theirs again")).await;
         storage.reset();
         let put = [next(&two, "three")];
-        assert_moved(system.apply_with_runs(None, &rename("usr-1", "never"), &put).await);
+        assert_moved(
+            system.apply_with_runs(&Principal::System, &rename("usr-1", "never"), &put).await,
+        );
         assert_eq!(storage.count("commit"), 1, "it is not tried again");
         assert_eq!(only(&system).await.value, "theirs");
-        let page = reopen(storage.clone()).await.reader().page(&page("usr-1")).await.unwrap().page;
+        let page = reopen(storage.clone())
+            .await
+            .as_system()
+            .reader()
+            .page(&page("usr-1"))
+            .await
+            .unwrap()
+            .page;
         assert_eq!(page.name.as_str(), "theirs again");
     });
 }
@@ -157,7 +167,7 @@ fn one_of_many_takes_a_step() {
                 let messages = vec![user("go"), assistant(&format!("step {number}"))];
                 let edit = Edit::AddTurn { segment: valid("usr"), messages };
                 let put = [next(one, &number.to_string())];
-                block_on(system.apply_with_runs(None, &edit, &put)).is_ok()
+                block_on(system.apply_with_runs(&Principal::System, &edit, &put)).is_ok()
             })
         };
         let steps: Vec<_> = (0..8).map(step).collect();
@@ -165,12 +175,12 @@ fn one_of_many_takes_a_step() {
     });
     assert_eq!(taken, 1);
     block_on(async {
-        let messages = system.reader().messages(&page("usr-1")).await.unwrap();
+        let messages = system.as_system().reader().messages(&page("usr-1")).await.unwrap();
         let record = only(&system).await;
         assert_eq!(messages[1].plain_text(), format!("step {}", record.value));
         assert_eq!(record.version, Version(2));
         assert_eq!(
-            system.reader().page(&page("usr-2")).await.unwrap_err().kind(),
+            system.as_system().reader().page(&page("usr-2")).await.unwrap_err().kind(),
             ErrorKind::NotFound
         );
     });
@@ -208,18 +218,18 @@ fn a_purge_waits_for_runs_that_have_not_ended() {
         let index = leaf(&system, "usr-0", "secret").await;
         system.keep_run(&first("agent.bot", "{}")).await.unwrap();
         system.keep_run(&first("run.bot.000001", "secret")).await.unwrap();
-        let refused = system.apply_internal(Edit::PurgePage(index.clone())).await.unwrap_err();
+        let refused = system.as_system().apply(Edit::PurgePage(index.clone())).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert!(refused.to_string().contains("run 'run.bot.000001' has not ended"), "{refused}");
-        assert!(system.reader().page(&index).await.is_ok(), "nothing was purged");
+        assert!(system.as_system().reader().page(&index).await.is_ok(), "nothing was purged");
         let run = system.runs("run.").await.unwrap().remove(0);
         // Moving it on is not ending it.
         let moved = [next(&run, "still secret")];
         let purge = Edit::PurgePage(index.clone());
-        let refused = system.apply_with_runs(None, &purge, &moved).await.unwrap_err();
+        let refused = system.apply_with_runs(&Principal::System, &purge, &moved).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         let ended = [run.removal(Timestamp::from_millis(9))];
-        let purged = system.apply_with_runs(None, &purge, &ended).await.unwrap();
+        let purged = system.apply_with_runs(&Principal::System, &purge, &ended).await.unwrap();
         assert_eq!(purged.pages, [index]);
         assert_eq!(only(&system).await.key.as_str(), "agent.bot");
     });

@@ -136,7 +136,8 @@ fn a_pages_bytes_restore_it() {
         for index in ["usr-0", "usr-1", "usr-2", "usr-3"] {
             let bytes = system.marshal_page(&page(index)).await.unwrap();
             let restored = LoadPage::unmarshal(&bytes).unwrap();
-            let stored = system.reader().page_or_archived(&page(index)).await.unwrap().page;
+            let stored =
+                system.as_system().reader().page_or_archived(&page(index)).await.unwrap().page;
             assert_eq!(restored.page, *stored);
             assert_eq!(restored.marshal(), bytes);
         }
@@ -281,7 +282,7 @@ fn pages_in_memory_are_listed_and_bounded_by_count() {
         assert_eq!(system.evict_lru_pages(0), 3);
         assert_eq!(resident(), ["usr-0"], "roots stay");
         let all = contexture_core::system::ListQuery { limit: 100, ..Default::default() };
-        let listed = system.reader().list(&all).await.unwrap().items;
+        let listed = system.as_system().reader().list(&all).await.unwrap().items;
         assert_eq!(listed.len(), 22, "20 pages and two roots, in memory or not");
         assert_eq!(system.get_page(&page("usr-7")).await.unwrap().page.name.as_str(), "page 7");
     });
@@ -318,7 +319,7 @@ fn pages_are_added_under_directories() {
         let system = memory().await;
         let added = async |parent: &str| {
             let new = NewContentsPage::new(page(parent), valid("Folder"));
-            system.apply_internal(Edit::CreateContentsPage(new)).await
+            system.as_system().apply(Edit::CreateContentsPage(new)).await
         };
         assert_eq!(added("usr-0").await.unwrap().pages, [page("usr-1")]);
         assert_eq!(

@@ -19,7 +19,7 @@ fn the_documented_set_up_works() {
     block_on(async {
         let (storage, clock) = (Arc::new(MemoryStorage::new()), TickingClock::new());
         let system = ContextSystem::create(storage, session_id(), "app", clock).await.unwrap();
-        assert_eq!(system.reader().segments().len(), 0);
+        assert_eq!(system.as_system().reader().segments().len(), 0);
         let mut sys =
             NewSegment::new(segment("sys"), SegmentKind::System).permission(Permission::ReadOnly);
         sys.name = Some(valid("System"));
@@ -28,7 +28,7 @@ fn the_documented_set_up_works() {
         // The caller's own copy is its own.
         sys.permission = Permission::SystemManaged;
         assert_eq!(added.pages, [page("sys-0")]);
-        let root = system.reader().page(&page("sys-0")).await.unwrap();
+        let root = system.as_system().reader().page(&page("sys-0")).await.unwrap();
         assert!(root.page.is_contents() && root.page.parent.is_none());
         assert_eq!(root.visibility, Visibility::Expanded);
         let mut prompt = NewDetailPage::new(page("sys-0"), valid("System Prompt"), "You are...");
@@ -93,13 +93,13 @@ fn segments_are_updated() {
         apply(&system, Edit::UpdateSegment(update)).await;
         let set = Edit::SetPermission { segment: segment("usr"), permission: Permission::ReadOnly };
         apply(&system, set).await;
-        let usr = system.reader().segment(&segment("usr")).unwrap();
+        let usr = system.as_system().reader().segment(&segment("usr")).unwrap();
         assert_eq!((usr.name.as_str(), usr.permission), ("Talk", Permission::ReadOnly));
         assert_eq!(usr.kind, SegmentKind::User);
         let nothing = Edit::UpdateSegment(SegmentUpdate::of(segment("usr")));
-        assert_eq!(system.apply_internal(nothing).await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(system.as_system().apply(nothing).await.unwrap_err().kind(), ErrorKind::Invalid);
         let missing = SegmentUpdate { name: Some(valid("x")), ..SegmentUpdate::of(segment("nil")) };
-        let error = system.apply_internal(Edit::UpdateSegment(missing)).await.unwrap_err();
+        let error = system.as_system().apply(Edit::UpdateSegment(missing)).await.unwrap_err();
         assert_eq!(error.to_string(), "segment nil not found");
     });
 }

@@ -58,14 +58,14 @@ fn a_page_heard_in_part_stays_as_it_is() {
         let (system, alpha, beta) = prepared().await;
         let said = vec![user("request"), calls("1", "{}"), returned("1", "found"), assistant("ok")];
         let turn = beta.add_turn(said).await.unwrap()[0].clone();
-        let whole = system.reader().messages(&turn).await.unwrap();
+        let whole = system.as_system().reader().messages(&turn).await.unwrap();
         for heard in [Speech::RequestsOnly, Speech::WithoutTools] {
             let filtered = seen_through(&alpha, &system, speech(heard));
             assert!(filtered.get_messages(&turn).await.unwrap().len() < whole.len());
             for edit in taking(&turn, "agent-alpha-0").into_iter().chain([rewrite(&turn)]) {
                 assert_refused(&system, &filtered, edit).await;
             }
-            assert_eq!(system.reader().messages(&turn).await.unwrap(), whole);
+            assert_eq!(system.as_system().reader().messages(&turn).await.unwrap(), whole);
             // What it shows and hides is its own business, and a name is seen as it is.
             filtered.hide_details(&turn).await.unwrap();
             filtered.expand_details(&turn).await.unwrap();
@@ -207,7 +207,7 @@ fn an_edit_is_told_as_made_and_undone_by_its_author() {
         let error = filtered.undo(Some(back.revision)).await.unwrap_err();
         assert!(matches!(error, Error::CannotUndo { .. }), "{error}");
         assert!(error.to_string().contains("shows only part"), "{error}");
-        assert!(system.reader().page(&more[0]).await.is_ok());
+        assert!(system.as_system().reader().page(&more[0]).await.is_ok());
         alpha.undo(Some(back.revision)).await.unwrap();
         // What the view leaves out by name is out of reach of undo as well.
         let renamed = alpha.update_page(&turn, "", "mine").await.unwrap();
@@ -215,7 +215,7 @@ fn an_edit_is_told_as_made_and_undone_by_its_author() {
         let blind = seen_through(&alpha, &system, without);
         let error = blind.undo(Some(renamed.revision)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        let told = system.reader().page(&turn).await.unwrap().page;
+        let told = system.as_system().reader().page(&turn).await.unwrap().page;
         assert_eq!(told.description, description("mine"));
     });
 }

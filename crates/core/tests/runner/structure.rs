@@ -36,7 +36,7 @@ async fn children(system: &ContextSystem, parent: &str) -> Vec<String> {
 async fn refused(system: &ContextSystem, edit: Edit) -> Error {
     let told = format!("{edit:?}");
     let before = state(system).await;
-    let error = system.apply_internal(edit).await.expect_err(&told);
+    let error = system.as_system().apply(edit).await.expect_err(&told);
     assert_eq!(state(system).await, before, "{told} was refused but did something");
     error
 }
@@ -64,10 +64,10 @@ fn moves_go_to_the_end() {
         apply(&system, hop("usr-4", "usr-2")).await;
         assert_eq!(children(&system, "usr-2").await, ["usr-3", "usr-4"]);
         assert_eq!(children(&system, "usr-1").await, ["usr-2", "usr-5"]);
-        assert_eq!(system.reader().child_count(&page("usr-2")).await.unwrap(), 2);
-        let parent = system.reader().parent(&page("usr-4")).await.unwrap().unwrap();
+        assert_eq!(system.as_system().reader().child_count(&page("usr-2")).await.unwrap(), 2);
+        let parent = system.as_system().reader().parent(&page("usr-4")).await.unwrap().unwrap();
         assert_eq!(parent.page.index, page("usr-2"));
-        let above = system.reader().ancestors(&page("usr-4")).await.unwrap();
+        let above = system.as_system().reader().ancestors(&page("usr-4")).await.unwrap();
         let above: Vec<String> = above.iter().map(|page| page.page.index.to_string()).collect();
         assert_eq!(above, ["usr-2", "usr-1", "usr-0"]);
     });
@@ -123,18 +123,18 @@ fn moves_across_segments_give_new_indices() {
         assert_eq!(moved.pages, [page("oth-1")]);
         assert_eq!(children(&system, "oth-1").await, ["oth-2"]);
         assert_eq!(children(&system, "oth-2").await, ["oth-3"]);
-        let copy = system.reader().page(&page("oth-3")).await.unwrap().page;
+        let copy = system.as_system().reader().page(&page("oth-3")).await.unwrap().page;
         assert_eq!(copy.sources, [page("usr-3")]);
         assert_eq!(copy.name.as_str(), "deep");
         for old in ["usr-1", "usr-2", "usr-3"] {
-            let told = system.reader().page(&page(old)).await.unwrap_err().to_string();
+            let told = system.as_system().reader().page(&page(old)).await.unwrap_err().to_string();
             assert_eq!(told, format!("page {old} not found: moved to oth-{}", &old[4..]));
         }
         // What views say goes along; what lay in the archive stays there.
         assert_eq!(helper.get_page("oth-1").await.unwrap().visibility, Visibility::Hidden);
         assert!(helper.get_page("oth-3").await.unwrap().pinned);
         assert_eq!(helper.reader().focus().await.unwrap(), Some(page("oth-3")));
-        let left = system.reader().page_or_archived(&page("usr-4")).await.unwrap();
+        let left = system.as_system().reader().page_or_archived(&page("usr-4")).await.unwrap();
         assert_eq!(left.lifecycle, Lifecycle::ColdArchived);
         apply(&system, restore("usr-4", None)).await;
         assert_eq!(children(&system, "usr-0").await, ["usr-4"]);
@@ -160,7 +160,7 @@ fn a_batch_moves_what_it_has_just_put_there() {
             vec![hop("oth-4", "oth-0"), Edit::ExpandDetails(page("oth-1")), hop("oth-1", "usr-1")];
         apply(&system, Edit::Batch(batch)).await;
         assert_eq!(children(&system, "oth-0").await, ["oth-4"]);
-        let shown = system.reader().page(&page("usr-6")).await.unwrap();
+        let shown = system.as_system().reader().page(&page("usr-6")).await.unwrap();
         assert_eq!(shown.visibility, Visibility::Expanded);
     });
 }
@@ -174,7 +174,7 @@ fn remove_archives_and_restore_brings_back() {
         apply(&system, Edit::RemovePage(page("usr-1"))).await;
         assert_eq!(children(&system, "usr-0").await, ["usr-5"]);
         for gone in ["usr-1", "usr-2", "usr-3", "usr-4"] {
-            let error = system.reader().page(&page(gone)).await.unwrap_err();
+            let error = system.as_system().reader().page(&page(gone)).await.unwrap_err();
             assert_eq!(error.to_string(), format!("page {gone} not found: it is in the archive"));
             assert_eq!(error.kind(), ErrorKind::NotFound);
         }
@@ -218,7 +218,7 @@ fn restore_finds_a_place() {
         apply(&system, restore("usr-4", None)).await;
         assert_eq!(children(&system, "usr-0").await, ["usr-3", "usr-4"]);
         apply(&system, restore("usr-2", Some("oth-0"))).await;
-        let told = system.reader().page(&page("usr-2")).await.unwrap_err();
+        let told = system.as_system().reader().page(&page("usr-2")).await.unwrap_err();
         assert_eq!(told.to_string(), "page usr-2 not found: moved to oth-1");
         let detail = refused(&system, restore("usr-1", Some("usr-3"))).await;
         assert_eq!(detail.kind(), ErrorKind::Invalid);
@@ -232,15 +232,15 @@ fn archived_hot_stays_in_the_tree() {
         let system = prepared().await;
         apply(&system, Edit::ExpandDetails(page("usr-1"))).await;
         apply(&system, Edit::ArchivePage(page("usr-2"))).await;
-        let hot = system.reader().page(&page("usr-2")).await.unwrap();
+        let hot = system.as_system().reader().page(&page("usr-2")).await.unwrap();
         assert_eq!(hot.lifecycle, Lifecycle::HotArchived);
-        let below = system.reader().page(&page("usr-3")).await.unwrap();
+        let below = system.as_system().reader().page(&page("usr-3")).await.unwrap();
         assert_eq!(below.lifecycle, Lifecycle::HotArchived);
         assert_eq!(children(&system, "usr-1").await, ["usr-2", "usr-4"]);
         let again = refused(&system, Edit::ArchivePage(page("usr-2"))).await;
         assert_eq!(again.kind(), ErrorKind::Invalid);
         apply(&system, restore("usr-2", None)).await;
-        let back = system.reader().page(&page("usr-2")).await.unwrap();
+        let back = system.as_system().reader().page(&page("usr-2")).await.unwrap();
         assert_eq!(back.lifecycle, Lifecycle::Active);
     });
 }
@@ -257,7 +257,7 @@ fn purge_takes_what_is_below_and_no_more() {
         let purged = apply(&system, Edit::PurgePage(page("oth-1"))).await;
         assert_eq!(purged.pages, ["oth-1", "usr-1"].map(page));
         assert_eq!(children(&system, "oth-0").await, ["oth-2"]);
-        let told = system.reader().page(&page("usr-2")).await.unwrap_err();
+        let told = system.as_system().reader().page(&page("usr-2")).await.unwrap_err();
         assert_eq!(told.to_string(), "page usr-2 not found: moved to oth-2");
         apply(&system, restore("usr-4", None)).await;
         assert_eq!(children(&system, "usr-0").await, ["usr-4"]);
@@ -281,7 +281,7 @@ fn retired_pages_are_listed_nowhere() {
         apply(&system, hop("usr-4", "oth-0")).await;
         for archived in [false, true] {
             let query = ListQuery { limit: 100, archived, ..ListQuery::default() };
-            let listed = system.reader().list(&query).await.unwrap().items;
+            let listed = system.as_system().reader().list(&query).await.unwrap().items;
             assert!(listed.iter().all(|page| !matches!(page.page.standing, Standing::Moved(_))));
             assert!(listed.iter().all(|listed| listed.page.index != page("usr-4")));
         }

@@ -67,7 +67,7 @@ fn later_writes_go_to_the_new_storage() {
         assert_eq!(new.runs(&session_id(), "").await.unwrap().len(), 1);
         let again = reopen(new.clone()).await;
         assert_eq!(again.info().await.unwrap().revision, system.info().await.unwrap().revision);
-        assert!(again.reader().page(&page("usr-2")).await.is_ok());
+        assert!(again.as_system().reader().page(&page("usr-2")).await.is_ok());
     });
 }
 
@@ -137,7 +137,7 @@ fn edits_during_the_copy_are_carried_over() {
         };
         system.switch_storage(new.clone(), &mut write).await.unwrap();
         assert!(is(&system.storage(), &new));
-        let listed = system.reader().page(&page("usr-4")).await;
+        let listed = system.as_system().reader().page(&page("usr-4")).await;
         assert!(listed.is_ok());
         assert_eq!(dump(&*new, &session_id()).await, dump(&*old, &session_id()).await);
     });
@@ -150,7 +150,8 @@ fn a_switch_given_up_holds_nobody() {
         let storage = WatchedStorage::new(memory());
         let system = session(storage.clone()).await;
         let release = storage.hold_next_commit();
-        let mut slow = pin!(system.apply_internal(new_leaf("usr-0", "slow")));
+        let session = system.as_system();
+        let mut slow = pin!(session.apply(new_leaf("usr-0", "slow")));
         let mut context = Context::from_waker(Waker::noop());
         assert!(slow.as_mut().poll(&mut context).is_pending());
         let mut unheard = unwatched;
@@ -158,7 +159,7 @@ fn a_switch_given_up_holds_nobody() {
             let mut switch = pin!(system.switch_storage(memory(), &mut unheard));
             // It waits for the commit under way; an edit that comes now waits for it.
             assert!(switch.as_mut().poll(&mut context).is_pending());
-            let mut late = pin!(system.apply_internal(new_leaf("usr-0", "late")));
+            let mut late = pin!(session.apply(new_leaf("usr-0", "late")));
             assert!(late.as_mut().poll(&mut context).is_pending());
             assert!(late.as_mut().poll(&mut context).is_pending());
         }

@@ -67,7 +67,8 @@ fn an_agent_cannot_speak_as_the_system() {
         let conversation = Conversation::new(alpha.clone(), options("openai".parse().unwrap()));
         assert!(conversation.append(vec![user("hi"), forged()]).await.is_err());
         // Nor does the host in an agent's name.
-        let error = system.apply_internal(publish(vec![user("hi"), forged()])).await.unwrap_err();
+        let error =
+            system.as_system().apply(publish(vec![user("hi"), forged()])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
         assert_eq!(system.info().await.unwrap().revision, before, "nothing was changed");
         let beta = agent(&system, "beta");

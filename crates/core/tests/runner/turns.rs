@@ -10,7 +10,7 @@ use contexture_testkit::{
 use futures::executor::block_on;
 
 async fn texts(system: &ContextSystem, index: &str) -> Vec<String> {
-    let messages = system.reader().messages(&page(index)).await.unwrap();
+    let messages = system.as_system().reader().messages(&page(index)).await.unwrap();
     messages.iter().map(Message::plain_text).collect()
 }
 
@@ -19,7 +19,7 @@ fn long(name: &str) -> Message {
 }
 
 async fn turn_of(system: &ContextSystem, index: &PageIndex) -> Option<PageIndex> {
-    system.reader().page(index).await.unwrap().page.turn.clone()
+    system.as_system().reader().page(index).await.unwrap().page.turn.clone()
 }
 
 // P-09, P-10: a page holds whole exchanges; a new page begins with each turn and when the open one

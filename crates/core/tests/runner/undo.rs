@@ -158,7 +158,7 @@ fn every_kind_of_edit_is_undone_and_redone() {
             apply(&system, undo(made.revision)).await;
             assert_eq!(state(&system).await.differences(&before), [""; 0], "again {edit:?}");
             // What was redone and undone again is not undone twice.
-            let twice = system.apply_internal(undo(made.revision)).await.unwrap_err();
+            let twice = system.as_system().apply(undo(made.revision)).await.unwrap_err();
             assert_eq!(twice.kind(), ErrorKind::Conflict, "{edit:?}");
             assert!(redone.revision > undone.revision && undone.revision > made.revision);
         });
@@ -201,7 +201,7 @@ fn undo_happens_in_the_view_of_the_original() {
         apply(&system, undo(made.revision)).await;
         let undone = apply(&system, undo(updated.revision)).await;
         assert!(other.get_page("usr-2").await.unwrap().page.version > before.next());
-        let entry = system.reader().history(None, 1).await.unwrap().items.remove(0);
+        let entry = system.as_system().reader().history(None, 1).await.unwrap().items.remove(0);
         assert_eq!((entry.revision, entry.undoes), (undone.revision, Some(updated.revision)));
         assert_eq!(entry.view.to_string(), "other");
         assert_eq!(entry.actor.to_string(), "system");
@@ -242,7 +242,7 @@ fn chains_of_undo_and_redo_hold() {
                 let expected = if round % 2 == 0 { &before } else { &after };
                 assert_eq!(state(&system).await.differences(expected), [""; 0], "round {round}");
                 if round % 2 == 0 {
-                    let twice = system.apply_internal(undo(made.revision)).await.unwrap_err();
+                    let twice = system.as_system().apply(undo(made.revision)).await.unwrap_err();
                     let told = format!("revision {last} undid it already");
                     assert!(twice.to_string().contains(&told), "round {round}: {twice}");
                 }
@@ -265,7 +265,7 @@ fn built_upon(first: Edit, second: Edit) {
         let first = apply(&system, first).await;
         let second = apply(&system, second).await;
         let between = state(&system).await;
-        let refused = system.apply_internal(undo(first.revision)).await.unwrap_err();
+        let refused = system.as_system().apply(undo(first.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict, "{told}: {refused}");
         let Error::BuiltUpon { revision, later, .. } = &refused else {
             panic!("{told}: {refused}")
@@ -324,7 +324,7 @@ fn undo_never_makes_a_page_its_own_ancestor() {
         directory(&system, "usr-1", "inner").await; // usr-2
         let out = apply(&system, hop("usr-2", "usr-0")).await;
         let under = apply(&system, hop("usr-1", "usr-2")).await;
-        let refused = system.apply_internal(undo(out.revision)).await.unwrap_err();
+        let refused = system.as_system().apply(undo(out.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert!(refused.to_string().contains(&under.revision.to_string()), "{refused}");
     });
@@ -338,13 +338,13 @@ fn purge_is_for_good() {
         let updated = apply(&system, update("usr-2", "renamed")).await;
         let bystander = apply(&system, update("usr-3", "renamed too")).await;
         let purged = apply(&system, Edit::PurgePage(page("usr-2"))).await;
-        let refused = system.apply_internal(undo(purged.revision)).await.unwrap_err();
+        let refused = system.as_system().apply(undo(purged.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert_eq!(
             refused.to_string(),
             format!("revision {} cannot be undone: a purge destroys for good", purged.revision)
         );
-        let refused = system.apply_internal(undo(updated.revision)).await.unwrap_err();
+        let refused = system.as_system().apply(undo(updated.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert!(refused.to_string().ends_with("page usr-2 was purged since"), "{refused}");
         apply(&system, undo(bystander.revision)).await;
@@ -366,12 +366,12 @@ fn purge_leaves_no_text_behind() {
         apply(&system, hop("usr-1", "oth-0")).await;
         apply(&system, Edit::PurgePage(page("oth-1"))).await;
         let storage = system.storage();
-        let history = system.reader().history(None, 100).await.unwrap().items;
+        let history = system.as_system().reader().history(None, 100).await.unwrap().items;
         let left = format!("{history:?} {:?}", state(&system).await);
         assert!(!left.contains("secret"), "{left}");
         assert!(storage.verify().await.unwrap().is_empty());
         assert_eq!(
-            system.reader().page(&page("usr-1")).await.unwrap_err().kind(),
+            system.as_system().reader().page(&page("usr-1")).await.unwrap_err().kind(),
             ErrorKind::NotFound
         );
     });

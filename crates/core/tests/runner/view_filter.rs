@@ -62,7 +62,7 @@ async fn told(agent: &AgentContext, system: &ContextSystem) -> String {
     note(&agent.history(None, 1_000).await.unwrap().items);
     note(&reader.focus().await);
     let everything = ListQuery { limit: 1_000, ..ListQuery::default() };
-    for seen in system.reader().list(&everything).await.unwrap().items {
+    for seen in system.as_system().reader().list(&everything).await.unwrap().items {
         let index = &seen.page.index;
         note(&agent.get_page(index).await);
         note(&agent.get_messages(index).await);
@@ -346,7 +346,7 @@ fn earlier_turns_do_not_exist() {
 }
 
 async fn late_time(system: &ContextSystem, index: &PageIndex) -> Timestamp {
-    system.reader().page(index).await.unwrap().page.created_at
+    system.as_system().reader().page(index).await.unwrap().page.created_at
 }
 
 // M-40, C49: pages that are not mounted do not exist, with all below them, in any segment, and no
@@ -385,7 +385,7 @@ fn pages_that_are_not_mounted_do_not_exist() {
         assert!(!after.contains(SECRET) && after.contains("text of beside"), "{after}");
         let matching = Some(SECRET.to_owned());
         let query = ListQuery { limit: 99, matching, ..ListQuery::default() };
-        for seen in system.reader().list(&query).await.unwrap().items {
+        for seen in system.as_system().reader().list(&query).await.unwrap().items {
             assert_absent(&filtered, &seen.page.index.to_string()).await;
         }
         apply(&system, Edit::Undo { revision: Some(moved.revision) }).await;

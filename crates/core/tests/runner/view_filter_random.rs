@@ -26,7 +26,8 @@ struct Rules<'a> {
 
 impl Rules<'_> {
     async fn sees(&self, page: &Page) -> bool {
-        let reader = self.system.reader();
+        let session = self.system.as_system();
+        let reader = session.reader();
         let segment = reader.segment(page.index.segment()).unwrap();
         if !self.view.mounts(&segment) {
             return false;
@@ -46,11 +47,13 @@ impl Rules<'_> {
         let messages = reader.messages(&page.index).await.unwrap();
         let hears = |who: &Actor| {
             let own = *who == Actor::Agent(self.view.agent.clone());
-            own || filter.authors.as_ref().is_none_or(|authors| authors.contains(who))
+            own || filter.authors.as_ref().is_none_or(|authors| {
+                authors.contains(who) || (who.is_system_side() && authors.contains(&Actor::System))
+            })
         };
         let speaks = match (&page.turn, &page.author, filter.speech) {
             (None, Actor::Agent(_), speech) => speech != Speech::RequestsOnly,
-            (None, Actor::System, _) => true,
+            (None, Actor::System | Actor::User(_), _) => true,
             (Some(_), _, speech) => !speech.heard(messages).is_empty(),
         };
         hears(&page.author)

@@ -40,7 +40,7 @@ fn agents_do_not_change_each_others_levels() {
         apply(&system, Edit::HideDetails(page("usr-3"))).await;
         let (before, children) =
             (listing(&right).await, right.get_children("usr-1").await.unwrap());
-        let side = system.reader().page(&page("usr-2")).await.unwrap();
+        let side = system.as_system().reader().page(&page("usr-2")).await.unwrap();
         left.expand_details("usr-3").await.unwrap();
         left.hide_details("usr-2").await.unwrap();
         left.pin_page("usr-3").await.unwrap();
@@ -51,7 +51,7 @@ fn agents_do_not_change_each_others_levels() {
         assert_eq!(listing(&right).await, before);
         assert_eq!(right.get_children("usr-1").await.unwrap(), children);
         assert_eq!(right.reader().focus().await.unwrap(), None);
-        assert_eq!(system.reader().page(&page("usr-2")).await.unwrap(), side);
+        assert_eq!(system.as_system().reader().page(&page("usr-2")).await.unwrap(), side);
         let own = left.get_page("usr-3").await.unwrap();
         assert_eq!((own.visibility, own.pinned), (Visibility::Expanded, true));
         assert_eq!(own.lifecycle, Lifecycle::HotArchived);
@@ -317,7 +317,7 @@ fn a_removed_segments_name_stays_taken_for_those_who_did_not_see_it() {
         drop(keeper);
         // The system side may use the name again, and its archive is there again for those who see it.
         apply(&system, Edit::AddSegment(new())).await;
-        let archived = system.reader().page_or_archived(&page("hid-2")).await.unwrap();
+        let archived = system.as_system().reader().page_or_archived(&page("hid-2")).await.unwrap();
         assert_eq!(archived.lifecycle, Lifecycle::ColdArchived);
     });
 }

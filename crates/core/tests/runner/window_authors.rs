@@ -14,7 +14,7 @@ async fn shared() -> (ContextSystem, AgentContext, AgentContext) {
     let system =
         ContextSystem::create(storage, "talk".parse().unwrap(), "app", clock).await.unwrap();
     let usr = NewSegment::new("usr".parse().unwrap(), SegmentKind::User);
-    system.apply_internal(Edit::AddSegment(usr)).await.unwrap();
+    system.as_system().apply(Edit::AddSegment(usr)).await.unwrap();
     let agent = |name: &str| AgentContext::new(system.clone(), View::common(name.parse().unwrap()));
     (system.clone(), agent("reviewer"), agent("fixer"))
 }
@@ -58,7 +58,7 @@ fn a_turn_of_another_agent_says_whose_it_is() {
             let own = reviewer.window(&options(format)).await.unwrap();
             assert_eq!(lines(&own.body), 1);
             assert!(own.body.contains("usr-2 asked of agent fixer"));
-            let system_side = system.reader().window(&options(format)).await.unwrap();
+            let system_side = system.as_system().reader().window(&options(format)).await.unwrap();
             assert_eq!(lines(&system_side.body), 0);
         }
     });
@@ -162,7 +162,15 @@ async fn rewrite(agent: &AgentContext, text: &str) {
 }
 
 async fn rewriter(system: &ContextSystem) -> Option<Actor> {
-    system.reader().page(&"usr-1".parse().unwrap()).await.unwrap().page.rewritten_by.clone()
+    system
+        .as_system()
+        .reader()
+        .page(&"usr-1".parse().unwrap())
+        .await
+        .unwrap()
+        .page
+        .rewritten_by
+        .clone()
 }
 
 // M-39: a turn that another rewrote says so to everyone, its author included; undoing that
@@ -196,7 +204,7 @@ fn a_rewritten_turn_says_who_rewrote_it() {
                 let again = agent.sent(&options(format), sent.record.number).await.unwrap();
                 assert_eq!(again.window.body, sent.window.body);
             }
-            let host = system.reader().window(&options(format)).await.unwrap().body;
+            let host = system.as_system().reader().window(&options(format)).await.unwrap().body;
             assert!(host.contains(&own), "{host}");
         }
         let plain =
@@ -223,7 +231,7 @@ fn a_rewritten_turn_says_who_rewrote_it() {
         // The system side's rewriting is named too, and the document of the session keeps it.
         let mut update = PageUpdate::of("usr-1".parse().unwrap());
         update.detail = Some("corrected".to_owned());
-        system.apply_internal(Edit::UpdatePage(update)).await.unwrap();
+        system.as_system().apply(Edit::UpdatePage(update)).await.unwrap();
         let body = reviewer.window(&options(ProviderFormat::OpenAi)).await.unwrap().body;
         assert!(body.contains("usr-1 rewritten by the system side"), "{body}");
         let exported = document::export(&system).await.unwrap();

@@ -162,7 +162,7 @@ fn equal_version_and_key_are_equal_bytes() {
                     asked = asked.budget(*world.random.pick(&[900, 2_000, 20_000]));
                 }
                 let rendered = match world.random.chance(25) {
-                    true => block_on(world.system.reader().window(&asked)),
+                    true => block_on(world.system.as_system().reader().window(&asked)),
                     false => block_on(agent.window(&asked)),
                 };
                 let Ok(window) = rendered else { continue };
@@ -221,10 +221,10 @@ fn rounds_of_other_views_are_identified_and_kept_apart() {
         let note = leaf(&system, "usr-0", "Note").await;
         let (alpha, beta) = (agent(&system, "alpha"), agent(&system, "beta"));
         let asked = options(Format::Context);
-        let first = system.reader().context(&asked).await.unwrap();
+        let first = system.as_system().reader().context(&asked).await.unwrap();
         let beside = beta.window(&asked).await.unwrap();
         let hidden = alpha.hide_details(&note).await.unwrap();
-        let second = system.reader().context(&asked).await.unwrap();
+        let second = system.as_system().reader().context(&asked).await.unwrap();
         assert_ne!(first.history(), second.history());
         assert!(!first.header().can_reuse(second.header()));
         // Nor does the system side's undo of it say anything to others.

@@ -266,10 +266,10 @@ fn no_run_stands_for_a_pinned_page() {
             if world.random.chance(30) {
                 let page = world.random.pick(&world.pages()).page.index.clone();
                 let pin = if world.random.chance(70) { Edit::PinPage } else { Edit::UnpinPage };
-                let _ = block_on(world.system.apply_internal(pin(page)));
+                let _ = block_on(world.system.as_system().apply(pin(page)));
             }
             if world.random.chance(15) {
-                let _ = block_on(world.system.apply_internal(Edit::Undo { revision: None }));
+                let _ = block_on(world.system.as_system().apply(Edit::Undo { revision: None }));
             }
             let at = format!("seed {seed} step {step} {}", agent.agent());
             let all = ListQuery { limit: 10_000, ..ListQuery::default() };
@@ -451,7 +451,7 @@ fn a_capacity_that_cannot_be_met_stops_no_window() {
         let text = "many words of little weight ".repeat(400);
         let messages = vec![user(&text)];
         apply(&system, Edit::AddTurn { segment: segment("usr"), messages }).await;
-        let window = system.reader().window(&options(Format::Markdown)).await.unwrap();
+        let window = system.as_system().reader().window(&options(Format::Markdown)).await.unwrap();
         assert!(window.body.contains("omitted here") && window.body.len() < text.len() / 4);
     });
 }

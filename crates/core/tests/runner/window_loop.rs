@@ -112,7 +112,7 @@ fn a_cold_cache_is_the_time_to_fold() {
         assert!(fold.tokens_after < fold.tokens_before && cold.tokens < request.tokens);
         assert!(cold.tokens.0 <= 1_600);
         // The ledger says which fold it was, though it was taken before the window was sent.
-        let agent = conversation.agent();
+        let agent = conversation.session();
         let sent = &agent.ledger(openai(0).format, 1).await.unwrap()[0];
         let taken = sent.fold.expect("the record names the fold");
         let entry = &agent.history(Some(taken.next()), 1).await.unwrap().items[0];
@@ -135,8 +135,8 @@ fn a_conversation_without_messages_has_no_request() {
             let refused = conversation.request().await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid, "{format}");
             assert!(refused.hint().contains("append a user message"), "{}", refused.hint());
-            assert!(conversation.agent().ledger(asked.format, 1).await.unwrap().is_empty());
-            conversation.agent().window(&asked).await.unwrap();
+            assert!(conversation.session().ledger(asked.format, 1).await.unwrap().is_empty());
+            conversation.session().window(&asked).await.unwrap();
             conversation.append(vec![question(1)]).await.unwrap();
             conversation.request().await.unwrap();
         });
@@ -177,7 +177,7 @@ fn reports_correct_the_counting() {
             assert_eq!(messages[..before.len()], before[..], "turn {turn}");
             before = messages;
             // The model counts half as much again.
-            let counted = conversation.agent().ledger(asked.format, 1).await.unwrap()[0].tokens;
+            let counted = conversation.session().ledger(asked.format, 1).await.unwrap()[0].tokens;
             let usage = Usage { input: counted.0 * 3 / 2, ..Usage::default() };
             conversation.report(&request, &usage).await.unwrap();
             factors.push(conversation.calibration().await.unwrap().unwrap().factor());
@@ -185,13 +185,13 @@ fn reports_correct_the_counting() {
         let last = factors.last().unwrap();
         assert!((1.4..1.6).contains(last) && factors[0] < *last, "{factors:?}");
         // Anybody who reads the ledger learns the same; what was made for another model is not asked.
-        let sent = conversation.agent().ledger(asked.format, REMEMBERED).await.unwrap();
+        let sent = conversation.session().ledger(asked.format, REMEMBERED).await.unwrap();
         let (own, other) =
             (Calibration::of_sent("gpt-4o", &sent), Calibration::of_sent("gemini-pro", &sent));
         assert_eq!((own.factor(), own.observations()), (*last, 12));
         assert_eq!(other.observations(), 0);
         let request = conversation.request().await.unwrap();
-        let counted = conversation.agent().ledger(asked.format, 1).await.unwrap()[0].clone();
+        let counted = conversation.session().ledger(asked.format, 1).await.unwrap()[0].clone();
         assert!(request.tokens.0 > counted.tokens.0 * 14 / 10);
         let budget = counted.budget.unwrap();
         assert!((Tokens(1_500)..Tokens(2_100)).contains(&budget), "{budget}");

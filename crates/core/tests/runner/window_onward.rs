@@ -321,7 +321,7 @@ fn what_is_purged_is_in_no_log_and_no_line() {
         worked(&agent, 0..40, &asked(BUDGET)).await;
         for number in [2_u64, 36] {
             let page = format!("usr-{}", number + 1);
-            system.apply_internal(Edit::PurgePage(page.parse().unwrap())).await.unwrap();
+            system.as_system().apply(Edit::PurgePage(page.parse().unwrap())).await.unwrap();
             let body = agent.window(&asked(BUDGET)).await.unwrap().body;
             assert!(!body.contains(&format!("part_{number}.rs")), "{body}");
             assert!(!body.contains(&format!("build part {number} now")), "{body}");

@@ -404,13 +404,13 @@ fn the_system_side_presses_too() {
     block_on(async {
         let (system, _) = guarded().await;
         let given = params(&[("name", "Ours")]);
-        system.press("update-ro-1", &given, &Apps::default()).await.unwrap();
+        system.as_system().press("update-ro-1", &given, &Apps::default()).await.unwrap();
         let none = BTreeMap::new();
-        let root = system.press("hide-sys-0", &none, &Apps::default()).await;
+        let root = system.as_system().press("hide-sys-0", &none, &Apps::default()).await;
         assert_eq!(root.map(drop).unwrap_err().kind(), ErrorKind::Invalid);
         apply(&system, Edit::RemoveSegment { segment: segment("ro"), cascade: true, force: true })
             .await;
-        let gone = system.press("update-ro-1", &given, &Apps::default()).await;
+        let gone = system.as_system().press("update-ro-1", &given, &Apps::default()).await;
         assert!(gone.is_err());
     });
 }

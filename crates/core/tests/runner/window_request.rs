@@ -47,7 +47,7 @@ fn what_was_asked_last_stands_through_every_fold() {
                 let mut folds = 0;
                 for number in 0..40 {
                     go_on(&system, number).await;
-                    let sent = system.send(&options).await.unwrap();
+                    let sent = system.as_system().send(&options).await.unwrap();
                     folds += u64::from(sent.record.fold.is_some());
                     let body = &sent.window.body;
                     assert!(body.contains(REQUEST), "{budget} {number}: {body}");
@@ -71,7 +71,7 @@ fn the_rest_of_its_page_comes_back() {
         let system = begun().await;
         let options = options("openai".parse().unwrap()).budget(3_000);
         let is_folded = async || {
-            let window = system.reader().window(&options).await.unwrap();
+            let window = system.as_system().reader().window(&options).await.unwrap();
             !window.body.contains("\"I begin.\"")
         };
         let mut number = 0;
@@ -80,20 +80,20 @@ fn the_rest_of_its_page_comes_back() {
             number += 1;
             assert!(number < 40, "the page of the request is never folded");
             if !is_folded().await {
-                system.send(&options).await.unwrap();
+                system.as_system().send(&options).await.unwrap();
             }
         }
         let whole = WindowOptions { level: Some(Level::Full), budget: None, ..options.clone() };
-        let unfolded = system.reader().window(&whole).await.unwrap().body;
-        let sent = system.send(&options).await.unwrap();
+        let unfolded = system.as_system().reader().window(&whole).await.unwrap().body;
+        let sent = system.as_system().send(&options).await.unwrap();
         assert!(sent.window.body.contains("usr-7\\n said: I begin."), "{}", sent.window.body);
         assert!(sent.record.fold.is_some());
         apply(&system, Edit::ExpandDetails("usr-7".parse().unwrap())).await;
-        let expanded = system.reader().window(&whole).await.unwrap().body;
+        let expanded = system.as_system().reader().window(&whole).await.unwrap().body;
         assert!(expanded.contains("\"I begin.\"") && expanded.contains(REQUEST), "{expanded}");
         apply(&system, Edit::Undo { revision: None }).await;
         apply(&system, Edit::Undo { revision: None }).await;
-        assert_eq!(system.reader().window(&whole).await.unwrap().body, unfolded);
+        assert_eq!(system.as_system().reader().window(&whole).await.unwrap().body, unfolded);
     });
 }
 
@@ -109,7 +109,7 @@ fn a_request_that_cannot_stand_is_folded_last() {
             go_on(&system, number).await;
         }
         let options = options("openai".parse().unwrap()).budget(900);
-        let sent = system.send(&options).await.unwrap();
+        let sent = system.as_system().send(&options).await.unwrap();
         assert!(sent.record.tokens.0 <= 900);
     });
 }

@@ -85,7 +85,7 @@ fn moved_out(world: &World, agent: &AgentContext) -> usize {
     };
     let listed = |archived| {
         let query = ListQuery { limit: 10_000, archived, ..ListQuery::default() };
-        block_on(world.system.reader().list(&query)).unwrap().items
+        block_on(world.system.as_system().reader().list(&query)).unwrap().items
     };
     listed(false).iter().chain(&listed(true)).filter(out).count()
 }
@@ -337,7 +337,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
                 let asked = WindowOptions { budget, ..options(format) };
                 let sent = alpha.send(&asked).await.unwrap();
                 assert!(sent.window.body.contains(HIDDEN), "{format} {budget:?}");
-                let own = system.send(&asked).await.unwrap();
+                let own = system.as_system().send(&asked).await.unwrap();
                 let (from, to) = (page("usr-23"), page("vault-0"));
                 let moved =
                     apply(&system, Edit::MovePage { page: from, to }).await.pages[0].clone();
@@ -349,7 +349,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
                 let records = alpha.ledger(format, 9).await.unwrap();
                 assert!(!format!("{records:?}").contains(HIDDEN) && records[0].tokens.0 > 0);
                 // The system side sees all it was sent.
-                let again = system.sent(&asked, own.record.number).await.unwrap();
+                let again = system.as_system().sent(&asked, own.record.number).await.unwrap();
                 assert_eq!((again.window.body, again.withheld), (own.window.body, Vec::new()));
                 // Back in view under another number, it is shown again, and all of it is proved.
                 apply(&system, Edit::MovePage { page: moved, to: page("usr-0") }).await;

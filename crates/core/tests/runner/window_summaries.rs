@@ -72,9 +72,9 @@ fn a_description_is_told_from_the_next_fold_on() {
         assert!(turns[0].text.contains("call: ") && turns[0].text.contains("\nassistant: answer"));
         let outcome = system.describe_turn(&turns[0], &line("A tale of turns")).await.unwrap();
         let outcome = outcome.expect("there is a line");
-        let entry = system.reader().history(None, 1).await.unwrap().items.remove(0);
+        let entry = system.as_system().reader().history(None, 1).await.unwrap().items.remove(0);
         assert_eq!((entry.operation, entry.revision), (Operation::UpdatePage, outcome.revision));
-        let page = system.reader().page(first(&turns[0])).await.unwrap().page;
+        let page = system.as_system().reader().page(first(&turns[0])).await.unwrap().page;
         assert_eq!((page.author.agent(), &page.rewritten_by), (Some(alpha.agent()), &None));
         // What stands keeps its bytes.
         assert_eq!(body(&alpha).await, before);
@@ -107,7 +107,17 @@ fn a_turn_is_asked_for_once() {
         assert!(system.describe_turn(&turn, &nothing).await.unwrap().is_none());
         let again = system.describe_turn(&turn, &line("late")).await.unwrap_err();
         assert_eq!(again.kind(), ErrorKind::Conflict);
-        assert!(system.reader().page(first(&turn)).await.unwrap().page.description.is_empty());
+        assert!(
+            system
+                .as_system()
+                .reader()
+                .page(first(&turn))
+                .await
+                .unwrap()
+                .page
+                .description
+                .is_empty()
+        );
         let left = alpha.folded_turns(LIMITS).await.unwrap();
         assert!(left.iter().all(|left| left.hash != turn.hash));
         // No text is kept in the record.
@@ -128,7 +138,7 @@ fn only_turns_that_have_ended_and_are_folded_are_listed() {
         let turns = alpha.folded_turns(all).await.unwrap();
         assert!(turns.iter().all(|turn| turn.text.len() <= 200));
         // Nothing is folded for the system side.
-        assert_eq!(system.reader().folded_turns(all).await.unwrap(), []);
+        assert_eq!(system.as_system().reader().folded_turns(all).await.unwrap(), []);
         // A page that stands by itself again is none of the line's.
         alpha.apply(Edit::PinPage(first(&turns[0]).clone())).await.unwrap();
         let left = alpha.folded_turns(all).await.unwrap();

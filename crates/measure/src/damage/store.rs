@@ -126,13 +126,13 @@ fn clock(second: i64) -> Arc<ManualClock> {
 async fn fill(storage: Arc<dyn PageStorage>, turns: usize) -> Result<()> {
     let system = ContextSystem::create(storage, SESSION.parse()?, "measure", clock(0)).await?;
     for (id, kind) in [("sys", SegmentKind::System), ("usr", SegmentKind::User)] {
-        system.apply_internal(Edit::AddSegment(NewSegment::new(id.parse()?, kind))).await?;
+        system.as_system().apply(Edit::AddSegment(NewSegment::new(id.parse()?, kind))).await?;
     }
     let prompt = "You are a careful assistant. Answer in one sentence. ".repeat(20);
     let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, prompt);
-    system.apply_internal(Edit::CreateDetailPage(prompt)).await?;
+    system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
     let drawer = NewContentsPage::new("usr-0".parse()?, "Drawer".parse()?);
-    system.apply_internal(Edit::CreateContentsPage(drawer)).await?;
+    system.as_system().apply(Edit::CreateContentsPage(drawer)).await?;
     for number in 0..turns {
         let line = |who: &str| {
             let words = (0..200).map(|word| format!("{who}{number}x{}", word * 7919 % 1_009));
@@ -141,7 +141,7 @@ async fn fill(storage: Arc<dyn PageStorage>, turns: usize) -> Result<()> {
         let messages =
             vec![Message::text(Role::User, line("q")), Message::text(Role::Assistant, line("a"))];
         let edit = Edit::AddTurn { segment: "usr".parse()?, messages };
-        system.apply_internal(edit).await?;
+        system.as_system().apply(edit).await?;
     }
     request(&system, "Begin.").await?;
     Ok(())
@@ -163,7 +163,7 @@ impl Question {
             Question::Window => {
                 let format = Format::Provider(ProviderFormat::OpenAi);
                 let options = WindowOptions::new(format, counter_for("gpt-4o")).budget(400_000);
-                Ok(system.reader().window(&options).await?.body)
+                Ok(system.as_system().reader().window(&options).await?.body)
             }
             Question::Export => Ok(document::export(&system).await?),
             Question::Run => request(&system, "What did I ask?").await,

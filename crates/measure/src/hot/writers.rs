@@ -36,7 +36,7 @@ async fn measure_beside(dir: &Path, place: &str, rounds: u32, out: &mut dyn Writ
     let stage = Stage::new(dir, &format!("writers-{elsewhere}"), VISIBLE).await?;
     for at in 0..WRITERS {
         let new = NewSegment::new(format!("seg-{at}").parse()?, SegmentKind::Custom);
-        stage.system.apply_internal(Edit::AddSegment(new)).await?;
+        stage.system.as_system().apply(Edit::AddSegment(new)).await?;
     }
     let reader = stage.agent("talker", "usr")?;
     let options = options();

@@ -62,7 +62,7 @@ fn make(storage: Arc<dyn PageStorage>, name: &str) -> ContextSystem {
 fn append(system: &ContextSystem, seed: usize) {
     let root: PageIndex = "usr-0".parse().unwrap();
     let new = NewDetailPage::new(root, format!("Page {seed}").parse().unwrap(), text(seed));
-    block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap();
+    block_on(system.as_system().apply(Edit::CreateDetailPage(new))).unwrap();
 }
 
 /// About a kilobyte of text that is different for each seed.

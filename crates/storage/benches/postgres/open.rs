@@ -67,7 +67,8 @@ pub(crate) fn child(url: &str) {
     block_on(async {
         let session = "million".parse().unwrap();
         let system = ContextSystem::open(storage, session, Arc::new(SystemClock)).await.unwrap();
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let root: PageIndex = "usr-0".parse().unwrap();
         let last = reader.children(&root, Order::Backward, None, 200).await.unwrap();
         let page = &last.items[100].page;

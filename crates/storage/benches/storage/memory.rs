@@ -35,7 +35,7 @@ pub(crate) fn run(backend: &dyn Backend) {
             let name = format!("Page {seed}").parse().unwrap();
             Edit::CreateDetailPage(NewDetailPage::new("usr-0".parse().unwrap(), name, text))
         });
-        block_on(session.system.apply_internal(Edit::Batch(pages.collect()))).unwrap();
+        block_on(session.system.as_system().apply(Edit::Batch(pages.collect()))).unwrap();
     }
     drop(session);
     println!("memory: {name}: {PAGES} pages of 2 KB in {:.1} s", began.elapsed().as_secs_f64());
@@ -57,7 +57,8 @@ pub(crate) fn child(locator: &str) {
         let session = "memory".parse().unwrap();
         let clock = Arc::new(SystemClock);
         let system = ContextSystem::open_with(storage, session, clock, settings).await.unwrap();
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let root: PageIndex = "usr-0".parse().unwrap();
         let (mut after, mut bytes, mut count) = (None, 0, 0);
         loop {

@@ -47,7 +47,9 @@ pub(crate) fn run(backend: &dyn Backend, pages: usize) {
 async fn fold(system: &ContextSystem, pages: usize) {
     let usr = |number: usize| PageIndex::new("usr".parse().unwrap(), number as u64);
     let (first, last) = (usr(1), usr(pages.saturating_sub(VISIBLE).max(1)));
-    let page = |index: PageIndex| async move { system.reader().page(&index).await.unwrap().page };
+    let page = |index: PageIndex| async move {
+        system.as_system().reader().page(&index).await.unwrap().page
+    };
     let run = Run {
         first: page(first.clone()).await.place,
         last: page(last.clone()).await.place,
@@ -65,9 +67,9 @@ async fn fold(system: &ContextSystem, pages: usize) {
     let after = LevelEntry { runs: vec![run].into(), ..LevelEntry::default() };
     let steps = vec![FoldStep { page: usr(0), before: LevelEntry::default(), after }];
     let plan = FoldPlan { steps, report: FoldReport::default() };
-    system.apply_internal(Edit::FoldPages(plan)).await.unwrap();
+    system.as_system().apply(Edit::FoldPages(plan)).await.unwrap();
     // Counts are kept with the storage, as they are for any session that was used before.
-    system.send(&options()).await.unwrap();
+    system.as_system().send(&options()).await.unwrap();
 }
 
 fn options() -> WindowOptions {
@@ -82,7 +84,8 @@ pub(crate) fn child(locator: &str) {
     block_on(async {
         let session = "million".parse().unwrap();
         let system = ContextSystem::open(storage, session, Arc::new(SystemClock)).await.unwrap();
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let root: PageIndex = "usr-0".parse().unwrap();
         let count = reader.child_count(&root).await.unwrap();
         let page = PageIndex::new("usr".parse().unwrap(), count / 2);

@@ -33,13 +33,13 @@ impl Session {
 
     /// Appends one page.
     pub(crate) fn append(&self, seed: usize) {
-        block_on(self.system.apply_internal(Edit::CreateDetailPage(page(seed)))).unwrap();
+        block_on(self.system.as_system().apply(Edit::CreateDetailPage(page(seed)))).unwrap();
     }
 
     /// Appends pages as one edit.
     pub(crate) fn append_batch(&self, seed: usize, count: usize) {
         let pages = (seed..seed + count).map(|seed| Edit::CreateDetailPage(page(seed)));
-        block_on(self.system.apply_internal(Edit::Batch(pages.collect()))).unwrap();
+        block_on(self.system.as_system().apply(Edit::Batch(pages.collect()))).unwrap();
     }
 }
 

@@ -139,7 +139,7 @@ impl Figures {
 
 impl Session {
     fn edit(&self, edit: Edit) -> system::Outcome {
-        block_on(self.system.apply_internal(edit)).unwrap()
+        block_on(self.system.as_system().apply(edit)).unwrap()
     }
 
     fn folder(&self, parent: &PageIndex, children: Vec<PageIndex>) -> PageIndex {

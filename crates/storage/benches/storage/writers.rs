@@ -89,7 +89,7 @@ fn pages(first: usize, count: usize) -> Vec<Edit> {
 }
 
 async fn append(session: &Session, page: Edit) {
-    session.system.apply_internal(page).await.unwrap();
+    session.system.as_system().apply(page).await.unwrap();
 }
 
 fn seconds(run: impl FnOnce()) -> f64 {

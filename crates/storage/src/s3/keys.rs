@@ -54,16 +54,18 @@ impl Builder {
         self
     }
 
-    /// The system side comes before all agents, as it does in [`Actor`]'s order.
+    /// The system side comes before all agents. Views are listed in this order.
     pub(crate) fn actor(mut self, actor: &Actor) -> Self {
-        match actor.agent() {
-            None => self.0.push(1),
-            Some(name) => {
-                self.0.push(2);
-                self = self.text(name.as_str());
-            }
+        let (kind, name) = match actor {
+            Actor::System => (1, None),
+            Actor::Agent(name) => (2, Some(name.as_str())),
+            Actor::User(name) => (3, Some(name.as_str())),
+        };
+        self.0.push(kind);
+        match name {
+            Some(name) => self.text(name),
+            None => self,
         }
-        self
     }
 
     pub(crate) fn view(self, view: &ViewId) -> Self {
@@ -260,6 +262,7 @@ fn read_actor(parts: &mut Parts<'_>) -> Option<Actor> {
     match parts.array::<1>()? {
         [1] => Some(Actor::System),
         [2] => Some(Actor::Agent(read_text(parts)?.parse().ok()?)),
+        [3] => Some(Actor::User(read_text(parts)?.parse().ok()?)),
         _ => None,
     }
 }

@@ -119,7 +119,7 @@ impl Scene {
         // It does not compress, so that the disk fills.
         let text: String = (0..2_000).map(|_| format!("{:x} ", random.number())).collect();
         let new = NewDetailPage::new(page("usr-0"), valid("page"), text.clone());
-        let made = block_on(system.apply_internal(Edit::CreateDetailPage(new)))?;
+        let made = block_on(system.as_system().apply(Edit::CreateDetailPage(new)))?;
         self.pages.borrow_mut().push((made.pages[0].clone(), text));
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Scene {
     fn assert_there(&self, storage: &Arc<dyn PageStorage>) {
         let system = block_on(fixture::reopen(storage.clone()));
         for (page, text) in self.pages.borrow().iter() {
-            let messages = block_on(system.reader().messages(page)).unwrap();
+            let messages = block_on(system.as_system().reader().messages(page)).unwrap();
             assert!(detail_text(&messages) == *text, "{page} has another text");
         }
     }

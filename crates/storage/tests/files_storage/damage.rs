@@ -138,11 +138,11 @@ fn a_commit_on_damage_is_refused() {
         let system = block_on(contexture_testkit::fixture::reopen(std::sync::Arc::new(
             FilesStorage::open(dir, Default::default()).unwrap(),
         )));
-        block_on(system.reader().page(&page("usr-2"))).unwrap();
+        block_on(system.as_system().reader().page(&page("usr-2"))).unwrap();
         fs::write(dir.join(PAGE), &flipped).unwrap();
         let mut update = contexture_core::PageUpdate::of(page("usr-2"));
         update.detail = Some("new".to_owned());
-        let refused = block_on(system.apply_internal(contexture_core::Edit::UpdatePage(update)));
+        let refused = block_on(system.as_system().apply(contexture_core::Edit::UpdatePage(update)));
         assert_eq!(refused.unwrap_err().kind(), contexture_core::ErrorKind::Corrupt);
         assert_corrupt(storage, PAGE, "still damaged");
         fs::write(dir.join(PAGE), &whole).unwrap();

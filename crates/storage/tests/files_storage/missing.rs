@@ -124,7 +124,7 @@ fn nothing_is_committed_where_a_file_is_missing() {
     lose_index(dir.path());
     let key = valid("other");
     let edit = Edit::SetCustom { key, value: Some("value".to_owned()) };
-    let refused = block_on(system.apply_internal(edit)).unwrap_err();
+    let refused = block_on(system.as_system().apply(edit)).unwrap_err();
     assert_eq!(refused.kind(), contexture_core::ErrorKind::Corrupt, "{refused}");
     fs::write(&file, &whole).unwrap();
     block_on(leaf(&system, "usr-0", "later"));

@@ -52,11 +52,11 @@ fn system(path: &Path) -> ContextSystem {
 
 fn append(system: &ContextSystem, text: &str) -> PageIndex {
     let new = NewDetailPage::new(page("usr-0"), valid("appended"), text);
-    block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap().pages.remove(0)
+    block_on(system.as_system().apply(Edit::CreateDetailPage(new))).unwrap().pages.remove(0)
 }
 
 fn text(system: &ContextSystem, index: &PageIndex) -> String {
-    detail_text(&block_on(system.reader().messages(index)).unwrap())
+    detail_text(&block_on(system.as_system().reader().messages(index)).unwrap())
 }
 
 fn append_for_ever(path: &Path) {

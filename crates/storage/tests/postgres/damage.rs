@@ -16,7 +16,7 @@ fn filled(url: &str) {
     block_on(apply(&made, set));
     let agent = agent(&made, "reader");
     block_on(agent.pin_page("usr-1")).unwrap();
-    block_on(made.apply_internal(Edit::FocusPage(page("usr-2")))).unwrap();
+    block_on(made.as_system().apply(Edit::FocusPage(page("usr-2")))).unwrap();
     let put = RunPut::first(valid("run"), "step", Timestamp::from_millis(1));
     block_on(storage.keep_run(&session_id(), &put)).unwrap();
 }

@@ -37,12 +37,12 @@ pub(crate) fn child(url: &str, name: &str, rounds: usize) {
 
 fn increment(system: &contexture_core::ContextSystem) {
     loop {
-        let counter = block_on(system.reader().page(&page("usr-1"))).unwrap().page;
+        let counter = block_on(system.as_system().reader().page(&page("usr-1"))).unwrap().page;
         let count: u64 = counter.description.as_str().parse().unwrap();
         let mut update = PageUpdate::of(counter.index.clone());
         update.description = Some(description(&(count + 1).to_string()));
         update.if_version = Some(counter.version);
-        match block_on(system.apply_internal(Edit::UpdatePage(update))) {
+        match block_on(system.as_system().apply(Edit::UpdatePage(update))) {
             Ok(_) => return,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
         }
@@ -59,7 +59,7 @@ fn the_others_go_on_when_one_is_killed() {
     append(&made, "counter").unwrap();
     let mut zero = PageUpdate::of(page("usr-1"));
     zero.description = Some(description("0"));
-    block_on(made.apply_internal(Edit::UpdatePage(zero))).unwrap();
+    block_on(made.as_system().apply(Edit::UpdatePage(zero))).unwrap();
 
     let rounds = ROUNDS.to_string();
     let others: Vec<_> =
@@ -92,7 +92,7 @@ fn the_others_go_on_when_one_is_killed() {
     let lost: Vec<&String> = told.iter().filter(|name| !found.contains(name)).collect();
     assert!(lost.is_empty(), "lost: {lost:?}");
     block_on(made.refresh()).unwrap();
-    let counter = block_on(made.reader().page(&page("usr-1"))).unwrap().page;
+    let counter = block_on(made.as_system().reader().page(&page("usr-1"))).unwrap().page;
     let count: usize = counter.description.as_str().parse().unwrap();
     let sure = 3 * THREADS * ROUNDS;
     // What the victim counted up is between what it told and what it appended.

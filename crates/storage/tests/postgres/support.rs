@@ -41,7 +41,7 @@ pub(crate) fn append(
     name: &str,
 ) -> Result<PageIndex, contexture_core::Error> {
     let new = NewDetailPage::new(page("usr-0"), valid(name), format!("text of {name}"));
-    let made = block_on(system.apply_internal(Edit::CreateDetailPage(new)));
+    let made = block_on(system.as_system().apply(Edit::CreateDetailPage(new)));
     made.map(|mut outcome| outcome.pages.remove(0))
 }
 

@@ -37,7 +37,7 @@ fn unusual_text_comes_back_as_it_went() {
 
     let storage = open(&url);
     let again = system(storage.clone());
-    let messages = block_on(again.reader().messages(&index)).unwrap();
+    let messages = block_on(again.as_system().reader().messages(&index)).unwrap();
     assert!(texts(&messages).contains(UNUSUAL.trim_end()), "{:?}", texts(&messages));
     assert_eq!(block_on(storage.custom(&session_id())).unwrap()[0].1, UNUSUAL);
     let runs = |prefix: &str| block_on(storage.runs(&session_id(), prefix)).unwrap();
@@ -63,7 +63,7 @@ fn large_contents_are_kept() {
     for text in [&plain, &noise] {
         let index = block_on(apply(&made, say(text))).pages.remove(0);
         let again = system(open(&url));
-        let messages = block_on(again.reader().messages(&index)).unwrap();
+        let messages = block_on(again.as_system().reader().messages(&index)).unwrap();
         assert!(messages[0].plain_text() == *text);
     }
     assert_sound(&*open(&url));

@@ -49,19 +49,19 @@ fn a_refused_change_concerns_only_itself() {
     for round in 0..10 {
         // Systems of their own, so that none sees what the others do before the storage does.
         let systems: Vec<_> = (0..16).map(|_| system(storage.clone())).collect();
-        let version = block_on(made.reader().page(&target)).unwrap().page.version;
+        let version = block_on(made.as_system().reader().page(&target)).unwrap().page.version;
         let (target, systems) = (&target, &systems);
         let edits = systems.iter().enumerate().map(|(at, system)| async move {
             let mut update = PageUpdate::of(target.clone());
             update.description = Some(description(&format!("{round} {at}")));
             update.if_version = Some(version);
-            let renamed = system.apply_internal(Edit::UpdatePage(update)).await;
+            let renamed = system.as_system().apply(Edit::UpdatePage(update)).await;
             let new = contexture_core::NewDetailPage::new(
                 page("usr-0"),
                 valid(&format!("by {at}")),
                 "text",
             );
-            let appended = system.apply_internal(Edit::CreateDetailPage(new)).await;
+            let appended = system.as_system().apply(Edit::CreateDetailPage(new)).await;
             (renamed, appended)
         });
         let done = block_on(join_all(edits));

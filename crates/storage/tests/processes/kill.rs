@@ -119,7 +119,7 @@ fn work(system: &ContextSystem, storage: &dyn PageStorage, kill: &str, thread: &
                 let value = custom(storage, thread) + 1;
                 let key = thread.parse().unwrap();
                 let set = Edit::SetCustom { key, value: Some(value.to_string()) };
-                block_on(system.apply_internal(set)).unwrap();
+                block_on(system.as_system().apply(set)).unwrap();
                 tell(format!("custom\t{thread}\t{value}"));
             }
             5 => {
@@ -141,8 +141,8 @@ fn work(system: &ContextSystem, storage: &dyn PageStorage, kill: &str, thread: &
                 let agent =
                     AgentContext::new(system.clone(), View::common(thread.parse().unwrap()));
                 block_on(agent.pin_page(&passing)).unwrap();
-                block_on(system.apply_internal(Edit::RemovePage(passing.clone()))).unwrap();
-                block_on(system.apply_internal(Edit::PurgePage(passing.clone()))).unwrap();
+                block_on(system.as_system().apply(Edit::RemovePage(passing.clone()))).unwrap();
+                block_on(system.as_system().apply(Edit::PurgePage(passing.clone()))).unwrap();
                 tell(format!("gone\t{passing}\t"));
             }
         }
@@ -180,7 +180,7 @@ impl Acknowledged {
         let system = open(storage.clone());
         for (page, expected) in self.new.drain(..) {
             let index = page.parse().unwrap();
-            let there = block_on(system.reader().page(&index)).is_ok();
+            let there = block_on(system.as_system().reader().page(&index)).is_ok();
             if there == expected.is_empty() || there && text(&system, &index) != expected {
                 lost.push(format!("page {page}: {expected:.60}"));
             }

@@ -93,9 +93,9 @@ fn assert_sound(system: &ContextSystem) {
 
 fn append(system: &ContextSystem, name: &str, text: &str) -> PageIndex {
     let new = NewDetailPage::new(index("usr-0"), name.parse().unwrap(), text);
-    block_on(system.apply_internal(Edit::CreateDetailPage(new))).unwrap().pages.remove(0)
+    block_on(system.as_system().apply(Edit::CreateDetailPage(new))).unwrap().pages.remove(0)
 }
 
 fn text(system: &ContextSystem, page: &PageIndex) -> String {
-    message::detail_text(&block_on(system.reader().messages(page)).unwrap())
+    message::detail_text(&block_on(system.as_system().reader().messages(page)).unwrap())
 }

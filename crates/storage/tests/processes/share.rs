@@ -25,8 +25,8 @@ pub(crate) fn child(path: &Path, name: &str) {
                     let passing = append(&system, "passing", "moved about");
                     let to = index("usr-0");
                     let back = Edit::MovePage { page: passing.clone(), to };
-                    block_on(system.apply_internal(back)).unwrap();
-                    block_on(system.apply_internal(Edit::RemovePage(passing))).unwrap();
+                    block_on(system.as_system().apply(back)).unwrap();
+                    block_on(system.as_system().apply(Edit::RemovePage(passing))).unwrap();
                     let note =
                         block_on(agent.create_detail_page("note", "", "x", "usr-0")).unwrap();
                     block_on(agent.undo(None)).unwrap();
@@ -66,18 +66,18 @@ pub(crate) fn four_processes_lose_no_update(path: &Path) {
     let rounds = PROCESSES * THREADS * ROUNDS;
     assert_eq!(text(&system, &index("usr-1")), rounds.to_string());
     let query = system::ListQuery { limit: usize::MAX, ..Default::default() };
-    let pages = block_on(system.reader().list(&query)).unwrap().items;
+    let pages = block_on(system.as_system().reader().list(&query)).unwrap().items;
     assert_eq!(pages.len(), 2 + rounds);
     // The batch that made the session, then eight edits a round; refused ones leave no revision.
     assert_eq!(block_on(system.info()).unwrap().revision.0, 1 + rounds as u64 * 8);
     // Numbers are dense: each append took the next one, undone or not.
-    let segment = &system.reader().segments()[0];
+    let segment = &system.as_system().reader().segments()[0];
     assert_eq!(segment.next_number, 2 + 3 * rounds as u64);
     for name in names {
         let view = View::common(format!("{name}-0").parse().unwrap());
         let agent = AgentContext::new(system.clone(), view);
         assert!(block_on(agent.get_page("usr-1")).unwrap().pinned);
     }
-    assert!(!block_on(system.reader().page(&index("usr-1"))).unwrap().pinned);
+    assert!(!block_on(system.as_system().reader().page(&index("usr-1"))).unwrap().pinned);
     assert_sound(&system);
 }

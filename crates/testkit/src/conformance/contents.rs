@@ -130,10 +130,10 @@ pub(super) async fn purge_reaches_undone_creations(storage: Arc<dyn PageStorage>
     // By its number, though it is nowhere but in history.
     let purged = apply(&system, Edit::PurgePage(alone.clone())).await;
     assert_eq!(purged.pages, std::slice::from_ref(&alone));
-    let again = system.apply_internal(Edit::PurgePage(alone)).await.expect_err("it is gone");
+    let again = system.as_system().apply(Edit::PurgePage(alone)).await.expect_err("it is gone");
     assert_eq!(again.kind(), ErrorKind::NotFound);
     let undo = Edit::Undo { revision: Some(redo) };
-    let redone = system.apply_internal(undo).await.expect_err("it was purged");
+    let redone = system.as_system().apply(undo).await.expect_err("it was purged");
     assert_eq!(redone.kind(), ErrorKind::Conflict, "{redone}");
     assert_sound(&*storage).await;
     // Along with the page it stood under, however deep.

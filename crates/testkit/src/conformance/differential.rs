@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Clock, ContextSystem, Mark, MemoryStorage, PageStorage,
+    Clock, ContextSystem, Mark, MemoryStorage, PageStorage, Principal,
     storage::{Commit, NewSession},
 };
 
@@ -11,7 +11,7 @@ use super::dump;
 use crate::{
     edits::{Diet, Edits, beginning},
     fixture::{TickingClock, session_id},
-    model::{Caller, Model},
+    model::Model,
     property::make,
 };
 
@@ -23,7 +23,8 @@ pub(super) async fn random_edits_read_the_same_as_in_memory(storage: Arc<dyn Pag
     let expected = open(memory.clone()).await;
     let mut model = Model::new();
     let mut edits = Edits::new(SEED, Diet { purge: true });
-    let mut script: Vec<_> = beginning().into_iter().map(|edit| (Caller::SYSTEM, edit)).collect();
+    let mut script: Vec<_> =
+        beginning().into_iter().map(|edit| (Principal::System, edit)).collect();
     script.reverse();
     for step in 0..400 {
         let (caller, edit) = script.pop().unwrap_or_else(|| edits.next(&model));

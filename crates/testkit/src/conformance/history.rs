@@ -3,21 +3,33 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, MemoryStorage, PageStorage, Revision, storage::HistoryQuery,
+    Actor, ContextSystem, Edit, MemoryStorage, Message, PageStorage, Principal, Revision, Role,
+    storage::HistoryQuery,
 };
 
 use crate::fixture::{agent, apply, leaf, page, session, session_id, valid};
 
-/// Edits of three actors, some undone, one of them redone.
+/// Edits of four actors, some undone, one of them redone.
 async fn fill(system: &ContextSystem) {
     let (left, right) = (agent(system, "left"), agent(system, "right"));
+    // A person may be named like an agent.
+    let user = system.held_by(Principal::User(valid("left")));
     for round in 0..4 {
         let index = leaf(system, "usr-0", &format!("page {round}")).await;
         left.pin_page(&index).await.expect("it may");
+        user.update_page(&index, &format!("named {round}"), "").await.expect("it may");
         right.update_page(&index, &format!("renamed {round}"), "").await.expect("it may");
         right.expand_details(&index).await.expect("it may");
         match round {
-            0 => drop(left.undo(None).await.expect("it may")),
+            0 => {
+                left.undo(None).await.expect("it may");
+                let messages = vec![Message::text(Role::User, "hello")];
+                let turn = user.add_turn(messages).await.expect("it may");
+                let (storage, author) = (system.storage(), user.principal().actor());
+                let usr = page("usr-0").segment().clone();
+                let last = storage.last_turn_page(&session_id(), &usr, &author).await;
+                assert_eq!(last.expect("reads").map(|page| page.index), turn.first().cloned());
+            }
             1 => {
                 let undone = right.undo(None).await.expect("it may").revision;
                 let redo = Edit::Undo { revision: Some(undone) };
@@ -41,8 +53,9 @@ pub(super) async fn every_question_is_answered_as_in_memory(storage: Arc<dyn Pag
             [0, 1, 2, 5, 9, newest - 1, newest, newest + 1, u64::MAX].map(|at| Some(Revision(at))),
         )
         .collect();
-    let actors: [Option<Actor>; 5] =
-        [None, Some(Actor::System), Some(valid("left")), Some(valid("right")), Some(valid("nil"))];
+    let names = ["system", "left", "right", "nil", "user:left", "user:right"];
+    let actors: Vec<Option<Actor>> =
+        [None].into_iter().chain(names.map(|name| Some(valid(name)))).collect();
     // All on a snapshot: a server need not be asked for each of thousands of answers.
     let still = storage.snapshot().await.expect("it can be taken");
     let mut asked = 0;
@@ -62,7 +75,7 @@ pub(super) async fn every_question_is_answered_as_in_memory(storage: Arc<dyn Pag
             }
         }
     }
-    assert_eq!(asked, 10 * 10 * 5 * 2 * 4);
+    assert_eq!(asked, 10 * 10 * 7 * 2 * 4);
     // Read on from where the last piece ended, until nothing is left.
     let mut all: Vec<u64> = Vec::new();
     loop {

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, ContextSystem, Edit, LedgerKey, MemoryStorage, PageStorage, RunPut, SessionId,
-    Timestamp,
+    ChunkKey, ContextSystem, Edit, LedgerKey, MemoryStorage, PageStorage, Principal, RunPut,
+    SessionId, Timestamp,
     copy::{CopyOutcome, Digest, copy_session},
     storage::{Commit, ImportPart, NewSession, StorageError},
 };
@@ -19,7 +19,7 @@ use crate::{
         BEGIN, TickingClock, agent, apply, directory, leaf, new_leaf, page, session, session_id,
         valid,
     },
-    model::{Caller, Model},
+    model::Model,
     property::make,
 };
 
@@ -31,7 +31,8 @@ async fn everything() -> Arc<dyn PageStorage> {
     let system = create.await.expect("a new session");
     let mut model = Model::new();
     let mut edits = Edits::new(31, Diet { purge: true });
-    let mut script: Vec<_> = beginning().into_iter().map(|edit| (Caller::SYSTEM, edit)).collect();
+    let mut script: Vec<_> =
+        beginning().into_iter().map(|edit| (Principal::System, edit)).collect();
     script.reverse();
     for _ in 0..250 {
         let (caller, edit) = script.pop().unwrap_or_else(|| edits.next(&model));

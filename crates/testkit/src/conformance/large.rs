@@ -43,12 +43,12 @@ pub(super) async fn a_content_of_16_mib(storage: Arc<dyn PageStorage>) {
     apply(&system, Edit::CreateDetailPage(new)).await;
     let hash = stored(&*storage, &session_id(), "usr-1").await.detail().expect("a leaf").content;
     let again = reopen(storage.clone()).await;
-    let read = again.reader().messages(&page("usr-1")).await.expect("it can be read");
+    let read = again.as_system().reader().messages(&page("usr-1")).await.expect("it can be read");
     assert!(detail_text(&read) == first, "the text is another");
     let mut update = PageUpdate::of(page("usr-1"));
     update.detail = Some(second.clone());
     let updated = apply(&system, Edit::UpdatePage(update)).await;
-    let read = system.reader().messages(&page("usr-1")).await.expect("it can be read");
+    let read = system.as_system().reader().messages(&page("usr-1")).await.expect("it can be read");
     assert!(detail_text(&read) == second, "the text is another");
     // The first is still there: history refers to it.
     let read = storage.contents(&session_id(), &[hash]).await.expect("reads").remove(0);
@@ -56,7 +56,7 @@ pub(super) async fn a_content_of_16_mib(storage: Arc<dyn PageStorage>) {
     assert!(ContentHash::of(content.bytes()) == hash && content.bytes().len() > length);
     apply(&system, Edit::Undo { revision: Some(updated.revision) }).await;
     let again = reopen(storage.clone()).await;
-    let read = again.reader().messages(&page("usr-1")).await.expect("it can be read");
+    let read = again.as_system().reader().messages(&page("usr-1")).await.expect("it can be read");
     assert!(detail_text(&read) == first, "the text is another");
     assert_sound(&*storage).await;
     apply(&system, Edit::PurgePage(page("usr-1"))).await;

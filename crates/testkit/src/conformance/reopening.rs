@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, CountKey, Edit, PageStorage, RunPut, SessionId, Timestamp, Tokens,
+    ContextSystem, CountKey, Edit, PageStorage, Principal, RunPut, SessionId, Timestamp, Tokens,
     storage::LedgerQuery,
 };
 
@@ -15,7 +15,7 @@ use crate::{
     backend::Home,
     edits::{Diet, Edits, beginning},
     fixture::{BEGIN, TickingClock, apply, leaf, page, session, session_id, valid},
-    model::{Caller, Model},
+    model::Model,
     property::make,
 };
 
@@ -87,7 +87,8 @@ pub(super) async fn reopened_at_random_moments(home: Arc<dyn Home>) {
     let mut system = made.expect("a new session");
     let mut model = Model::new();
     let mut edits = Edits::new(SEED, Diet { purge: true });
-    let mut script: Vec<_> = beginning().into_iter().map(|edit| (Caller::SYSTEM, edit)).collect();
+    let mut script: Vec<_> =
+        beginning().into_iter().map(|edit| (Principal::System, edit)).collect();
     script.reverse();
     let mut reopened = 0;
     for step in 0..300 {

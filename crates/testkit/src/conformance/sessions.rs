@@ -120,7 +120,7 @@ pub(super) async fn a_snapshot_stands_still(storage: Arc<dyn PageStorage>) {
     assert_ne!(dump(&*storage, &session_id()).await, then);
     assert_eq!(snapshot.verify().await.expect("it can be verified"), [""; 0]);
     let frozen = reopen(snapshot.clone()).await;
-    let refused = frozen.apply_internal(Edit::RemovePage(page("usr-1"))).await;
+    let refused = frozen.as_system().apply(Edit::RemovePage(page("usr-1"))).await;
     assert_eq!(refused.expect_err("it is only for reading").kind(), ErrorKind::Unavailable);
     assert!(snapshot.remove_session(&session_id()).await.is_err());
 }

@@ -57,7 +57,7 @@ pub(super) async fn unusual_texts_come_back(storage: Arc<dyn PageStorage>) {
     for (number, text) in unusual().iter().enumerate() {
         let new = NewDetailPage::new(page("usr-0"), valid("page"), text.clone());
         let made = apply(&system, Edit::CreateDetailPage(new)).await.pages.remove(0);
-        let read = system.reader().messages(&made).await.expect("it can be read");
+        let read = system.as_system().reader().messages(&made).await.expect("it can be read");
         assert_eq!(detail_text(&read), *text);
         let messages = vec![
             user(text),
@@ -67,7 +67,7 @@ pub(super) async fn unusual_texts_come_back(storage: Arc<dyn PageStorage>) {
         ];
         let turn = Edit::AddTurn { segment: segment("usr"), messages };
         let index = apply(&system, turn).await.pages.remove(0);
-        let read = system.reader().messages(&index).await.expect("it can be read");
+        let read = system.as_system().reader().messages(&index).await.expect("it can be read");
         turns.push((index, read));
         let key = valid(&format!("key {number}"));
         apply(&system, Edit::SetCustom { key, value: Some(text.clone()) }).await;
@@ -88,7 +88,10 @@ pub(super) async fn unusual_texts_come_back(storage: Arc<dyn PageStorage>) {
     }
     let again = reopen(storage.clone()).await;
     for (index, messages) in &turns {
-        assert_eq!(again.reader().messages(index).await.expect("it can be read"), *messages);
+        assert_eq!(
+            again.as_system().reader().messages(index).await.expect("it can be read"),
+            *messages
+        );
     }
     let custom = storage.custom(&id).await.expect("reads");
     for (number, text) in unusual().into_iter().enumerate() {

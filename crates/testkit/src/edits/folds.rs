@@ -1,17 +1,17 @@
 //! Random folds: pages lowered in the caller's view, and runs over some of a directory's pages.
 
 use contexture_core::{
-    Actor, Cited, Edit, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Place, Run,
-    RunForm, SegmentKind, StandingRequest, Told,
+    Actor, Cited, Edit, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Place,
+    Principal, Run, RunForm, SegmentKind, StandingRequest, Told,
 };
 
 use super::Edits;
-use crate::model::{Caller, Model};
+use crate::model::{Model, view_of};
 
 impl Edits {
     /// Folds a few pages and directories.
-    pub(super) fn fold(&mut self, model: &Model, caller: &Caller) -> Edit {
-        let view = caller.actor();
+    pub(super) fn fold(&mut self, model: &Model, caller: &Principal) -> Edit {
+        let view = view_of(caller);
         let mut steps: Vec<FoldStep> = Vec::new();
         for _ in 0..1 + self.random.below(3) {
             let step = if self.random.chance(40) {

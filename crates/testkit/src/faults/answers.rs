@@ -14,8 +14,8 @@ use crate::{edits::callers, window::FourBytes};
 pub(super) async fn answers(system: &ContextSystem) -> String {
     let mut told = String::new();
     // The first answer that comes from the storage settles what was in doubt.
-    read(&system.reader(), &mut told).await;
-    for caller in callers().into_iter().filter_map(|caller| caller.view) {
+    read(&system.as_system().reader(), &mut told).await;
+    for caller in callers().into_iter().filter_map(|caller| caller.view().cloned()) {
         let agent = AgentContext::new(system.clone(), caller);
         read(&agent.reader(), &mut told).await;
         let options = WindowOptions::new(Format::Markdown, std::sync::Arc::new(FourBytes));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contexture_core::{
     ContextSystem, Edit, Error, Fold, FoldPlan, FoldReport, FoldStep, LedgerKey, LevelEntry,
-    Operation, PageUpdate, RunPut, SegmentUpdate, SentWindow, Timestamp, Usage, Version,
+    Operation, PageUpdate, Principal, RunPut, SegmentUpdate, SentWindow, Timestamp, Usage, Version,
 };
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         BEGIN, assistant, description, new_directory, new_leaf, page, segment, session_id, user,
         valid,
     },
-    model::{Caller, Model},
+    model::Model,
     property::make,
 };
 
@@ -27,7 +27,7 @@ const SEED: u64 = 31;
 #[derive(Debug)]
 pub(super) enum Step {
     /// An edit.
-    Edit(Caller, Edit),
+    Edit(Principal, Edit),
     /// An edit that moves a run record on.
     Moving(Edit, RunPut),
     /// A run record is kept or removed.
@@ -42,9 +42,10 @@ impl Step {
     pub(super) async fn make(&self, system: &ContextSystem) -> Result<(), Error> {
         match self {
             Step::Edit(caller, edit) => make(system, caller, edit.clone()).await.map(drop),
-            Step::Moving(edit, put) => {
-                system.apply_with_runs(None, edit, std::slice::from_ref(put)).await.map(drop)
-            }
+            Step::Moving(edit, put) => system
+                .apply_with_runs(&Principal::System, edit, std::slice::from_ref(put))
+                .await
+                .map(drop),
             Step::Keep(put) => system.keep_run(put).await.map(drop),
             Step::Sent(sent) => Ok(system.storage().record(&session_id(), &ledger(), sent).await?),
             Step::Report(number) => {
@@ -68,9 +69,9 @@ pub(super) fn steps() -> Vec<Step> {
     let mut steps = Vec::new();
     let mut operations: BTreeSet<&str> = BTreeSet::new();
     for edit in beginning().into_iter().chain(one_of_each()) {
-        model.apply(&Caller::SYSTEM, &edit).unwrap_or_else(|kind| panic!("{edit:?}: {kind:?}"));
+        model.apply(&Principal::System, &edit).unwrap_or_else(|kind| panic!("{edit:?}: {kind:?}"));
         operations.insert(edit.operation().as_str());
-        steps.push(Step::Edit(Caller::SYSTEM, edit));
+        steps.push(Step::Edit(Principal::System, edit));
     }
     let at = Timestamp::from_millis(BEGIN);
     let mut edits = Edits::new(SEED, Diet { purge: true });
@@ -97,7 +98,7 @@ pub(super) fn steps() -> Vec<Step> {
             10 if version.is_some() => {
                 let number = steps.len();
                 let edit = new_leaf("usr-0", &format!("with a run {number}"));
-                if model.apply(&Caller::SYSTEM, &edit).is_err() {
+                if model.apply(&Principal::System, &edit).is_err() {
                     continue;
                 }
                 // Now and then the run ends with it.

@@ -81,7 +81,8 @@ impl Doing<'_> {
         if let Some(detail) = &update.detail {
             page.texts = self.own_text(detail);
             let caller = self.caller.actor();
-            page.rewritten_by = (caller != page.author).then_some(caller);
+            let among_us = caller.is_system_side() && page.author.is_system_side();
+            page.rewritten_by = (caller != page.author && !among_us).then_some(caller);
         }
         page.trust = page.trust.min(self.trust());
         self.named.push(update.page.clone());

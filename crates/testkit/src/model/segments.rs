@@ -9,7 +9,7 @@ use super::{Answer, Doing, ModelPage, ModelSegment};
 
 impl Doing<'_> {
     pub(super) fn add_segment(&mut self, new: &NewSegment) -> Answer {
-        if let Some(view) = &self.caller.view {
+        if let Some(view) = self.caller.view() {
             let own = self.model.seen(self.caller, &view.writes_to);
             let managed = own.is_some_and(|own| own.permission == Permission::SystemManaged);
             let own = Owner::Agent(view.agent.clone());
@@ -20,13 +20,13 @@ impl Doing<'_> {
         }
         if let Some(old) = self.model.segments.get(&new.id) {
             // A name whose archive is not the caller's own stays taken.
-            let own = self.caller.view.as_ref().map(|view| Owner::Agent(view.agent.clone()));
+            let own = self.caller.view().map(|view| Owner::Agent(view.agent.clone()));
             if !old.removed || (own.is_some() && old.owner != own) {
                 return Err(ErrorKind::Conflict);
             }
         }
         let name = new.name.as_ref().map_or(new.id.as_str(), |name| name.as_str()).to_owned();
-        let owner = match &self.caller.view {
+        let owner = match self.caller.view() {
             Some(view) => Some(Owner::Agent(view.agent.clone())),
             None => implied_owner(&new.id),
         };

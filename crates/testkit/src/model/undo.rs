@@ -64,9 +64,9 @@ impl Doing<'_> {
     }
 
     fn may_undo(&self, past: &Past) -> Answer {
-        let Some(view) = &self.caller.view else { return Ok(()) };
+        let Some(view) = self.caller.view() else { return Ok(()) };
         let own = Actor::Agent(view.agent.clone());
-        if past.actor != own && past.actor != Actor::System {
+        if past.actor != own && !past.actor.is_system_side() {
             return Err(ErrorKind::NotFound);
         }
         let pages = past.named.iter().map(PageIndex::segment);
@@ -74,7 +74,7 @@ impl Doing<'_> {
         for id in pages.chain(segments()) {
             self.model.would_see(self.caller, id).ok_or(ErrorKind::NotFound)?;
         }
-        if past.actor == Actor::System {
+        if past.actor.is_system_side() {
             return Err(ErrorKind::PermissionDenied);
         }
         for page in past.touched.pages.keys() {

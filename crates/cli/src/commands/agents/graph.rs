@@ -88,7 +88,8 @@ pub(super) async fn run(
     }
     histories.sort_by(|one, other| (one.kind, &one.segment).cmp(&(other.kind, &other.segment)));
     if let Some(team) = team {
-        let reader = team.system().reader();
+        let session = team.system().as_system();
+        let reader = session.reader();
         for history in &mut histories {
             if reader.segment(&history.segment).is_ok() {
                 history.pages = Some(reader.child_count(&history.segment.root()).await?);

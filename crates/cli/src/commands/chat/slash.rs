@@ -145,7 +145,7 @@ fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
         let asked_for = |entry: &HistoryEntry| {
             let stands = entry.is_undoable();
             let founds = matches!(entry.operation, Operation::Batch | Operation::AddSegment);
-            entry.actor == Actor::System && stands && !founds
+            entry.actor.is_system_side() && stands && !founds
         };
         Ok::<_, Stop>(listing.items.iter().find(|entry| asked_for(entry)).map(|it| it.revision))
     })?;

@@ -57,7 +57,8 @@ impl Prompt {
                 false => Self::None,
             });
         }
-        let (root, reader): (PageIndex, _) = ("sys-0".parse()?, system.reader());
+        let session = system.as_system();
+        let (root, reader): (PageIndex, _) = ("sys-0".parse()?, session.reader());
         check_segment(system, root.segment())?;
         let first = reader.children(&root, Order::Forward, None, 1_000).await?;
         for seen in first.items.iter().filter(|seen| seen.page.detail().is_some()) {

@@ -77,12 +77,13 @@ impl Source {
         segment: &SegmentId,
         first: usize,
     ) -> Result<bool, Error> {
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let pages = reader.children(&segment.root(), Order::Backward, None, LAST_PAGES).await?;
         let own = pages
             .items
             .iter()
-            .find(|seen| seen.page.turn.is_some() && seen.page.author == Actor::System);
+            .find(|seen| seen.page.turn.is_some() && seen.page.author.is_system_side());
         let Some(own) = own else { return Ok(false) };
         let there = reader.messages(&own.page.index).await?;
         let imported = self.mended.exchanges.get(first.wrapping_sub(1));

@@ -61,7 +61,8 @@ pub(crate) async fn run(
     let caller = Caller::open(settings).await?;
     let parent = caller.index(&args.parent)?;
     let edit = if args.contents {
-        let children = args.child.iter().map(|child| caller.index(child)).collect::<Result<_>>()?;
+        let children = args.child.iter().map(|child| caller.index(child));
+        let children = children.collect::<Result<_, contexture_core::Error>>()?;
         Edit::CreateContentsPage(NewContentsPage {
             description,
             visibility,

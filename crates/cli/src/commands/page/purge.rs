@@ -4,7 +4,7 @@ use contexture_agents::{
     Team,
     team::{InterruptedRuns, StoredRun},
 };
-use contexture_core::Edit;
+use contexture_core::{Edit, Principal};
 use serde_json::json;
 
 use crate::{
@@ -50,18 +50,18 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let caller = Caller::open(settings).await?;
     let page = caller.index(&args.index)?;
-    let (outcome, given_up) = match &caller {
-        Caller::System(system) => {
+    let (outcome, given_up) = match caller.principal() {
+        by @ (Principal::System | Principal::User(_)) => {
             let interrupted = match args.give_up_runs {
                 true => InterruptedRuns::GiveUp,
                 false => InterruptedRuns::Keep,
             };
-            let now = system.now();
+            let (system, now) = (caller.system(), caller.now());
             let is_alive = |stored: &StoredRun| process::is_alive(stored, now);
-            let purged = Team::new(system.clone()).purge(page, interrupted, is_alive).await?;
+            let purged = Team::new(system.clone()).purge(by, page, interrupted, is_alive).await?;
             (purged.outcome, purged.given_up)
         }
-        Caller::Agent(..) => (caller.apply(Edit::PurgePage(page)).await?, Vec::new()),
+        Principal::Agent(_) => (caller.apply(Edit::PurgePage(page)).await?, Vec::new()),
     };
     let left = caller.system().storage().traces().await?;
     if printer.is_json() {

@@ -47,7 +47,7 @@ impl Replacement {
                     "page {index} had other words than were stored, by an edit by hand or by damage; \
                      they were adopted as its new content: read them with `page show {index}`"
                 ));
-                page.rewritten_by = (page.author != Actor::System).then_some(Actor::System);
+                page.rewritten_by = (!page.author.is_system_side()).then_some(Actor::System);
                 Content::with_detail(messages)
             }
             Self::Prompt => {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::{BATCH, Listing, Reader};
-use crate::{
-    Actor, HistoryEntry, Inverse, PageIndex, Result, Revision, ViewId, storage::HistoryQuery,
-};
+use crate::{HistoryEntry, Inverse, PageIndex, Result, Revision, ViewId, storage::HistoryQuery};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on
@@ -49,7 +47,7 @@ impl Reader<'_> {
     /// Returns what of a history entry this view may see.
     async fn visible_entry(&self, mut entry: HistoryEntry) -> Result<Option<HistoryEntry>> {
         let Some(view) = self.guard else { return Ok(Some(entry)) };
-        if entry.actor != Actor::System && entry.actor != Actor::Agent(view.agent.clone()) {
+        if !entry.actor.is_system_side() && entry.actor.agent() != Some(&view.agent) {
             return Ok(None);
         }
         // What only changed how another view stands, such as an undo of its own edit.
@@ -64,7 +62,7 @@ impl Reader<'_> {
         let custom = entry.rounds().cloned().collect();
         entry.inverse = Inverse { custom, ..Inverse::default() };
         let seen = !entry.pages.is_empty() || !entry.segments.is_empty();
-        Ok((seen || (!touched && entry.actor != Actor::System)).then_some(entry))
+        Ok((seen || (!touched && !entry.actor.is_system_side())).then_some(entry))
     }
 
     /// Keeps those of an edit's pages that exist for the view; of an agent's own edit also those that
@@ -72,7 +70,7 @@ impl Reader<'_> {
     async fn pages_seen_in(&self, entry: &HistoryEntry) -> Result<Vec<PageIndex>> {
         let mut seen = Vec::with_capacity(entry.pages.len());
         for page in &entry.pages {
-            let own = entry.actor != Actor::System;
+            let own = !entry.actor.is_system_side();
             if self.sees(page).await? || (own && self.saw(entry, page).await?) {
                 seen.push(page.clone());
             }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId, View,
+    Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId,
+    Session,
     context::{Apps, FIND, PageAction},
-    system::{ContextSystem, ListQuery, Outcome, PageView, Reader},
+    system::{ListQuery, Outcome, PageView, Reader},
 };
 
 /// How many pages pressing `find` gives.
@@ -142,31 +143,17 @@ impl Reader<'_> {
     }
 }
 
-impl ContextSystem {
-    /// Presses an anchor for the system side.
+impl Session {
+    /// Presses an anchor: what it asks for is confined and checked like any other edit.
     pub async fn press(
         &self,
         key: &str,
         params: &BTreeMap<String, String>,
         apps: &Apps,
     ) -> Result<Pressed> {
-        self.press_in(key, params, apps, None).await
-    }
-
-    /// Presses an anchor in a view: what it asks for is confined and checked like any other edit.
-    pub(crate) async fn press_in(
-        &self,
-        key: &str,
-        params: &BTreeMap<String, String>,
-        apps: &Apps,
-        guard: Option<&View>,
-    ) -> Result<Pressed> {
-        let reader = self.reader_of(guard);
+        let reader = self.reader();
         Ok(match reader.wish(key, params, apps).await? {
-            Wish::Edit(edit) => Pressed::Edited(match guard {
-                Some(view) => self.apply_for(view, &edit).await?,
-                None => self.apply_internal(edit).await?,
-            }),
+            Wish::Edit(edit) => Pressed::Edited(self.apply(edit).await?),
             Wish::Find(query) => Pressed::Found(reader.found(query).await?),
             Wish::App => {
                 // As the view shows the application, or as a window at full once did.
@@ -180,10 +167,7 @@ impl ContextSystem {
                 // What an application does is a round like any other (D-06), and moves the version.
                 let round =
                     Edit::RecordRound { action: format!("press {key}"), result: result.clone() };
-                match guard {
-                    Some(view) => self.apply_for(view, &round).await?,
-                    None => self.apply_internal(round).await?,
-                };
+                self.apply(round).await?;
                 Pressed::Answered(result)
             }
         })

@@ -2,8 +2,8 @@
 
 use super::{prepare::Prepared, sent::missing};
 use crate::{
-    Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Timestamp, Tokens, Usage,
-    View,
+    Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Session, Timestamp, Tokens,
+    Usage,
     check::is_lost,
     storage::{LedgerQuery, StorageError},
     system::ContextSystem,
@@ -28,33 +28,18 @@ pub(crate) enum Purpose {
     },
 }
 
-impl ContextSystem {
-    /// Takes the fold that is due, renders the window and records it as sent, for the system side.
+impl Session {
+    /// Takes the fold that is due, renders the window and records it as sent.
     pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
-        self.send_in(options, None, Purpose::Record).await
+        self.send_for(options, Purpose::Record).await
     }
 
-    /// The same in an agent's view.
-    pub(crate) async fn send_for(
-        &self,
-        view: &View,
-        options: &WindowOptions,
-        purpose: Purpose,
-    ) -> Result<Sent> {
-        self.send_in(options, Some(view), purpose).await
-    }
-
-    async fn send_in(
-        &self,
-        options: &WindowOptions,
-        guard: Option<&View>,
-        purpose: Purpose,
-    ) -> Result<Sent> {
-        let fold = self.take_fold(options, guard).await?;
-        let reader = self.reader_of(guard);
+    pub(crate) async fn send_for(&self, options: &WindowOptions, purpose: Purpose) -> Result<Sent> {
+        let fold = self.fold(options).await?;
+        let (system, reader) = (&self.system, self.reader());
         let key = LedgerKey { view: reader.view.clone(), format: options.format };
         for _ in 0..ATTEMPTS {
-            let last = self.newest_sent(&key).await?;
+            let last = system.newest_sent(&key).await?;
             let prepared = reader.prepare(options, purpose).await?;
             if let Purpose::Request { .. } = purpose {
                 has_prompts(&prepared)?;
@@ -74,10 +59,10 @@ impl ContextSystem {
                 record.previous_tail = Some(tail);
                 record.hash = window.hash;
             }
-            let recorded = self.writing().await.record(self.session(), &key, &record).await;
+            let recorded = system.writing().await.record(system.session(), &key, &record).await;
             match recorded {
                 Ok(()) => {
-                    self.keep_counts().await?;
+                    system.keep_counts().await?;
                     let fold = fold.map(|fold| fold.report);
                     return Ok(Sent { window, record, fold, withheld: Vec::new() });
                 }
@@ -89,26 +74,18 @@ impl ContextSystem {
         Err(Error::TooManyRaces { attempts: ATTEMPTS as u32, subject })
     }
 
-    /// Notes what the provider reported for a window sent in the system side's view.
+    /// Notes what the provider reported for a window sent.
     pub async fn report_usage(&self, format: Format, number: u64, usage: &Usage) -> Result<()> {
-        self.report_in(format, number, usage, None).await
-    }
-
-    pub(crate) async fn report_in(
-        &self,
-        format: Format,
-        number: u64,
-        usage: &Usage,
-        guard: Option<&View>,
-    ) -> Result<()> {
-        let key = LedgerKey { view: self.reader_of(guard).view, format };
-        let reported = self.writing().await.report(self.session(), &key, number, usage).await?;
-        if reported {
-            return Ok(());
+        let key = LedgerKey { view: self.principal.view_id(), format };
+        let storage = self.system.writing().await;
+        match storage.report(self.system.session(), &key, number, usage).await? {
+            true => Ok(()),
+            false => Err(missing(number, format)),
         }
-        Err(missing(number, format))
     }
+}
 
+impl ContextSystem {
     async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<SentWindow>> {
         let newest = LedgerQuery { upto: None, limit: 1 };
         let Some(last) = self.storage().ledger(self.session(), key, &newest).await?.pop() else {

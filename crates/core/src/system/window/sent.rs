@@ -8,7 +8,7 @@
 use super::render::Before;
 use crate::{
     ContentHash, Error, FilterKey, Format, LedgerKey, PageIndex, Quoted, Result, SentPiece,
-    SentSource, SentWindow, Speech, Standing, View,
+    SentSource, SentWindow, Session, Speech, Standing,
     decide::MOST_MOVES,
     storage::{LedgerQuery, StorageError},
     system::{ContextSystem, Reader},
@@ -19,28 +19,27 @@ use crate::{
     },
 };
 
-impl ContextSystem {
-    /// Returns the records of a view's ledger, newest first.
+impl Session {
+    /// Returns the records of the view's ledger, newest first.
     pub async fn ledger(&self, format: Format, limit: usize) -> Result<Vec<SentWindow>> {
-        self.ledger_in(format, limit, None).await
-    }
-
-    pub(crate) async fn ledger_in(
-        &self,
-        format: Format,
-        limit: usize,
-        guard: Option<&View>,
-    ) -> Result<Vec<SentWindow>> {
-        let key = LedgerKey { view: self.reader_of(guard).view, format };
+        let key = LedgerKey { view: self.principal.view_id(), format };
         let query = LedgerQuery { upto: None, limit };
-        let mut records = self.storage().ledger(self.session(), &key, &query).await?;
-        // What was seen then may not be seen now: `sent_in` looks at each piece.
-        if guard.is_some() {
+        let system = &self.system;
+        let mut records = system.storage().ledger(system.session(), &key, &query).await?;
+        // What was seen then may not be seen now: `sent` looks at each piece.
+        if self.principal.view().is_some() {
             records.iter_mut().for_each(SentWindow::strip);
         }
         Ok(records)
     }
 
+    /// Renders a window that was sent again, and proves it by its hash.
+    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+        self.reader().sent(options, number).await
+    }
+}
+
+impl ContextSystem {
     /// Returns all pieces of a window sent, also those it shares with the windows before.
     pub(super) async fn sent_pieces(
         &self,
@@ -65,25 +64,17 @@ impl ContextSystem {
         let reason = "the records it rests on are not there".to_owned();
         Err(Error::SentLost { number: sent.number, reason })
     }
+}
 
-    /// Renders a window that was sent again, and proves it by its hash.
-    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
-        self.sent_in(options, number, None).await
-    }
-
-    pub(crate) async fn sent_in(
-        &self,
-        options: &WindowOptions,
-        number: u64,
-        guard: Option<&View>,
-    ) -> Result<Sent> {
-        let reader = self.reader_of(guard);
-        let key = LedgerKey { view: reader.view.clone(), format: options.format };
+impl Reader<'_> {
+    async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+        let system = self.system;
+        let key = LedgerKey { view: self.view.clone(), format: options.format };
         let query = LedgerQuery { upto: Some(number), limit: 1 };
-        let found = self.storage().ledger(self.session(), &key, &query).await?.pop();
+        let found = system.storage().ledger(system.session(), &key, &query).await?.pop();
         let record = found.filter(|record| record.number == number);
         let mut record = record.ok_or_else(|| missing(number, options.format))?;
-        let mut pieces = self.sent_pieces(&key, &record).await?;
+        let mut pieces = system.sent_pieces(&key, &record).await?;
         if pieces.iter().any(|piece| piece.source == SentSource::Purged) {
             let reason = "a page it showed was purged since".to_owned();
             return Err(Error::SentLost { number, reason });
@@ -92,7 +83,7 @@ impl ContextSystem {
             let reason = format!("it was counted with {}", record.tokenizer);
             return Err(Error::SentLost { number, reason });
         }
-        let withheld = reader.withhold(options, &mut pieces, record.filter).await?;
+        let withheld = self.withhold(options, &mut pieces, record.filter).await?;
         if !withheld.is_empty() {
             // A Context also says what could be done with its pages and what was done to them.
             if options.format == Format::Context {
@@ -107,7 +98,8 @@ impl ContextSystem {
         };
         let before = Before { frozen: record.frozen, tail: record.previous_tail };
         let frame = record.frame.as_deref();
-        let rendering = self.render_pieces(&options, self.mark(), &pieces, before, frame).await?;
+        let rendering =
+            system.render_pieces(&options, system.mark(), &pieces, before, frame).await?;
         let hash = ContentHash::of(rendering.body.as_bytes());
         if withheld.is_empty() && hash != record.hash {
             let reason = if record.renderer == RENDERER {

@@ -34,7 +34,7 @@ fn contents_are_asked_for_together() {
             storage.reset();
             let format = format.parse().unwrap();
             let options = WindowOptions::new(format, Arc::new(FourBytes));
-            let window = system.reader().window(&options).await.unwrap();
+            let window = system.as_system().reader().window(&options).await.unwrap();
             assert!(window.body.contains("text of leaf 49"));
             assert_eq!(storage.count("contents"), 100, "{format}: all are read, and none twice");
             assert!(storage.calls("contents") <= 4, "{format}: {}", storage.calls("contents"));
@@ -56,7 +56,7 @@ async fn opened() -> (Arc<WatchedStorage>, ContextSystem) {
         leaf(&system, "usr-0", name).await;
     }
     let system = reopen(storage.clone()).await;
-    system.reader().page(&page("usr-3")).await.unwrap();
+    system.as_system().reader().page(&page("usr-3")).await.unwrap();
     storage.reset();
     (storage, system)
 }
@@ -75,7 +75,8 @@ fn sixty_four_threads_read_once() {
         let (begun, all_begun) = mpsc::channel();
         let start = Barrier::new(64);
         let read = |begun: mpsc::Sender<()>| {
-            let (reader, index) = (system.reader(), page("usr-1"));
+            let session = system.as_system();
+            let (reader, index) = (session.reader(), page("usr-1"));
             let mut read = pin!(reader.messages(&index));
             start.wait();
             assert!(begin(read.as_mut()).is_pending(), "the answer is held back");
@@ -110,7 +111,8 @@ fn sixty_four_threads_read_once() {
 fn another_carries_on() {
     let (storage, system) = block_on(opened());
     let release = storage.hold_next_read("pages");
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let index = page("usr-1");
     let mut first = Box::pin(reader.page(&index));
     let mut second = pin!(reader.page(&index));
@@ -133,11 +135,12 @@ fn a_load_nobody_waits_for_leaves_nothing() {
     let _never = storage.hold_next_read("pages");
     let index = page("usr-1");
     {
-        let reader = system.reader();
+        let session = system.as_system();
+        let reader = session.reader();
         let mut first = pin!(reader.page(&index));
         assert!(begin(first.as_mut()).is_pending());
     }
-    block_on(system.reader().page(&index)).unwrap();
+    block_on(system.as_system().reader().page(&index)).unwrap();
     assert_eq!(storage.count_of(&index), 2);
 }
 
@@ -147,7 +150,8 @@ fn an_error_is_not_kept() {
     let (storage, system) = block_on(opened());
     let index = page("usr-1");
     let release = storage.hold_next_read("pages");
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let mut first = pin!(reader.page(&index));
     let mut second = pin!(reader.page(&index));
     assert!(begin(first.as_mut()).is_pending());
@@ -167,7 +171,8 @@ fn a_load_from_before_an_edit_is_not_joined() {
     let (storage, system) = block_on(opened());
     let index = page("usr-1");
     let release = storage.hold_next_read("pages");
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let mut early = pin!(reader.page(&index));
     assert!(begin(early.as_mut()).is_pending());
     let name = Some(valid("changed"));
@@ -188,7 +193,8 @@ fn a_load_from_before_an_edit_is_not_joined() {
 fn what_is_purged_while_it_is_read_is_not_kept() {
     let (storage, system) = block_on(opened());
     let release = storage.hold_next_read("contents");
-    let reader = system.reader();
+    let session = system.as_system();
+    let reader = session.reader();
     let index = page("usr-1");
     let mut read = pin!(reader.messages(&index));
     assert!(begin(read.as_mut()).is_pending());
@@ -198,6 +204,6 @@ fn what_is_purged_while_it_is_read_is_not_kept() {
     // The same text comes again: it is read from the storage.
     let again = block_on(leaf(&system, "usr-0", "one"));
     storage.reset();
-    block_on(system.reader().messages(&again)).unwrap();
+    block_on(system.as_system().reader().messages(&again)).unwrap();
     assert_eq!(storage.count("contents"), 1);
 }

@@ -219,7 +219,7 @@ fn new_pages_stand_as_they_should() {
         leaf(&system, "sys-0", "Prompt").await;
         let visibility = |index: &'static str| {
             let system = &system;
-            async move { system.reader().page(&page(index)).await.unwrap().visibility }
+            async move { system.as_system().reader().page(&page(index)).await.unwrap().visibility }
         };
         assert_eq!(visibility("usr-1").await, Visibility::Expanded);
         assert_eq!(visibility("usr-4").await, Visibility::Expanded);
@@ -297,7 +297,7 @@ fn trust_never_rises() {
         apply(&system, Edit::CreateDetailPage(made)).await;
         let page_of = |index: &'static str| {
             let system = &system;
-            async move { system.reader().page(&page(index)).await.unwrap().page }
+            async move { system.as_system().reader().page(&page(index)).await.unwrap().page }
         };
         assert_eq!(page_of("usr-3").await.trust, Trust::System);
         assert_eq!(page_of("usr-5").await.trust, Trust::Agent);

@@ -32,8 +32,8 @@ async fn open(storage: &Arc<WatchedStorage>, bytes: usize) -> ContextSystem {
 async fn scan(system: &ContextSystem, id: &str, count: u64) {
     for number in 1..=count {
         let index = PageIndex::new(segment(id), number);
-        system.reader().page(&index).await.unwrap();
-        system.reader().messages(&index).await.unwrap();
+        system.as_system().reader().page(&index).await.unwrap();
+        system.as_system().reader().messages(&index).await.unwrap();
     }
 }
 
@@ -51,19 +51,19 @@ fn reading_is_lazy() {
         drop(system);
         storage.reset();
         let system = reopen(storage.clone()).await;
-        let directory = system.reader().page(&page("usr-1")).await.unwrap();
+        let directory = system.as_system().reader().page(&page("usr-1")).await.unwrap();
         assert!(directory.page.is_contents());
         assert_eq!(storage.count("pages"), 2, "the directory and the root above it");
         assert_eq!(storage.count("children") + storage.count("scan"), 0);
         assert_eq!(storage.count("contents"), 0);
         storage.reset();
-        system.reader().page(&page("usr-1")).await.unwrap();
+        system.as_system().reader().page(&page("usr-1")).await.unwrap();
         assert_eq!(storage.count("pages"), 0);
         // Appending to it does not read the others either.
         leaf(&system, "usr-1", "one more").await;
         assert_eq!(storage.count("children") + storage.count("scan") + storage.count("pages"), 0);
         system.evict_page(&page("usr-1")).unwrap();
-        system.reader().page(&page("usr-1")).await.unwrap();
+        system.as_system().reader().page(&page("usr-1")).await.unwrap();
         assert_eq!(storage.count("pages"), 1);
     });
 }
@@ -81,12 +81,12 @@ fn resident_pages_are_bounded() {
         let most = 16_000;
         let system = open(&storage, most).await;
         for index in ["sys-0", "sys-1", "usr-0"] {
-            system.reader().page(&page(index)).await.unwrap();
+            system.as_system().reader().page(&page(index)).await.unwrap();
         }
         for number in 1..=200 {
             let index = PageIndex::new(segment("usr"), number);
-            system.reader().page(&index).await.unwrap();
-            system.reader().messages(&index).await.unwrap();
+            system.as_system().reader().page(&index).await.unwrap();
+            system.as_system().reader().messages(&index).await.unwrap();
             let usage = system.resident_usage();
             assert!(usage.bytes <= most, "{usage:?}");
         }
@@ -98,12 +98,12 @@ fn resident_pages_are_bounded() {
         assert!(resident.contains(&page("usr-200")) && !resident.contains(&page("usr-1")));
         storage.reset();
         for index in ["sys-0", "sys-1", "usr-0", "usr-200"] {
-            system.reader().page(&page(index)).await.unwrap();
+            system.as_system().reader().page(&page(index)).await.unwrap();
         }
-        system.reader().messages(&page("usr-200")).await.unwrap();
+        system.as_system().reader().messages(&page("usr-200")).await.unwrap();
         let reads = storage.count("pages") + storage.count("contents");
         assert_eq!(reads, 0, "roots, system pages and the last used stay");
-        system.reader().page(&page("usr-1")).await.unwrap();
+        system.as_system().reader().page(&page("usr-1")).await.unwrap();
         assert_eq!(storage.count("pages"), 1, "the least recently used is read again");
     });
 }
@@ -120,8 +120,8 @@ fn one_bound_covers_pages_and_contents() {
         let system = open(&storage, 16_000).await;
         for number in 2..=100 {
             let index = PageIndex::new(segment("usr"), number);
-            system.reader().page(&index).await.unwrap();
-            system.reader().messages(&page("usr-1")).await.unwrap();
+            system.as_system().reader().page(&index).await.unwrap();
+            system.as_system().reader().messages(&page("usr-1")).await.unwrap();
         }
         assert_eq!((storage.count_of(&page("usr-1")), storage.count("contents")), (1, 1));
     });
@@ -150,7 +150,7 @@ fn a_page_is_dropped_by_hand() {
             ("usr-0", "page usr-0 stays in memory: it is the root of its segment"),
             ("sys-1", "page sys-1 stays in memory: its segment is of System kind"),
         ] {
-            system.reader().page(&page(index)).await.unwrap();
+            system.as_system().reader().page(&page(index)).await.unwrap();
             let refused = system.evict_page(&page(index)).unwrap_err();
             assert_eq!((refused.kind(), refused.to_string().as_str()), (ErrorKind::Invalid, why));
         }
@@ -169,9 +169,9 @@ fn the_least_recently_used_are_dropped_by_hand() {
             leaf(&system, "usr-0", &format!("page {number}")).await;
         }
         let system = open(&storage, 1 << 20).await;
-        system.reader().page(&page("sys-1")).await.unwrap();
+        system.as_system().reader().page(&page("sys-1")).await.unwrap();
         scan(&system, "usr", 20).await;
-        system.reader().page(&page("usr-3")).await.unwrap();
+        system.as_system().reader().page(&page("usr-3")).await.unwrap();
         let before = system.resident_usage();
         assert_eq!(system.evict_lru(before.bytes), 0);
         assert_eq!(system.resident_usage(), before);
@@ -199,13 +199,13 @@ fn a_page_is_loaded_anew() {
         let storage = watched();
         let system = session(storage.clone()).await;
         leaf(&system, "usr-0", "note").await;
-        system.reader().page(&page("usr-1")).await.unwrap();
+        system.as_system().reader().page(&page("usr-1")).await.unwrap();
         // Another process changes it; this one has not looked since.
         let name = Some(valid("changed"));
         let other = reopen(storage.clone()).await;
         apply(&other, Edit::UpdatePage(PageUpdate { name, ..PageUpdate::of(page("usr-1")) })).await;
         let name = async || {
-            let seen = system.reader().page(&page("usr-1")).await.unwrap();
+            let seen = system.as_system().reader().page(&page("usr-1")).await.unwrap();
             seen.page.name.as_str().to_owned()
         };
         assert_eq!(name().await, "note");
@@ -263,7 +263,7 @@ fn pages_in_a_window_stay() {
             .await;
         scan(&system, "log", 200).await;
         storage.reset();
-        let seen = system.reader().page(&page("usr-7")).await.unwrap();
+        let seen = system.as_system().reader().page(&page("usr-7")).await.unwrap();
         assert_eq!((seen.page.name.as_str(), storage.count("pages")), ("changed", 0));
         // What leaves the window may go.
         apply(&system, Edit::RemovePage(page("usr-7"))).await;

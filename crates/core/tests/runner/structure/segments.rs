@@ -32,13 +32,13 @@ fn segments_are_removed_with_care() {
         apply(&system, remove("oth", false, false)).await;
         apply(&system, remove("usr", true, false)).await;
         apply(&system, remove("sys", true, true)).await;
-        assert_eq!(system.reader().segments().len(), 0);
+        assert_eq!(system.as_system().reader().segments().len(), 0);
         assert_eq!(
-            system.reader().page(&page("usr-3")).await.unwrap_err().kind(),
+            system.as_system().reader().page(&page("usr-3")).await.unwrap_err().kind(),
             ErrorKind::NotFound
         );
         let archive = ListQuery { limit: 100, archived: true, ..ListQuery::default() };
-        let archived = system.reader().list(&archive).await.unwrap().items;
+        let archived = system.as_system().reader().list(&archive).await.unwrap().items;
         assert!(archived.iter().any(|page| page.page.index.to_string() == "usr-3"));
         // Its pages come back elsewhere, under new indices.
         let error = refused(&system, restore("usr-2", None)).await;
@@ -120,7 +120,7 @@ fn a_segment_that_comes_back_as_another_kind_is_read_anew() {
         let new = NewSegment::new(segment("sys"), SegmentKind::Custom);
         apply(&system, Edit::AddSegment(new)).await;
         apply(&system, restore("sys-1", None)).await;
-        let back = system.reader().page(&page("sys-1")).await.unwrap();
+        let back = system.as_system().reader().page(&page("sys-1")).await.unwrap();
         assert_eq!(back.lifecycle, Lifecycle::Active);
         assert_eq!(children(&system, "sys-0").await, ["sys-1"]);
     });

@@ -34,7 +34,7 @@ const EDITS: u64 = 40;
 /// Makes the edits until one fails; returns how many were acknowledged.
 fn make(system: &ContextSystem) -> u64 {
     let made =
-        (0..EDITS).take_while(|number| block_on(system.apply_internal(edit(*number))).is_ok());
+        (0..EDITS).take_while(|number| block_on(system.as_system().apply(edit(*number))).is_ok());
     made.count() as u64
 }
 
@@ -64,7 +64,7 @@ fn lost_answers_are_resolved_truthfully() {
         store.loses.store(lost, Ordering::Relaxed);
         let mut acknowledged = 0;
         for number in 0..EDITS {
-            acknowledged += u64::from(block_on(system.apply_internal(edit(number))).is_ok());
+            acknowledged += u64::from(block_on(system.as_system().apply(edit(number))).is_ok());
         }
         // A root's answer is found out; any other object is written in vain and the edit refused.
         assert_eq!(revision(&*storage) - begun, acknowledged, "write {lost}");
@@ -85,7 +85,7 @@ fn a_failed_write_changes_nothing() {
         store.refuses.store(refused, Ordering::Relaxed);
         let mut acknowledged = 0;
         for number in 0..EDITS {
-            match block_on(system.apply_internal(edit(number))) {
+            match block_on(system.as_system().apply(edit(number))) {
                 Ok(_) => acknowledged += 1,
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::NotFound),
@@ -119,7 +119,7 @@ fn a_process_that_ends_leaves_no_half_state() {
         block_on(storage.repair()).unwrap();
         assert_eq!(block_on(dump(&*storage, &session_id())), before, "write {end}");
         let system = block_on(fixture::reopen(storage.clone()));
-        block_on(system.apply_internal(new_leaf("usr-0", "after"))).unwrap();
+        block_on(system.as_system().apply(new_leaf("usr-0", "after"))).unwrap();
     }
 }
 

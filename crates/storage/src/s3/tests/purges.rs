@@ -60,7 +60,7 @@ fn a_purge_leaves_no_trace() {
             assert!(!holds(&store, "secret secret"), "after {later} edits");
             assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
             let read = block_on(fixture::reopen(storage.clone()));
-            block_on(read.reader().page(&page("usr-1"))).unwrap();
+            block_on(read.as_system().reader().page(&page("usr-1"))).unwrap();
         }
     }
 }

@@ -85,7 +85,7 @@ fn a_session_made_again_has_nothing_of_the_one_before() {
     assert!(block_on(two.remove_session(&session_id())).unwrap());
     let left = names(&store);
     assert_eq!(left, ["prefix/contexture.json"]);
-    let error = block_on(system.apply_internal(fixture::new_leaf("usr-0", "late"))).unwrap_err();
+    let error = block_on(system.as_system().apply(fixture::new_leaf("usr-0", "late"))).unwrap_err();
     assert_eq!(error.kind(), contexture_core::ErrorKind::NotFound);
     let again = block_on(fixture::session(two));
     block_on(leaf(&again, "usr-0", "new"));

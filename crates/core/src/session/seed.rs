@@ -1,11 +1,11 @@
 //! The source documents' names for what an agent does with pages, for readers who come from them.
 //!
-//! They go through [`AgentContext::apply`] and [`AgentContext::check_permission`] like the others.
+//! They go through [`Session::apply`] and [`Session::check_permission`] like the others.
 
-use super::{AgentContext, ToIndex};
+use super::{Session, ToIndex};
 use crate::{Edit, Error, ErrorKind, Operation, PageUpdate, Result, Segment, system::Outcome};
 
-impl AgentContext {
+impl Session {
     /// Replaces what a leaf says; an empty text clears it (SetDetail).
     pub async fn set_detail(&self, index: impl ToIndex, detail: &str) -> Result<Outcome> {
         let mut update = PageUpdate::of(self.index(index)?);
