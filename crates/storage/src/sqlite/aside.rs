@@ -118,68 +118,71 @@ fn work(waiting: &Mutex<Receiver<Read>>) {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, task::Poll, time::Duration};
+    use std::{sync::mpsc, task::Poll};
 
     use futures::{executor::block_on, poll};
 
     use super::*;
+    use crate::sqlite::SqliteStorage;
 
-    fn readers() -> (tempfile::TempDir, Arc<Readers>) {
+    fn storage() -> (tempfile::TempDir, SqliteStorage) {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("any.db");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
-        (dir, Arc::new(Readers::new(path, Duration::from_secs(1))))
+        let storage = SqliteStorage::open(&dir.path().join("any.db"), Default::default()).unwrap();
+        (dir, storage)
+    }
+
+    fn tables(db: &Connection) -> Outcome<i64> {
+        Ok(db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?)
     }
 
     // The caller goes on with other things until the read is done.
     #[test]
     fn a_long_read_leaves_the_caller_free() {
-        let (_dir, readers) = readers();
-        let aside = Aside::default();
+        let (_dir, storage) = storage();
         let (go, wait) = mpsc::channel::<()>();
         block_on(async {
-            let mut read = Box::pin(aside.read(&readers, move |db| {
+            let mut read = Box::pin(storage.read(NEAR + 1, move |db| {
                 wait.recv().unwrap();
-                let count =
-                    db.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))?;
-                Ok((count, std::thread::current().name().map(str::to_owned)))
+                Ok((tables(db)?, std::thread::current().name().map(str::to_owned)))
             }));
             assert!(matches!(poll!(read.as_mut()), Poll::Pending));
             // A short read need not wait for it.
-            readers.read(|db| Ok(db.execute_batch("SELECT 1")?)).unwrap();
+            let here = std::thread::current().id();
+            let short =
+                storage.read(NEAR, move |db| Ok((tables(db)?, std::thread::current().id())));
+            let (found, thread) = short.await.unwrap();
+            assert_eq!(thread, here);
             go.send(()).unwrap();
-            let (count, thread) = read.await.unwrap();
-            assert_eq!((count, thread.as_deref()), (0, Some("contexture-read")));
+            let (same, thread) = read.await.unwrap();
+            assert_eq!((same, thread.as_deref()), (found, Some("contexture-read")));
         });
     }
 
     #[test]
-    fn a_read_that_panics_is_answered() {
-        let (_dir, readers) = readers();
-        let aside = Aside::default();
-        for _ in 0..THREADS {
-            let read = aside.read(&readers, |_| -> Outcome<()> { panic!("a defect") });
+    fn a_read_that_panics_is_answered_and_the_next_is_made() {
+        let (_dir, storage) = storage();
+        for _ in 0..=THREADS {
+            let read = storage.read(NEAR + 1, |_| -> Outcome<()> { panic!("a defect") });
             assert!(block_on(read).is_err());
         }
+        assert!(block_on(storage.read(NEAR + 1, tables)).is_ok());
     }
 
     #[test]
-    fn dropping_it_waits_for_the_read_it_is_at() {
-        let (_dir, readers) = readers();
-        let aside = Aside::default();
+    fn a_read_nobody_waits_for_does_not_outlive_the_storage() {
+        let (_dir, storage) = storage();
         let (go, wait) = mpsc::channel::<()>();
-        let (end, ended) = mpsc::channel::<()>();
         block_on(async {
-            let mut read = Box::pin(aside.read(&readers, move |_| {
+            let mut read = Box::pin(storage.read(NEAR + 1, move |db| {
                 wait.recv().unwrap();
-                end.send(()).unwrap();
-                Ok(())
+                tables(db)
             }));
             assert!(matches!(poll!(read.as_mut()), Poll::Pending));
         });
-        go.send(()).unwrap();
-        drop(aside);
-        // Either it was made before, or it was never begun because nobody waited for it.
-        assert!(ended.try_recv().is_ok() || Arc::strong_count(&readers) == 1);
+        let readers = storage.readers.clone();
+        // It may not have begun yet; then it never does.
+        let _ = go.send(());
+        drop(storage);
+        assert_eq!(Arc::strong_count(&readers), 1);
     }
 }
