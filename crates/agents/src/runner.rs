@@ -112,8 +112,12 @@ struct Drive<'a> {
     room: Room,
     record: Option<RunRecord>,
     parts: Parts,
+    /// The call that is stored as begun and was not made yet.
+    begun: Option<usize>,
     state: AgentState,
     state_record: Option<RunRecord>,
+    /// Whether the state is to be stored with the next write.
+    state_moved: bool,
     stop: StopSignal,
     /// Lines of folded turns that are asked for beside it.
     summaries: Summaries,
@@ -210,9 +214,8 @@ impl Runner {
         let effect = |name: &str| toolbox.get(name).map_or(Effect::Changes, |tool| tool.effect());
         drive.run.resume(self.driver.clone(), effect);
         job.model.name().clone_into(&mut drive.run.model);
-        // Whoever stores this first has the run.
+        // The first process that stores this has the run.
         drive.claim().await?;
-        drive.store().await?;
         // An answer that had come already is told now: nobody may have seen it.
         if !matches!(drive.run.phase, Phase::Asking | Phase::Acting(_)) {
             watcher.text(&drive.run.text());
@@ -335,8 +338,10 @@ impl Runner {
             room,
             record: None,
             parts: Parts::default(),
+            begun: None,
             state,
             state_record,
+            state_moved: false,
             stop,
             summaries: Summaries::default(),
         }

@@ -10,6 +10,7 @@ mod shares;
 mod summaries;
 mod takeover;
 mod together;
+mod writes;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 

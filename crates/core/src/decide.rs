@@ -140,5 +140,6 @@ fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
         }
         .into());
     }
+    structure::need_for_moves(draft, edits)?;
     edits.iter().try_for_each(|edit| apply(draft, edit))
 }

@@ -179,9 +179,19 @@ pub trait PageStorage: Send + Sync {
     /// Reads the run records whose keys begin with `prefix`, by key in byte order.
     async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>>;
 
-    /// Keeps or removes a run record, as durably as a commit. It is no edit: revision and history
-    /// stay as they are. [`StorageError::RunMoved`] when the record is not at the version expected.
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()>;
+    /// Keeps or removes run records and notes what a provider reported, all or nothing and as durably
+    /// as a commit. It is no edit: revision and history stay as they are.
+    /// [`StorageError::RunMoved`] when a record is not at the version expected.
+    ///
+    /// Tells whether there is the window that is reported on; where there is none, the run records are
+    /// kept all the same. Without a report it is true.
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool>;
+
+    /// Keeps or removes one run record.
+    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+        let keep = Keep { runs: vec![put.clone()], report: None };
+        self.keep(session, &keep).await.map(drop)
+    }
 
     /// Commits a change, making the session first where `create` says so.
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed>;
@@ -217,7 +227,10 @@ pub trait PageStorage: Send + Sync {
         key: &LedgerKey,
         number: u64,
         usage: &Usage,
-    ) -> StorageResult<bool>;
+    ) -> StorageResult<bool> {
+        let report = Report { ledger: key.clone(), number, usage: usage.clone() };
+        self.keep(session, &Keep { runs: Vec::new(), report: Some(report) }).await
+    }
 
     /// Reads token counts in the order asked for; none where there is none.
     ///
@@ -308,6 +321,26 @@ pub struct SessionInfo {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// What is kept between commits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Keep {
+    /// The run records that are kept or removed, each once.
+    pub runs: Vec<RunPut>,
+    /// What a provider reported.
+    pub report: Option<Report>,
+}
+
+/// What a provider reported for a window sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The ledger the window is in.
+    pub ledger: LedgerKey,
+    /// Its number there.
+    pub number: u64,
+    /// What it took.
+    pub usage: Usage,
 }
 
 /// A change to be committed.

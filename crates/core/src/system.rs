@@ -12,6 +12,7 @@ mod lists;
 mod loads;
 mod measures;
 pub(crate) mod memory;
+mod moves;
 mod publish;
 mod reader;
 mod refresh;
@@ -57,6 +58,7 @@ use lists::Lists;
 use loads::AllLoads;
 use measures::Measures;
 use memory::Memory;
+use moves::Moves;
 use refresh::Looks;
 use resident::Resident;
 use seen::Seen;
@@ -94,6 +96,8 @@ struct Inner {
     lists: Lists,
     measures: Measures,
     frozen: window::FrozenContexts,
+    tails: window::Tails,
+    moves: Moves,
     seen: std::sync::Mutex<Seen>,
     subscribers: Subscribers,
     looks: Looks,
@@ -174,9 +178,11 @@ impl ContextSystem {
             lists: Lists::new(&memory),
             measures: Measures::new(&memory),
             frozen: window::FrozenContexts::new(&memory),
+            tails: window::Tails::new(&memory),
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             memory,
+            moves: Moves::default(),
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
             subscribers: Subscribers::default(),
             looks: Looks::default(),

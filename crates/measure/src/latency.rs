@@ -58,13 +58,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn options() -> WindowOptions {
+pub(crate) fn options() -> WindowOptions {
     WindowOptions::new(Format::Provider(ProviderFormat::OpenAi), counter_for("gpt-4o"))
         .budget(400_000)
 }
 
 /// About 500 tokens that differ from page to page.
-fn turn(number: u64) -> Vec<Message> {
+pub(crate) fn turn(number: u64) -> Vec<Message> {
     let line = format!(
         "Step {number}: read src/module_{number}.rs, run the tests of crate_{}, and note what failed. ",
         number % 97
@@ -244,7 +244,8 @@ async fn folding(out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn quantile(times: &mut [f64], share: f64) -> f64 {
+/// Returns the figure below which a share of all lies.
+pub(crate) fn quantile(times: &mut [f64], share: f64) -> f64 {
     times.sort_by(f64::total_cmp);
     times[((times.len() - 1) as f64 * share).round() as usize]
 }

@@ -6,6 +6,8 @@
 //!                    └─► check     whether every window is right, in every provider format
 //!                        latency   how long a window takes, in sessions it makes itself
 //!                        sessions  what many open sessions take in memory
+//!                        hot       what is done with every request: windows sent, steps of runs, and
+//!                                  windows while others write
 //!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
 //! ```
@@ -18,6 +20,7 @@ mod check;
 mod damage;
 mod data;
 mod economy;
+mod hot;
 mod latency;
 mod replay;
 mod sessions;
@@ -42,6 +45,8 @@ enum Command {
     Latency(latency::Args),
     /// Measures what many open sessions take in memory, as a Markdown table.
     Sessions(sessions::Args),
+    /// Measures what is done with every request, on SQLite.
+    Hot(hot::Args),
     /// Damages a SQLite store at every place and counts what is read from it, as a Markdown table.
     Damage(damage::Args),
     /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
@@ -71,6 +76,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args, &mut out)?,
         Command::Latency(args) => latency::run(&args, &mut out)?,
         Command::Sessions(args) => sessions::run(&args, &mut out)?,
+        Command::Hot(args) => hot::run(&args, &mut out)?,
         Command::Damage(args) => damage::run(&args, &mut out)?,
         Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,

@@ -41,11 +41,11 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
-        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use rusqlite::Connection;
@@ -337,9 +337,9 @@ impl PageStorage for FilesStorage {
         self.read(session, |db| runs::read(db, session, prefix), spots).await
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        let (id, put) = (session.clone(), put.clone());
-        self.writer()?.write(session, move |batch| commit::keep_run(batch, &id, &put)).await
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        let (id, keep) = (session.clone(), keep.clone());
+        self.writer()?.write(session, move |batch| commit::keep(batch, &id, &keep)).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -376,19 +376,6 @@ impl PageStorage for FilesStorage {
     ) -> StorageResult<()> {
         let (id, key, sent) = (session.clone(), key.clone(), sent.clone());
         self.writer()?.write(session, move |batch| commit::record(batch, &id, &key, &sent)).await
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        let (id, key, usage) = (session.clone(), key.clone(), usage.clone());
-        let report =
-            move |batch: &mut batch::Batch<'_>| commit::report(batch, &id, &key, number, &usage);
-        self.writer()?.write(session, report).await
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

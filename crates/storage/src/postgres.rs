@@ -55,11 +55,11 @@ use std::{
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Page, PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId, SentWindow,
+    SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
-        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 use deadpool_postgres::ClientWrapper;
@@ -345,9 +345,9 @@ impl PageStorage for PostgresStorage {
         ask!(self, read::runs, session, prefix)
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        let put = put.clone();
-        self.write(session, |reply| Task::Run(put, reply)).await
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        let keep = Box::new(keep.clone());
+        self.write(session, |reply| Task::Keep(keep, reply)).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -392,17 +392,6 @@ impl PageStorage for PostgresStorage {
     ) -> StorageResult<()> {
         let (key, sent) = (key.clone(), Box::new(sent.clone()));
         self.write(session, |reply| Task::Record(key, sent, reply)).await
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        let (key, usage) = (key.clone(), Box::new(usage.clone()));
-        self.write(session, move |reply| Task::Report(key, number, usage, reply)).await
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

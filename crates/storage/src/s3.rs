@@ -50,11 +50,10 @@ use std::{fmt, future::Future, sync::Arc};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, PageStorage, Place, RunPut, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Tokens, Usage,
+    PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId, SentWindow, SessionId, Tokens,
     storage::{
         Capabilities, ChildQuery, Commit, Committed, CountKey, Hints, HistoryQuery, ImportPart,
-        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Keep, LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
         ViewHead,
     },
 };
@@ -382,8 +381,9 @@ impl PageStorage for S3Storage {
         Ok(read.await?.unwrap_or_default())
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        self.write(session, Request::KeepRun(put.clone())).await.map(|_| ())
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        let answer = self.write(session, Request::Keep(Box::new(keep.clone())));
+        Ok(matches!(answer.await?, Answer::Found(true)))
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -429,17 +429,6 @@ impl PageStorage for S3Storage {
         sent: &SentWindow,
     ) -> StorageResult<()> {
         self.write(session, Request::Record(key.clone(), Box::new(sent.clone()))).await.map(|_| ())
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        let answer = self.write(session, Request::Report(key.clone(), number, usage.clone()));
-        Ok(matches!(answer.await?, Answer::Found(true)))
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

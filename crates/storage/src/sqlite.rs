@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! commit ──► compress (caller's thread) ──► writer's thread ──► one transaction for all waiting
-//! reads  ──► a connection of their own, on the caller's thread; they never wait for the writer
+//! reads  ──► a connection of their own, on the caller's thread, or beside it where they may take
+//!            long; they never wait for the writer
 //! ```
 //!
 //! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
@@ -11,6 +12,7 @@
 //! opening stays cheap. Run records and windows sent are as durable as commits; token counts may be
 //! lost in a power cut.
 
+mod aside;
 mod basis;
 mod commit;
 mod contents;
@@ -48,25 +50,28 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Page, PageIndex, PageStorage, Place, Revision, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
-        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
+
+use rusqlite::Connection;
 
 use crate::{
     options::{CreateMode, Durability, Unwritable},
     packing::PackedContent,
     watch::Watch,
 };
+use aside::{Aside, NEAR};
 use commit::Request;
-use error::Fault;
+use error::{Fault, Outcome};
 use import::Import;
-use ledger::{Record, Report, SentRow};
+use ledger::{Record, SentRow};
 use readers::Readers;
-use runs::Keep;
+use tasks::Keeping;
 use writer::Writer;
 
 /// Keeps sessions in a SQLite file.
@@ -74,6 +79,8 @@ use writer::Writer;
 pub struct SqliteStorage {
     /// None for a snapshot, which never moves.
     watch: Option<Watch>,
+    // Closed first, with what it reads.
+    aside: Aside,
     // Closed before the writer: the last connection to go empties the log, which a reader may not.
     readers: Arc<Readers>,
     /// Or why there is none, where it is only read.
@@ -112,7 +119,12 @@ impl SqliteStorage {
         let path = open::absolute(path)?;
         let with = |readers: Readers, writer| {
             let readers = Arc::new(readers);
-            Self { watch: Some(watch::watch(readers.clone())), readers, writer }
+            Self {
+                watch: Some(watch::watch(readers.clone())),
+                aside: Aside::default(),
+                readers,
+                writer,
+            }
         };
         match open::writer(&path, &options) {
             Ok(db) => {
@@ -146,6 +158,18 @@ impl SqliteStorage {
         self.writer.as_ref().map_err(Clone::clone)
     }
 
+    /// Makes a read of so many rows: beside the caller, if they are many.
+    async fn read<T: Send + 'static>(
+        &self,
+        rows: usize,
+        read: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> StorageResult<T> {
+        match rows {
+            0..=NEAR => self.readers.read(read),
+            _ => self.aside.read(&self.readers, read).await,
+        }
+    }
+
     fn fault(&self, fault: Fault) -> StorageError {
         fault.at(self.path())
     }
@@ -167,7 +191,8 @@ impl PageStorage for SqliteStorage {
         after: Option<&SessionId>,
         limit: usize,
     ) -> StorageResult<Vec<SessionInfo>> {
-        self.readers.read(|db| read::sessions(db, after, limit))
+        let after = after.cloned();
+        self.read(limit, move |db| read::sessions(db, after.as_ref(), limit)).await
     }
 
     async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
@@ -187,11 +212,13 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         indices: &[PageIndex],
     ) -> StorageResult<Vec<Option<Page>>> {
-        self.readers.read(|db| read::pages(db, session, indices))
+        let (rows, session, indices) = (indices.len(), session.clone(), indices.to_vec());
+        self.read(rows, move |db| read::pages(db, &session, &indices)).await
     }
 
     async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
-        self.readers.read(|db| read::children(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| read::children(db, &session, &query)).await
     }
 
     async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
@@ -207,7 +234,8 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
-        self.readers.read(|db| read::scan(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| read::scan(db, &session, &query)).await
     }
 
     async fn last_turn_page(
@@ -234,7 +262,8 @@ impl PageStorage for SqliteStorage {
         _: &SessionId,
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
-        self.readers.read(|db| read::contents(db, hashes))
+        let (rows, hashes) = (hashes.len(), hashes.to_vec());
+        self.read(rows, move |db| read::contents(db, &hashes)).await
     }
 
     async fn levels(
@@ -242,7 +271,8 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>> {
-        self.readers.read(|db| read::levels(db, session, keys))
+        let (rows, session, keys) = (keys.len(), session.clone(), keys.to_vec());
+        self.read(rows, move |db| read::levels(db, &session, &keys)).await
     }
 
     async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
@@ -266,15 +296,17 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
-        self.readers.read(|db| history::read(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| history::read(db, &session, &query)).await
     }
 
     async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
         self.readers.read(|db| runs::read(db, session, prefix))
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        self.writer()?.keep_run(Keep { session: session.clone(), put: put.clone() }).await
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        let (session, keep) = (session.clone(), keep.clone());
+        self.writer()?.keep(Keeping { session, keep, found: true }).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -291,7 +323,8 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
-        self.readers.read(|db| ledger::keys(db, session))
+        let session = session.clone();
+        self.aside.read(&self.readers, move |db| ledger::keys(db, &session)).await
     }
 
     async fn ledger(
@@ -300,7 +333,8 @@ impl PageStorage for SqliteStorage {
         key: &LedgerKey,
         query: &LedgerQuery,
     ) -> StorageResult<Vec<SentWindow>> {
-        self.readers.read(|db| ledger::read(db, session, key, query))
+        let (session, key, query) = (session.clone(), key.clone(), *query);
+        self.read(query.limit, move |db| ledger::read(db, &session, &key, &query)).await
     }
 
     async fn record(
@@ -312,17 +346,6 @@ impl PageStorage for SqliteStorage {
         let writer = self.writer()?;
         let row = SentRow::of(key, sent).map_err(|fault| self.fault(fault))?;
         writer.record(Record { session: session.clone(), key: key.clone(), row }).await
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        let (session, key, usage) = (session.clone(), key.clone(), usage.clone());
-        self.writer()?.report(Report { session, key, number, usage, found: false }).await
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
@@ -337,11 +360,11 @@ impl PageStorage for SqliteStorage {
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         let writer = Err(StorageError::snapshot(&self.path().display().to_string()));
         let readers = Arc::new(self.readers.snapshot()?);
-        Ok(Arc::new(Self { watch: None, readers, writer }))
+        Ok(Arc::new(Self { watch: None, aside: Aside::default(), readers, writer }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
-        self.readers.read(verify::problems)
+        self.aside.read(&self.readers, verify::problems).await
     }
 
     async fn repair(&self) -> StorageResult<Vec<String>> {

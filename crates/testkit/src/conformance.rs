@@ -115,6 +115,7 @@ tests! {
     ledgers::large_records_are_kept,
     runs::run_records_are_kept_by_version,
     runs::run_records_are_listed_by_prefix,
+    runs::run_records_and_reports_are_kept_together,
     runs::run_records_move_with_a_commit,
     runs::run_records_go_with_their_session,
     runs::a_snapshot_keeps_run_records_as_they_were,

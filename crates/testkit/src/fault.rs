@@ -8,11 +8,11 @@ use std::{
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
-        Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
     },
 };
 
@@ -286,8 +286,8 @@ impl PageStorage for FaultyStorage {
         self.source()?.runs(session, prefix).await
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        self.write(self.inner.keep_run(session, put)).await
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        self.write(self.inner.keep(session, keep)).await
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -318,16 +318,6 @@ impl PageStorage for FaultyStorage {
         sent: &SentWindow,
     ) -> StorageResult<()> {
         self.write(self.inner.record(session, key, sent)).await
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        self.write(self.inner.report(session, key, number, usage)).await
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

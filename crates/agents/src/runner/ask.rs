@@ -48,12 +48,12 @@ impl Drive<'_> {
             Ok(Asked::Answered(answer)) => {
                 let usage = answer.usage.clone();
                 self.run.answered(*answer);
-                // First what was paid for; what it cost comes after.
-                self.store().await?;
-                if let Some(usage) = &usage
-                    && let Err(error) = conversation.report(&window, usage).await
-                {
-                    watcher.notice(&format!("what the request cost is not recorded: {error}"));
+                let report = usage.as_ref().map(|usage| conversation.report_of(&window, usage));
+                if !self.store_answer(report).await? {
+                    let number = window.number;
+                    watcher.notice(&format!(
+                        "what the request cost is not recorded: window {number} is not there"
+                    ));
                 }
                 let cached = usage.map_or(window.cached.0, |usage| usage.cached);
                 watcher.asked(window.tokens.0, budget, cached);

@@ -1,6 +1,10 @@
 //! The steps of a run: each is stored before the next begins.
 
-use contexture_core::{Actor, Edit, ErrorKind, Message, PageIndex, Principal, message::ToolCall};
+use contexture_core::{
+    Actor, Edit, ErrorKind, Message, PageIndex, Principal, RunPut, Timestamp,
+    message::ToolCall,
+    storage::{Keep, Report},
+};
 
 use super::{By, Drive, Response, Watcher, main_segment, seed};
 use crate::{
@@ -40,8 +44,11 @@ impl Drive<'_> {
             Ok(()) => self.finish().await,
             Err(error) => {
                 self.run.driver = None;
-                // It may be the storage that failed; then the process' end says the same.
-                let _ = self.store().await;
+                // It may be the storage that failed; then the process' end says the same. What is kept of
+                // the agent must not stand in the way.
+                if self.store().await.is_err() && std::mem::take(&mut self.state_moved) {
+                    let _ = self.store().await;
+                }
                 Err(error)
             }
         }
@@ -89,40 +96,94 @@ impl Drive<'_> {
             && !self.state.deferred.contains(page)
         {
             self.state.deferred.push(page.clone());
-            self.store_state().await?;
+            self.state_moved = true;
         }
         self.end_call(&output).await
     }
 
-    /// Stores that the next call begins: from now on it may have happened.
+    /// Stores the model's answer and that its first call begins, with what the request cost; tells
+    /// whether that could be noted.
+    pub(super) async fn store_answer(&mut self, report: Option<Report>) -> Result<bool> {
+        let now = self.now();
+        let mut runs = vec![put(run_key(&self.run)?, self.record.as_ref(), &self.run, now)];
+        runs.extend(self.foreseen_step(now)?);
+        self.keep(runs, report).await
+    }
+
+    /// Stores that the next call begins, unless that is stored already: from now on it may have happened.
     async fn begin_call(&mut self) -> Result<()> {
-        let system = self.runner.team.system();
-        let step = self.parts.next_step(&self.run, true, system.now())?;
-        system.keep_run(&step).await?;
-        self.parts.step = step.record();
+        if self.begun != self.run.open_call() {
+            let step = self.parts.next_step(&self.run, true, self.now())?;
+            self.keep(vec![step], None).await?;
+        }
+        self.begun = None;
         self.run.begin_call();
         Ok(())
     }
 
-    /// Stores what the call came to, in a record of its own.
+    /// Stores what a call came to and that the next begins. What the last of an answer came to is
+    /// stored with the exchange, which is next.
     async fn end_call(&mut self, output: &ToolOutput) -> Result<()> {
-        let system = self.runner.team.system();
         let Some(call) = self.run.open_call() else { return Ok(()) };
-        let state = CallState::of(output);
-        let put = put_call(&self.run, call, &state, system.now())?;
-        system.keep_run(&put).await?;
-        self.parts.calls.extend(put.record());
         self.run.called(output);
+        if self.run.open_call().is_none() {
+            return Ok(());
+        }
+        let now = self.now();
+        let mut runs = vec![put_call(&self.run, call, &CallState::of(output), now)?];
+        runs.extend(self.foreseen_step(now)?);
+        self.keep(runs, None).await.map(drop)
+    }
+
+    /// Returns the change that stores the next call as begun, where nobody is asked first whether it
+    /// may be made.
+    fn foreseen_step(&mut self, now: Timestamp) -> Result<Option<RunPut>> {
+        self.begun = self.run.open_call().filter(|_| !self.job.options.interactive);
+        self.begun.map(|_| self.parts.next_step(&self.run, true, now)).transpose()
+    }
+
+    /// Keeps records of the run, and what is kept of its agent where that has moved.
+    async fn keep(&mut self, mut runs: Vec<RunPut>, report: Option<Report>) -> Result<bool> {
+        runs.extend(self.moved_state()?);
+        let keep = Keep { runs, report };
+        let noted = self.runner.team.system().keep(&keep).await?;
+        self.kept(&keep.runs)?;
+        Ok(noted)
+    }
+
+    /// Returns the change of what is kept of the agent, where that has moved.
+    fn moved_state(&self) -> Result<Option<RunPut>> {
+        let key = state_key(&self.run.agent)?;
+        let now = self.now();
+        let state = || put(key, self.state_record.as_ref(), &self.state, now);
+        Ok(self.state_moved.then(state))
+    }
+
+    /// Takes in which records were kept.
+    fn kept(&mut self, puts: &[RunPut]) -> Result<()> {
+        let (run, state) = (run_key(&self.run)?, state_key(&self.run.agent)?);
+        for put in puts {
+            if put.key == run {
+                self.record = put.record();
+            } else if put.key == state {
+                (self.state_record, self.state_moved) = (put.record(), false);
+            } else {
+                self.parts.kept(&self.run, put)?;
+            }
+        }
         Ok(())
     }
 
-    /// Takes over a run: whoever drove it before begins no call from now on.
+    fn now(&self) -> Timestamp {
+        self.runner.team.system().now()
+    }
+
+    /// Takes over a run: a process that drove it before begins no call from now on.
     pub(super) async fn claim(&mut self) -> Result<()> {
-        let system = self.runner.team.system();
-        let step = self.parts.claim(&self.run, system.now())?;
-        system.keep_run(&step).await?;
-        self.parts.step = step.record();
-        Ok(())
+        let now = self.now();
+        let step = self.parts.claim(&self.run, now)?;
+        let run = put(run_key(&self.run)?, self.record.as_ref(), &self.run, now);
+        self.keep(vec![step, run], None).await.map(drop)
     }
 
     /// Writes messages to the turn; the run moves on in the same commit.
@@ -199,31 +260,24 @@ impl Drive<'_> {
         let step = self.parts.next_step(moved, false, now)?;
         let mut puts = vec![run, step];
         puts.extend(self.parts.call_removals(now));
+        puts.extend(self.moved_state()?);
         let by = match by {
             By::Agent => self.context.principal(),
             By::Host => &Principal::System,
         };
         let outcome = system.apply_with_runs(by, edit, &puts).await?;
-        (self.record, self.parts.step) = (puts[0].record(), puts[1].record());
-        self.parts.calls.clear();
+        self.kept(&puts)?;
         Ok(outcome.pages)
     }
 
     pub(super) async fn store(&mut self) -> Result<()> {
-        let system = self.runner.team.system();
-        let run = put(run_key(&self.run)?, self.record.as_ref(), &self.run, system.now());
-        system.keep_run(&run).await?;
-        self.record = run.record();
-        Ok(())
+        let run = put(run_key(&self.run)?, self.record.as_ref(), &self.run, self.now());
+        self.keep(vec![run], None).await.map(drop)
     }
 
     pub(super) async fn store_state(&mut self) -> Result<()> {
-        let system = self.runner.team.system();
-        let key = state_key(&self.run.agent)?;
-        let state = put(key, self.state_record.as_ref(), &self.state, system.now());
-        system.keep_run(&state).await?;
-        self.state_record = state.record();
-        Ok(())
+        self.state_moved = true;
+        self.keep(Vec::new(), None).await.map(drop)
     }
 
     async fn finish(mut self) -> Result<Response> {
@@ -244,15 +298,31 @@ impl Drive<'_> {
             ending: ending.clone(),
             used: self.run.used,
         });
-        self.store_state().await?;
-        self.runner.team.remove_parts(&self.run).await?;
-        if let Some(record) = &self.record {
-            system.keep_run(&record.removal(now)).await?;
-        }
+        self.state_moved = true;
+        self.remove_records().await?;
         let link = Team::link(self.job.agent, self.run.mode)?;
         let most = self.runner.settings.max_messages();
         // The run has ended and is stored: what cannot be read now can be read later.
         let told = seed::history(&self.context, most).await.unwrap_or_default();
         Ok(Response::new(&self.run, ending, (link, told), now))
+    }
+
+    /// Notes that the run has ended, and removes its records, also those that another process left.
+    async fn remove_records(&mut self) -> Result<()> {
+        let now = self.now();
+        let parts = self.runner.team.part_records(&self.run).await?;
+        let records = parts.iter().chain(&self.record);
+        let removals: Vec<RunPut> = records.map(|record| record.removal(now)).collect();
+        match self.keep(removals, None).await {
+            // Another process is at its parts.
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            removed => return removed.map(drop),
+        }
+        self.store_state().await?;
+        self.runner.team.remove_parts(&self.run).await?;
+        match &self.record {
+            Some(record) => self.keep(vec![record.removal(now)], None).await.map(drop),
+            None => Ok(()),
+        }
     }
 }

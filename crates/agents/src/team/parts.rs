@@ -58,6 +58,17 @@ impl Parts {
         }
     }
 
+    /// Takes in that a part was kept or removed.
+    pub(crate) fn kept(&mut self, run: &Run, put: &RunPut) -> Result<()> {
+        if put.key == step_key(run)? {
+            self.step = put.record();
+            return Ok(());
+        }
+        self.calls.retain(|record| record.key != put.key);
+        self.calls.extend(put.record());
+        Ok(())
+    }
+
     /// Returns the changes that remove what calls came to.
     pub(crate) fn call_removals(&self, at: Timestamp) -> impl Iterator<Item = RunPut> + '_ {
         self.calls.iter().map(move |record| record.removal(at))
@@ -100,7 +111,12 @@ impl Team {
         Ok(parts)
     }
 
-    /// Removes the parts of a run that is over, also those that somebody else left.
+    /// Returns the records of a run's parts, also those that another process left.
+    pub(crate) async fn part_records(&self, run: &Run) -> Result<Vec<RunRecord>> {
+        Ok(self.system.runs(&prefix(run)).await?)
+    }
+
+    /// Removes the parts of a run that is over, also those that another process left.
     pub(crate) async fn remove_parts(&self, run: &Run) -> Result<()> {
         self.remove_all(&prefix(run)).await
     }

@@ -6,7 +6,7 @@ mod sight;
 mod whole;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -53,6 +53,9 @@ pub struct Draft<'a> {
     read_standing: HashSet<PageIndex>,
     read_segments: HashSet<SegmentId>,
     read_levels: HashSet<(ViewId, PageIndex)>,
+    read_lists: HashSet<PageIndex>,
+    /// The views of which it says anything.
+    written_views: BTreeSet<ViewId>,
 }
 
 impl<'a> Draft<'a> {
@@ -84,6 +87,8 @@ impl<'a> Draft<'a> {
             read_standing: HashSet::new(),
             read_segments: HashSet::new(),
             read_levels: HashSet::new(),
+            read_lists: HashSet::new(),
+            written_views: BTreeSet::new(),
         }
     }
 
@@ -224,6 +229,9 @@ impl<'a> Draft<'a> {
         if let Some(&at) = self.level_at.get(&key) {
             self.levels[at].after = delta.after;
             return;
+        }
+        if !self.written_views.contains(&delta.view) {
+            self.written_views.insert(delta.view.clone());
         }
         self.level_at.insert(key, self.levels.len());
         self.levels.push(delta);

@@ -11,8 +11,8 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, draft::Lineage};
 use crate::{
-    ChunkKey, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing, Version,
-    ViewId,
+    ChunkKey, Edit, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing,
+    Version, ViewId,
 };
 
 /// Moves a page, with all below it, to the end of a directory (C09).
@@ -30,6 +30,26 @@ pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex
     draft.subjects.push(index.clone());
     let parent = Some(to.clone());
     draft.change_page(Page { parent, place, ..(*source.page).clone() })
+}
+
+/// Asks for what moves to other segments will look at, all of a batch at once: deciding begins again
+/// after each need.
+pub(super) fn need_for_moves(draft: &Draft<'_>, edits: &[Edit]) -> Decision {
+    let moved: Vec<&PageIndex> = edits
+        .iter()
+        .filter_map(|edit| match edit {
+            Edit::MovePage { page, to } if page.segment() != to.segment() => Some(page),
+            _ => None,
+        })
+        .collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let directories = moved.iter().copied().filter(|page| draft.is_stored_directory(page));
+    need_children(draft, &directories.cloned().collect::<Vec<_>>())?;
+    let views = draft.views()?;
+    let keys = moved.iter().flat_map(|page| views.iter().map(|view| ChunkKey::of(view, page)));
+    draft.need_chunks(keys)
 }
 
 fn refuse_cycle(page: &Page, target: &Lineage) -> Decision {

@@ -14,16 +14,16 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart, LedgerQuery,
-    Order, PageStorage, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
+    Capabilities, ChildQuery, Commit, Committed, CountKey, HistoryQuery, ImportPart, Keep,
+    LedgerQuery, Order, PageStorage, ScanQuery, SessionInfo, StorageError, StorageResult, ViewHead,
 };
 use import::Import;
 use session::Session;
 
 use crate::{
     Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, Place, Revision, RunPut, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Tokens, Usage, ViewId,
+    PageIndex, Place, Revision, RunRecord, Segment, SegmentId, SentWindow, SessionId, Tokens,
+    ViewId,
 };
 
 /// Keeps sessions in memory. Everything is gone with it.
@@ -304,14 +304,15 @@ impl PageStorage for MemoryStorage {
         })
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
         self.writable()?;
         match self.lock().sessions.get_mut(session) {
             Some(session) => {
-                session.check_run(put)?;
-                session.keep_run(put);
-                Ok(())
+                keep.runs.iter().try_for_each(|put| session.check_run(put))?;
+                keep.runs.iter().for_each(|put| session.keep_run(put));
+                Ok(keep.report.as_ref().is_none_or(|report| session.ledgers.report(report)))
             }
+            None if keep.runs.is_empty() => Ok(keep.report.is_none()),
             None => Err(StorageError::SessionMissing { session: session.clone() }),
         }
     }
@@ -350,19 +351,6 @@ impl PageStorage for MemoryStorage {
             Some(session) => session.ledgers.record(key, sent),
             None => Err(StorageError::SessionMissing { session: session.clone() }),
         }
-    }
-
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        self.writable()?;
-        let mut state = self.lock();
-        let session = state.sessions.get_mut(session);
-        Ok(session.is_some_and(|session| session.ledgers.report(key, number, usage)))
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

@@ -342,11 +342,14 @@ impl ContextSystem {
         if let Some(known) = known {
             return Ok(known);
         }
-        let numbers = resident.with_counter(segment).next_number;
-        let chunks = 0..numbers.div_ceil(LevelChunk::SPAN);
-        let chunk = |chunk| ChunkKey { view: view.clone(), segment: segment.id.clone(), chunk };
-        let keys: Vec<ChunkKey> = chunks.map(chunk).collect();
-        let chunks = self.storage().levels(&self.inner.session, &keys).await?;
+        let (storage, session) = (self.storage(), &self.inner.session);
+        let mut keys = storage.level_keys(session).await?;
+        keys.retain(|key| key.view == *view && key.segment == segment.id);
+        // A session of a million pages has thousands of chunks, and a view says something of a few.
+        let chunks = match keys.is_empty() {
+            true => Vec::new(),
+            false => storage.levels(session, &keys).await?,
+        };
         let pins: Pins = chunks.iter().flat_map(LevelChunk::pins).collect();
         resident.keep_pins(key, &pins, since);
         Ok(pins)

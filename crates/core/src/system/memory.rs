@@ -206,6 +206,7 @@ impl ContextSystem {
     fn drop_unpinned(&self) {
         self.inner.measures.drop_all();
         self.inner.frozen.clear();
+        self.inner.tails.clear();
         self.inner.lists.clear();
         self.inner.resident.evict_lru(0);
     }

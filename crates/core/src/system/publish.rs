@@ -16,6 +16,15 @@ impl ContextSystem {
         self.inner.resident.clear();
         self.inner.measures.clear();
         self.inner.frozen.clear();
+        self.inner.tails.clear();
+        self.inner.moves.note_all();
+    }
+
+    /// Looks at what is resident while nothing is being published; the state is given up to which
+    /// everything is known here.
+    pub(super) fn settled<T>(&self, look: impl FnOnce(Revision) -> T) -> T {
+        let seen = self.seen();
+        look(seen.upto())
     }
 
     /// Looks whether a commit was made whose answer was lost; at no cost where there is none.
@@ -76,6 +85,7 @@ impl ContextSystem {
         // Held throughout: what is put here is older than nothing that was published before.
         let mut seen = self.seen();
         let newest = seen.is_newest(revision);
+        self.inner.moves.note(&change);
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
         }
@@ -125,6 +135,7 @@ impl ContextSystem {
             self.inner.resident.drop_chunk(key);
         }
         self.inner.lists.clear();
+        self.inner.moves.note_all();
         self.reload_segments().await
     }
 }

@@ -130,6 +130,7 @@ impl ContextSystem {
             self.forget_all();
             inner.resident.begin_again();
             self.reload_segments().await?;
+            inner.moves.note_all();
             self.seen().fall_back_to(info.revision, &inner.subscribers);
             inner.subscribers.wake();
             return Ok(true);
@@ -155,6 +156,7 @@ impl ContextSystem {
             self.forget_all();
         }
         self.reload_segments().await?;
+        inner.moves.note_all();
         let mut seen = self.seen();
         for entry in entries {
             // One that is lost is passed over, and said to be.

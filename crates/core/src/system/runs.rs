@@ -1,7 +1,9 @@
 //! Run records: read, kept, and moved on together with an edit.
 
+use std::collections::BTreeSet;
+
 use super::{ContextSystem, Outcome};
-use crate::{Edit, Error, Principal, Result, RunKey, RunPut, RunRecord, Version};
+use crate::{Edit, Error, Principal, Result, RunKey, RunPut, RunRecord, Version, storage::Keep};
 
 impl ContextSystem {
     /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.
@@ -13,9 +15,17 @@ impl ContextSystem {
     ///
     /// A record that is not at the version expected is a conflict, and nothing has changed.
     pub async fn keep_run(&self, put: &RunPut) -> Result<Version> {
-        self.check_runs(std::slice::from_ref(put))?;
-        self.writing().await.keep_run(self.session(), put).await?;
+        self.keep(&Keep { runs: vec![put.clone()], report: None }).await?;
         Ok(put.version())
+    }
+
+    /// Keeps or removes run records and notes what a provider reported, in one write; tells whether
+    /// there is the window that is reported on.
+    ///
+    /// A record that is not at the version expected is a conflict, and nothing has changed.
+    pub async fn keep(&self, keep: &Keep) -> Result<bool> {
+        self.check_runs(&keep.runs)?;
+        Ok(self.writing().await.keep(self.session(), keep).await?)
     }
 
     /// Makes an edit and moves run records on with it, in one commit.
@@ -49,8 +59,9 @@ impl ContextSystem {
 
     fn check_runs(&self, runs: &[RunPut]) -> Result<()> {
         let limit = self.inner.settings.limits.detail_bytes;
-        for (at, put) in runs.iter().enumerate() {
-            if runs[..at].iter().any(|other| other.key == put.key) {
+        let mut named = BTreeSet::new();
+        for put in runs {
+            if !named.insert(&put.key) {
                 return Err(Error::InvalidRequest {
                     reason: format!("run '{}' is to be moved on twice at once", put.key),
                     hint: "name each run once",

@@ -168,6 +168,8 @@ pub struct Sent {
     pub window: Window,
     /// Its record.
     pub record: SentWindow,
+    /// What the fold that was taken for it saves and costs.
+    pub fold: Option<FoldReport>,
     /// The pages of which a line stands in the window instead, because the view holds them no longer:
     /// where there are some, the window is not what was sent.
     pub withheld: Vec<PageIndex>,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use contexture_core::{
-    Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId, Usage,
+    Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId,
     storage::{
-        Commit, Committed, LedgerQuery, StorageError, ViewHead,
+        Commit, Committed, Keep, LedgerQuery, Report, StorageError, ViewHead,
         settle::{Present, Wanted, Writes, check_run, settle},
     },
 };
@@ -244,21 +244,52 @@ fn scrub(batch: &mut Batch<'_>, key: i64, session: &SessionId) -> Attempt<()> {
     Ok(())
 }
 
+fn missing(session: &SessionId) -> StorageError {
+    StorageError::SessionMissing { session: session.clone() }
+}
+
 /// Counts something written beside edits; returns the session's key.
 fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> Attempt<i64> {
-    let missing = || StorageError::SessionMissing { session: session.clone() };
-    let mut head = index::head(batch.db, session)?.ok_or_else(missing)?;
+    let mut head = index::head(batch.db, session)?.ok_or_else(|| missing(session))?;
     head.beside = head.beside.saturating_add(1);
     batch.put_head(head)
 }
 
-/// Keeps or removes a run record between commits.
-pub(crate) fn keep_run(batch: &mut Batch<'_>, session: &SessionId, put: &RunPut) -> Attempt<()> {
-    let stored = runs::read(batch.db, session, put.key.as_str())?;
-    let stored = stored.into_iter().find(|record| record.key == put.key);
+/// Keeps or removes run records and notes a report between commits; tells whether there is the window
+/// that is reported on.
+pub(crate) fn keep(batch: &mut Batch<'_>, session: &SessionId, keep: &Keep) -> Attempt<bool> {
+    for put in &keep.runs {
+        let stored = runs::read(batch.db, session, put.key.as_str())?;
+        let stored = stored.into_iter().find(|record| record.key == put.key);
+        index::head(batch.db, session)?.ok_or_else(|| missing(session))?;
+        check_run(stored.as_ref(), put)?;
+    }
+    let reported = match &keep.report {
+        Some(report) => reported(batch, session, report)?,
+        None => None,
+    };
+    let found = keep.report.is_none() || reported.is_some();
+    if keep.runs.is_empty() && reported.is_none() {
+        return Ok(found);
+    }
     let key = count_beside(batch, session)?;
-    check_run(stored.as_ref(), put)?;
-    write_run(batch, key, session, put)
+    keep.runs.iter().try_for_each(|put| write_run(batch, key, session, put))?;
+    if let (Some(report), Some(sent)) = (&keep.report, reported) {
+        batch.put(key, session, &Record::Sent(report.ledger.clone(), sent))?;
+    }
+    Ok(found)
+}
+
+/// Returns a window sent as a report leaves it; none where there is no such window.
+fn reported(
+    batch: &Batch<'_>,
+    session: &SessionId,
+    report: &Report,
+) -> Attempt<Option<SentWindow>> {
+    let query = LedgerQuery { upto: Some(report.number), limit: 1 };
+    let found = ledger::read(batch.db, session, &report.ledger, &query)?.into_iter().next();
+    let usage = Some(report.usage.clone());
+    Ok(found.filter(|sent| sent.number == report.number).map(|sent| SentWindow { usage, ..sent }))
 }
 
 /// Appends a window sent.
@@ -277,21 +308,4 @@ pub(crate) fn record(
         return Err(StorageError::Conflict { subject }.into());
     }
     batch.put(key, session, &Record::Sent(ledger.clone(), sent.clone()))
-}
-
-/// Notes what a provider reported; tells whether there is such a record.
-pub(crate) fn report(
-    batch: &mut Batch<'_>,
-    session: &SessionId,
-    ledger: &LedgerKey,
-    number: u64,
-    usage: &Usage,
-) -> Attempt<bool> {
-    let query = LedgerQuery { upto: Some(number), limit: 1 };
-    let found = ledger::read(batch.db, session, ledger, &query)?.into_iter().next();
-    let Some(mut sent) = found.filter(|sent| sent.number == number) else { return Ok(false) };
-    sent.usage = Some(usage.clone());
-    let key = count_beside(batch, session)?;
-    batch.put(key, session, &Record::Sent(ledger.clone(), sent))?;
-    Ok(true)
 }

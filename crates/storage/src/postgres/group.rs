@@ -89,7 +89,7 @@ pub(crate) async fn transact(
             break;
         }
         let answer = task.decide(session, &mut known, &needs, &mut batch, fresh);
-        writes |= answer.as_ref().is_ok_and(|answer| !matches!(answer, Answer::Reported(false)));
+        writes |= answer.as_ref().is_ok_and(|answer| answer.writes());
         answers.push(answer);
     }
     let done = Done { answers };

@@ -1,9 +1,9 @@
 //! What writers ask for, and how each is decided: commits, run records, windows sent and reports.
 
 use contexture_core::{
-    ContentHash, LedgerKey, Mark, RunPut, SentWindow, SessionId, Usage,
+    ContentHash, LedgerKey, Mark, SentWindow, SessionId,
     storage::{
-        Commit, Committed, StorageError, StorageResult,
+        Commit, Committed, Keep, StorageError, StorageResult,
         settle::{self, Wanted},
     },
 };
@@ -21,9 +21,8 @@ pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
 /// Something to be written, and who waits for it.
 pub(crate) enum Task {
     Commit(Box<Request>, Reply<Committed>),
-    Run(RunPut, Reply<()>),
     Record(LedgerKey, Box<SentWindow>, Reply<()>),
-    Report(LedgerKey, u64, Box<Usage>, Reply<bool>),
+    Keep(Box<Keep>, Reply<bool>),
 }
 
 /// A commit on its way.
@@ -37,7 +36,19 @@ pub(crate) struct Request {
 pub(crate) enum Answer {
     Committed(Box<Committed>),
     Done,
-    Reported(bool),
+    Kept {
+        /// Whether there is the window that is reported on.
+        found: bool,
+        /// Whether anything is written.
+        writes: bool,
+    },
+}
+
+impl Answer {
+    /// Tells whether anything is written for it.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self, Answer::Kept { writes: false, .. })
+    }
 }
 
 /// What a session to be made gets that nobody can guess.
@@ -54,12 +65,12 @@ impl Task {
             Task::Commit(request, _) => {
                 Needs::of(request.commit.change.as_ref().map(Wanted::by).unwrap_or_default())
             }
-            Task::Run(put, _) => {
-                Needs::of(Wanted { runs: [put.key.clone()].into(), ..Wanted::default() })
-            }
             Task::Record(key, ..) => Needs { ledgers: [key.clone()].into(), ..Needs::default() },
-            Task::Report(key, number, ..) => {
-                Needs { windows: [(key.clone(), *number)].into(), ..Needs::default() }
+            Task::Keep(keep, _) => {
+                let runs = keep.runs.iter().map(|put| put.key.clone()).collect();
+                let report = keep.report.iter();
+                let windows = report.map(|report| (report.ledger.clone(), report.number)).collect();
+                Needs { windows, ..Needs::of(Wanted { runs, ..Wanted::default() }) }
             }
         }
     }
@@ -77,7 +88,7 @@ impl Task {
             Task::Commit(request, _) => {
                 request.commit.change.as_ref().is_some_and(|change| change.purge)
             }
-            Task::Run(..) | Task::Record(..) | Task::Report(..) => false,
+            Task::Keep(..) | Task::Record(..) => false,
         }
     }
 
@@ -85,8 +96,10 @@ impl Task {
     pub(crate) fn size(&self) -> usize {
         match self {
             Task::Commit(request, _) => request.contents.iter().map(|(_, it)| it.size()).sum(),
-            Task::Run(put, _) => put.value.as_ref().map_or(0, String::len),
-            Task::Record(..) | Task::Report(..) => 0,
+            Task::Keep(keep, _) => {
+                keep.runs.iter().filter_map(|put| put.value.as_ref()).map(String::len).sum()
+            }
+            Task::Record(..) => 0,
         }
     }
 
@@ -115,13 +128,6 @@ impl Task {
                 batch.contents.extend(request.contents.iter().cloned());
                 Ok(Answer::Committed(Box::new(committed)))
             }
-            Task::Run(put, _) => {
-                known.session.as_ref().ok_or_else(missing)?;
-                settle::check_run(known.runs.get(&put.key), put)?;
-                known.overlay_run(&put.key, put.record());
-                batch.runs.insert(put.key.clone(), put.record());
-                Ok(Answer::Done)
-            }
             Task::Record(key, sent, _) => {
                 known.session.as_ref().ok_or_else(missing)?;
                 if known.next_window(key) != Some(sent.number) {
@@ -132,15 +138,28 @@ impl Task {
                 batch.windows.insert((key.clone(), sent.number), (**sent).clone());
                 Ok(Answer::Done)
             }
-            Task::Report(key, number, usage, _) => {
-                let at = (key.clone(), *number);
-                let Some(mut sent) = known.window(&at).cloned() else {
-                    return Ok(Answer::Reported(false));
+            Task::Keep(keep, _) => {
+                if known.session.is_none() && !keep.runs.is_empty() {
+                    return Err(missing());
+                }
+                for put in &keep.runs {
+                    settle::check_run(known.runs.get(&put.key), put)?;
+                }
+                for put in &keep.runs {
+                    known.overlay_run(&put.key, put.record());
+                    batch.runs.insert(put.key.clone(), put.record());
+                }
+                let Some(report) = &keep.report else {
+                    return Ok(Answer::Kept { found: true, writes: true });
                 };
-                sent.usage = Some((**usage).clone());
-                known.overlay_window(key, sent.clone());
+                let at = (report.ledger.clone(), report.number);
+                let Some(mut sent) = known.window(&at).cloned() else {
+                    return Ok(Answer::Kept { found: false, writes: !keep.runs.is_empty() });
+                };
+                sent.usage = Some(report.usage.clone());
+                known.overlay_window(&report.ledger, sent.clone());
                 batch.windows.insert(at, sent);
-                Ok(Answer::Reported(true))
+                Ok(Answer::Kept { found: true, writes: true })
             }
         }
     }
@@ -150,13 +169,13 @@ impl Task {
         match self {
             Task::Commit(_, reply) => drop(reply.send(answer.map(|answer| match answer {
                 Answer::Committed(committed) => *committed,
-                Answer::Done | Answer::Reported(_) => unreachable!("a commit is answered as one"),
+                Answer::Done | Answer::Kept { .. } => unreachable!("a commit is answered as one"),
             }))),
-            Task::Run(_, reply) | Task::Record(_, _, reply) => {
+            Task::Record(_, _, reply) => {
                 drop(reply.send(answer.map(|_| ())));
             }
-            Task::Report(.., reply) => {
-                let found = |answer| matches!(answer, Answer::Reported(true));
+            Task::Keep(.., reply) => {
+                let found = |answer| matches!(answer, Answer::Kept { found: true, .. });
                 drop(reply.send(answer.map(found)));
             }
         }

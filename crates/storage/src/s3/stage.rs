@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     Change, ContentHash, LedgerKey, Page, PageIndex, Revision, RunPut, SentWindow, SessionId,
-    Usage,
     storage::{
-        Commit, Committed, LedgerQuery, SessionInfo, StorageError,
+        Commit, Committed, Keep, LedgerQuery, Report, SessionInfo, StorageError,
         settle::{self, PageWrite, Present, Wanted, Writes},
     },
 };
@@ -305,15 +304,40 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn keep_run(&mut self, session: &SessionId, put: &RunPut) -> Outcome<()> {
-        self.there(session)?;
-        let key = keys::run(&put.key);
-        let stored = self.view.get(&key).await?;
-        let stored = stored.map(|stored| records::run(&key, &stored)).transpose()?;
-        settle::check_run(stored.as_ref(), put)?;
-        self.put_run(put);
-        self.changed = true;
-        Ok(())
+    /// Keeps run records and notes a report; tells whether there is the window that is reported on.
+    pub(crate) async fn keep(&mut self, session: &SessionId, keep: &Keep) -> Outcome<bool> {
+        if !keep.runs.is_empty() {
+            self.there(session)?;
+        }
+        for put in &keep.runs {
+            let key = keys::run(&put.key);
+            let stored = self.view.get(&key).await?;
+            let stored = stored.map(|stored| records::run(&key, &stored)).transpose()?;
+            settle::check_run(stored.as_ref(), put)?;
+        }
+        let reported = match &keep.report {
+            Some(report) => self.reported(report).await?,
+            None => None,
+        };
+        let found = keep.report.is_none() || reported.is_some();
+        self.changed |= !keep.runs.is_empty() || reported.is_some();
+        keep.runs.iter().for_each(|put| self.put_run(put));
+        if let Some((key, sent)) = reported {
+            self.put(key, value(records::json(&sent)));
+        }
+        Ok(found)
+    }
+
+    /// Returns a window sent as a report leaves it, with its key; none where there is no such window.
+    async fn reported(&self, report: &Report) -> Outcome<Option<(Key, SentWindow)>> {
+        if self.info.is_none() {
+            return Ok(None);
+        }
+        let key = keys::sent(&report.ledger, report.number);
+        let Some(stored) = self.view.get(&key).await? else { return Ok(None) };
+        let usage = Some(report.usage.clone());
+        let sent = SentWindow { usage, ..records::sent(&key, &stored)? };
+        Ok(Some((key, sent)))
     }
 
     pub(crate) async fn record(
@@ -332,24 +356,6 @@ impl Stage {
         self.put(keys::sent(key, sent.number), value(records::json(sent)));
         self.changed = true;
         Ok(())
-    }
-
-    pub(crate) async fn report(
-        &mut self,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> Outcome<bool> {
-        if self.info.is_none() {
-            return Ok(false);
-        }
-        let key = keys::sent(key, number);
-        let Some(stored) = self.view.get(&key).await? else { return Ok(false) };
-        let mut sent = records::sent(&key, &stored)?;
-        sent.usage = Some(usage.clone());
-        self.put(key, value(records::json(&sent)));
-        self.changed = true;
-        Ok(true)
     }
 }
 

@@ -12,8 +12,8 @@
 use std::sync::{Arc, Mutex};
 
 use contexture_core::{
-    LedgerKey, RunPut, SentWindow, Usage,
-    storage::{Commit, Committed, StorageError, StorageResult},
+    LedgerKey, SentWindow,
+    storage::{Commit, Committed, Keep, StorageError, StorageResult},
 };
 use tokio::sync::{MutexGuard, oneshot};
 
@@ -32,9 +32,8 @@ use crate::packing::PackedContent;
 /// A change that is asked for.
 pub(crate) enum Request {
     Commit { commit: Box<Commit>, contents: Vec<PackedContent> },
-    KeepRun(RunPut),
     Record(LedgerKey, Box<SentWindow>),
-    Report(LedgerKey, u64, Usage),
+    Keep(Box<Keep>),
 }
 
 impl Request {
@@ -43,7 +42,7 @@ impl Request {
             Request::Commit { commit, .. } => {
                 commit.change.as_ref().is_some_and(|change| change.purge)
             }
-            Request::KeepRun(_) | Request::Record(..) | Request::Report(..) => false,
+            Request::Keep(_) | Request::Record(..) => false,
         }
     }
 
@@ -52,7 +51,7 @@ impl Request {
             Request::Commit { contents, .. } => {
                 contents.iter().map(|packed| packed.content.bytes().len()).sum::<usize>() + 1_000
             }
-            Request::KeepRun(_) | Request::Record(..) | Request::Report(..) => 1_000,
+            Request::Keep(_) | Request::Record(..) => 1_000,
         }
     }
 }
@@ -259,11 +258,8 @@ impl Inner {
                 let committed = stage.commit(id, commit, contents, large).await?;
                 Ok(Answer::Committed(Box::new(committed)))
             }
-            Request::KeepRun(put) => stage.keep_run(id, put).await.map(|()| Answer::Kept),
             Request::Record(key, sent) => stage.record(id, key, sent).await.map(|()| Answer::Kept),
-            Request::Report(key, number, usage) => {
-                stage.report(key, *number, usage).await.map(Answer::Found)
-            }
+            Request::Keep(keep) => stage.keep(id, keep).await.map(Answer::Found),
         }
     }
 

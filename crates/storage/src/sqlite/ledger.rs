@@ -2,8 +2,8 @@
 //! provider reports or by a purge.
 
 use contexture_core::{
-    LedgerKey, SentWindow, SessionId, Usage,
-    storage::{LedgerQuery, StorageError},
+    LedgerKey, SentWindow, SessionId,
+    storage::{LedgerQuery, Report, StorageError},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -104,16 +104,6 @@ pub(crate) struct Record {
     pub(crate) row: SentRow,
 }
 
-/// What a provider reported, to be noted.
-pub(crate) struct Report {
-    pub(crate) session: SessionId,
-    pub(crate) key: LedgerKey,
-    pub(crate) number: u64,
-    pub(crate) usage: Usage,
-    /// Whether there is such a record, once that is known.
-    pub(crate) found: bool,
-}
-
 /// Reads records, newest first.
 pub(crate) fn read(
     db: &Connection,
@@ -173,34 +163,19 @@ fn next(db: &Connection, heads: &mut Heads, record: &Record) -> Outcome<i64> {
     Ok(head.key)
 }
 
-/// Notes what a provider reported.
-pub(crate) fn report(
+/// Returns the row as a report leaves it; none where there is no such row.
+pub(crate) fn reported(
     db: &Connection,
-    heads: &mut Heads,
-    report: &mut Report,
-) -> Result<(), Refusal> {
-    let reported = reported(db, heads, report).map_err(Refusal::Before)?;
-    report.found = reported.is_some();
-    match reported {
-        Some((session, row)) => row.write(db, session).map_err(Refusal::Midway),
-        None => Ok(()),
-    }
-}
-
-/// Returns the row as the report leaves it, with its session's key; none where there is no such row.
-fn reported(
-    db: &Connection,
-    heads: &mut Heads,
+    session: &SessionId,
     report: &Report,
-) -> Outcome<Option<(i64, SentRow)>> {
-    let Some(head) = heads.session(db, &report.session)? else { return Ok(None) };
+) -> Outcome<Option<SentRow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
-    let found = read(db, &report.session, &report.key, &query)?.into_iter().next();
+    let found = read(db, session, &report.ledger, &query)?.into_iter().next();
     let Some(mut sent) = found.filter(|sent| sent.number == report.number) else {
         return Ok(None);
     };
     sent.usage = Some(report.usage.clone());
-    Ok(Some((head.key, SentRow::of(&report.key, &sent)?)))
+    SentRow::of(&report.ledger, &sent).map(Some)
 }
 
 /// Scrubs every record of a session.

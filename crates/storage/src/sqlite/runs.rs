@@ -8,21 +8,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::packing::checksum;
 
 use super::{
-    commit::Refusal,
     error::{Fault, Outcome, integer, natural},
-    heads::Heads,
     lookup,
     rows::{fits, session_name},
 };
 
 /// What [`read_row`] reads.
 pub(crate) const COLUMNS: &str = "key, version, value, updated_at, checksum";
-
-/// A record to be kept or removed between commits.
-pub(crate) struct Keep {
-    pub(crate) session: SessionId,
-    pub(crate) put: RunPut,
-}
 
 /// Reads the records whose keys begin with a prefix, by key.
 pub(crate) fn read(db: &Connection, session: &SessionId, prefix: &str) -> Outcome<Vec<RunRecord>> {
@@ -117,19 +109,4 @@ fn put_row(
         row_checksum(session, key, version, value, at)
     ])?;
     Ok(())
-}
-
-/// Keeps or removes a record between commits.
-pub(crate) fn keep(db: &Connection, heads: &mut Heads, keep: &Keep) -> Result<(), Refusal> {
-    let session = key_to_change(db, heads, keep).map_err(Refusal::Before)?;
-    write(db, session, &keep.put).map_err(Refusal::Midway)
-}
-
-/// Returns the session's key if the record is at the version expected.
-fn key_to_change(db: &Connection, heads: &mut Heads, keep: &Keep) -> Outcome<i64> {
-    let Some(head) = heads.session(db, &keep.session)? else {
-        return Err(StorageError::SessionMissing { session: keep.session.clone() }.into());
-    };
-    check(db, Some(head.key), &keep.put)?;
-    Ok(head.key)
 }

@@ -1,16 +1,20 @@
 //! What the writer does in a shared transaction: commits, run records, windows sent, reports and
 //! counts.
 
-use contexture_core::storage::{Committed, StorageResult};
+use contexture_core::{
+    SessionId,
+    storage::{Committed, Keep, StorageError, StorageResult},
+};
 use futures::channel::oneshot;
 use rusqlite::Connection;
 
 use super::{
     commit::{self, Refusal, Request},
     counts,
+    error::Outcome,
     heads::Heads,
-    ledger::{self, Record, Report},
-    runs::{self, Keep},
+    ledger::{self, Record, SentRow},
+    runs,
 };
 
 /// Who waits for an answer.
@@ -19,9 +23,8 @@ pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
 /// Something to be written, and who waits for it.
 pub(crate) enum Task {
     Commit(Box<Request>, Reply<Committed>),
-    Run(Box<Keep>, Reply<()>),
     Record(Box<Record>, Reply<()>),
-    Report(Box<Report>, Reply<bool>),
+    Keep(Box<Keeping>, Reply<bool>),
     Counts(counts::Rows, Reply<()>),
 }
 
@@ -30,9 +33,8 @@ impl Task {
     pub(crate) fn apply(&mut self, db: &Connection, heads: &mut Heads) -> Result<(), Refusal> {
         match self {
             Task::Commit(request, _) => commit::apply(db, heads, request),
-            Task::Run(keep, _) => runs::keep(db, heads, keep),
             Task::Record(record, _) => ledger::append(db, heads, record),
-            Task::Report(report, _) => ledger::report(db, heads, report),
+            Task::Keep(keep, _) => keep.apply(db, heads),
             Task::Counts(rows, _) => counts::keep(db, rows).map_err(Refusal::Midway),
         }
     }
@@ -54,10 +56,55 @@ impl Task {
                 let Request { revision, change, .. } = *request;
                 drop(reply.send(result.map(|()| Committed { revision, change })));
             }
-            Task::Report(report, reply) => drop(reply.send(result.map(|()| report.found))),
-            Task::Run(_, reply) | Task::Record(_, reply) | Task::Counts(_, reply) => {
+            Task::Keep(keep, reply) => drop(reply.send(result.map(|()| keep.found))),
+            Task::Record(_, reply) | Task::Counts(_, reply) => {
                 drop(reply.send(result));
             }
         }
+    }
+}
+
+/// What is kept between commits, on its way.
+pub(crate) struct Keeping {
+    pub(crate) session: SessionId,
+    pub(crate) keep: Keep,
+    /// Whether there is the window that is reported on, once that is known.
+    pub(crate) found: bool,
+}
+
+impl Keeping {
+    fn apply(&mut self, db: &Connection, heads: &mut Heads) -> Result<(), Refusal> {
+        let checked = self.check(db, heads).map_err(Refusal::Before)?;
+        let Some((session, reported)) = checked else { return Ok(()) };
+        let written = || -> Outcome<()> {
+            self.keep.runs.iter().try_for_each(|put| runs::write(db, session, put))?;
+            reported.iter().try_for_each(|row| row.write(db, session))
+        };
+        written().map_err(Refusal::Midway)
+    }
+
+    /// Returns the session's key and the row as the report leaves it, if every run record is at the
+    /// version expected. Nothing is returned where there is nothing to write.
+    fn check(
+        &mut self,
+        db: &Connection,
+        heads: &mut Heads,
+    ) -> Outcome<Option<(i64, Option<SentRow>)>> {
+        let Keep { runs, report } = &self.keep;
+        let Some(head) = heads.session(db, &self.session)? else {
+            self.found = report.is_none();
+            return match runs.is_empty() {
+                true => Ok(None),
+                false => Err(StorageError::SessionMissing { session: self.session.clone() }.into()),
+            };
+        };
+        let session = head.key;
+        runs.iter().try_for_each(|put| runs::check(db, Some(session), put))?;
+        let reported = match report {
+            Some(report) => ledger::reported(db, &self.session, report)?,
+            None => None,
+        };
+        self.found = report.is_none() || reported.is_some();
+        Ok(Some((session, reported)))
     }
 }

@@ -30,13 +30,11 @@ use super::{
     error::{Fault, Outcome},
     heads::Heads,
     import::{self, Import},
-    ledger::{Record, Report},
+    ledger::Record,
     open, quarantine,
     queue::Queue,
-    remove, repair,
-    runs::Keep,
-    salvage,
-    tasks::{Reply, Task},
+    remove, repair, salvage,
+    tasks::{Keeping, Reply, Task},
     traces::{self, Due, Reach},
 };
 
@@ -87,16 +85,12 @@ impl Writer {
         self.ask(|reply| Job::Write(Task::Commit(Box::new(request), reply))).await
     }
 
-    pub(crate) async fn keep_run(&self, keep: Keep) -> StorageResult<()> {
-        self.ask(|reply| Job::Write(Task::Run(Box::new(keep), reply))).await
+    pub(crate) async fn keep(&self, keep: Keeping) -> StorageResult<bool> {
+        self.ask(|reply| Job::Write(Task::Keep(Box::new(keep), reply))).await
     }
 
     pub(crate) async fn record(&self, record: Record) -> StorageResult<()> {
         self.ask(|reply| Job::Write(Task::Record(Box::new(record), reply))).await
-    }
-
-    pub(crate) async fn report(&self, report: Report) -> StorageResult<bool> {
-        self.ask(|reply| Job::Write(Task::Report(Box::new(report), reply))).await
     }
 
     pub(crate) async fn keep_counts(&self, rows: counts::Rows) -> StorageResult<()> {

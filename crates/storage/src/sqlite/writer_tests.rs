@@ -43,17 +43,13 @@ fn only_what_may_be_lost_does_not_wait_for_the_disk() {
 fn counts_wait_for_the_disk_only_in_company() {
     let counts = || Job::Write(Task::Counts(Vec::new(), oneshot::channel().0));
     let report = || {
-        let (session, key) = ("s".parse().unwrap(), ledger());
-        let report = Report { session, key, number: 1, usage: Default::default(), found: false };
-        Job::Write(Task::Report(Box::new(report), oneshot::channel().0))
+        let (session, keep) = ("s".parse().unwrap(), Default::default());
+        let report = Keeping { session, keep, found: false };
+        Job::Write(Task::Keep(Box::new(report), oneshot::channel().0))
     };
     let remove = || Job::Remove("s".parse().unwrap(), oneshot::channel().0);
     assert!(!must_last(&VecDeque::from([counts(), counts()])));
     assert!(must_last(&VecDeque::from([counts(), report()])));
     // What comes after a removal is not in the same transaction.
     assert!(!must_last(&VecDeque::from([counts(), remove(), report()])));
-}
-
-fn ledger() -> contexture_core::LedgerKey {
-    contexture_core::LedgerKey { view: "bot".parse().unwrap(), format: "openai".parse().unwrap() }
 }

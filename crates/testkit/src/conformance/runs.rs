@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Basis, Change, Edit, ErrorKind, PageStorage, RunPut, RunRecord, SessionId, Timestamp, Version,
-    storage::{Commit, NewSession, StorageError, StorageResult},
+    Basis, Change, Edit, ErrorKind, PageStorage, RunPut, RunRecord, SessionId, Timestamp, Usage,
+    Version,
+    storage::{Commit, Keep, LedgerQuery, NewSession, Report, StorageError, StorageResult},
 };
 
-use super::{change, commit, dump, renaming, stored};
+use super::{
+    change, commit, dump,
+    ledgers::{key, sent},
+    renaming, stored,
+};
 use crate::fixture::{BEGIN, apply, leaf, page, reopen, session, session_id, valid};
 
 fn at(millis: i64) -> Timestamp {
@@ -95,6 +100,44 @@ pub(super) async fn run_records_are_listed_by_prefix(storage: Arc<dyn PageStorag
     for nothing in ["a/3", "c", "a/%", "a_x", "a\u{0}", "\u{10ffff}\u{10ffff}"] {
         assert_eq!(keys(&*storage, nothing).await, [""; 0], "{nothing:?}");
     }
+}
+
+pub(super) async fn run_records_and_reports_are_kept_together(storage: Arc<dyn PageStorage>) {
+    session(storage.clone()).await;
+    let (id, bot) = (session_id(), key("bot", "openai"));
+    storage.record(&id, &bot, &sent(1)).await.expect("it is the next");
+    keep(&*storage, &first("a")).await.expect("there is none");
+    let a = record(&*storage, "a").await.expect("it was kept");
+    let report = |number| {
+        let usage = Usage { input: number, ..Usage::default() };
+        Some(Report { ledger: bot.clone(), number, usage })
+    };
+    let usage = async || {
+        let newest = LedgerQuery { upto: None, limit: 1 };
+        storage.ledger(&id, &bot, &newest).await.expect("reads")[0].usage.clone()
+    };
+
+    // One record that was moved on: nothing of it is kept, wherever it stands.
+    for moved in [[first("a"), first("b")], [first("b"), first("a")]] {
+        let all = Keep { runs: moved.to_vec(), report: report(1) };
+        assert_moved(storage.keep(&id, &all).await, "a");
+        assert_eq!((keys(&*storage, "").await, usage().await), (vec!["a".to_owned()], None));
+    }
+    let runs = vec![a.removal(at(2)), first("b"), first("c")];
+    let all = Keep { runs, report: report(1) };
+    assert!(storage.keep(&id, &all).await.expect("all stands"));
+    assert_eq!(keys(&*storage, "").await, ["b", "c"]);
+    assert_eq!(usage().await.map(|usage| usage.input), Some(1));
+
+    // Without the window that is reported on, the records are kept all the same.
+    let unknown = Keep { runs: vec![first("d")], report: report(2) };
+    assert!(!storage.keep(&id, &unknown).await.expect("there is no d"));
+    assert_eq!(keys(&*storage, "").await, ["b", "c", "d"]);
+    let nothing = Keep { runs: Vec::new(), report: None };
+    assert!(storage.keep(&id, &nothing).await.expect("nothing is asked for"));
+    let missing = storage.keep(&valid("other"), &unknown).await;
+    assert!(matches!(missing, Err(StorageError::SessionMissing { .. })), "{missing:?}");
+    assert_eq!(storage.verify().await.expect("it can be verified"), [""; 0]);
 }
 
 pub(super) async fn run_records_move_with_a_commit(storage: Arc<dyn PageStorage>) {

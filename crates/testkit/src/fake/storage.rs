@@ -5,11 +5,11 @@ use std::sync::{Arc, atomic::Ordering};
 use async_trait::async_trait;
 use contexture_core::{
     Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Tokens, Usage, ViewHead,
+    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId,
+    SentWindow, SessionId, Tokens, ViewHead,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, LedgerQuery,
-        Quarantine, ScanQuery, SessionInfo, StorageResult, Trace,
+        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
+        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageResult, Trace,
     },
 };
 
@@ -183,14 +183,13 @@ impl PageStorage for WatchedStorage {
         self.inner.runs(session, prefix).await
     }
 
-    async fn keep_run(&self, session: &SessionId, put: &RunPut) -> StorageResult<()> {
-        self.tally("keep_run", 1);
-        self.tally("run_bytes", put.value.as_ref().map_or(0, String::len));
+    async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
+        self.tally("keep", 1);
+        let values = keep.runs.iter().filter_map(|put| put.value.as_ref());
+        self.tally("run_bytes", values.map(String::len).sum());
         let (made, heard) = self.write();
-        if made {
-            self.inner.keep_run(session, put).await?;
-        }
-        if heard { Ok(()) } else { Err(dead()) }
+        let found = if made { self.inner.keep(session, keep).await? } else { false };
+        if heard { Ok(found) } else { Err(dead()) }
     }
 
     async fn commit(&self, session: &SessionId, commit: Commit) -> StorageResult<Committed> {
@@ -255,20 +254,6 @@ impl PageStorage for WatchedStorage {
         if heard { Ok(()) } else { Err(dead()) }
     }
 
-    async fn report(
-        &self,
-        session: &SessionId,
-        key: &LedgerKey,
-        number: u64,
-        usage: &Usage,
-    ) -> StorageResult<bool> {
-        self.tally("report", 1);
-        let (made, heard) = self.write();
-        let reported =
-            if made { self.inner.report(session, key, number, usage).await? } else { false };
-        if heard { Ok(reported) } else { Err(dead()) }
-    }
-
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {
         self.tally("counts", keys.len());
         self.inner.counts(keys).await
@@ -280,6 +265,7 @@ impl PageStorage for WatchedStorage {
     }
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
+        self.tally("snapshot", 1);
         let snapshot = self.inner.snapshot().await?;
         if !self.loses_contents.load(Ordering::Relaxed) {
             return Ok(snapshot);

@@ -15,6 +15,7 @@ impl Draft<'_> {
     /// that it puts somewhere: so it is enough to look at each of those with what is stored below it.
     pub(in crate::decide) fn refuse_too_deep(&mut self) -> Decision {
         let mut depths: HashMap<PageIndex, usize> = HashMap::new();
+        let mut missing = Vec::new();
         for at in 0..self.pages.len() {
             let delta = &self.pages[at];
             let stood = delta.before.as_ref().map(|before| &before.parent);
@@ -31,13 +32,21 @@ impl Draft<'_> {
                     depth
                 }
             };
-            let depth = depth + self.height(at, &page, depth)?;
+            let depth = match self.height(at, &page, depth) {
+                Ok(height) => depth + height,
+                // Asked for together with those of the pages behind it.
+                Err(Halt::Need(need)) => {
+                    missing.push(need);
+                    continue;
+                }
+                Err(refused) => return Err(refused),
+            };
             if depth > MOST_DEEP {
                 let under = self.nearest_stored(&page)?;
                 return Err(Error::TooDeep { under, depth, limit: MOST_DEEP }.into());
             }
         }
-        Ok(())
+        self.need_all(missing)
     }
 
     /// Returns how many levels of pages are stored below a page that now stands deeper than before;

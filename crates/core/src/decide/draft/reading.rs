@@ -45,6 +45,12 @@ impl<'a> Draft<'a> {
         known.cloned().ok_or_else(|| Halt::Need(Need::Lineage(index.clone())))
     }
 
+    /// Tells whether a page is known to be a directory, as stored.
+    pub(in crate::decide) fn is_stored_directory(&self, index: &PageIndex) -> bool {
+        let known = self.known.pages.get(index).and_then(Option::as_ref);
+        known.is_some_and(|page| page.is_contents())
+    }
+
     /// Returns a segment that is not removed, if the caller sees it.
     pub(in crate::decide) fn segment(&mut self, id: &SegmentId) -> Decision<Option<Segment>> {
         let segment = self.any_segment(id);
@@ -282,7 +288,7 @@ impl<'a> Draft<'a> {
     }
 
     fn note_list(&mut self, parent: &PageIndex, last: Option<Place>) {
-        if !self.basis.lists.iter().any(|(noted, _)| noted == parent) {
+        if self.read_lists.insert(parent.clone()) {
             self.basis.lists.push((parent.clone(), last));
         }
     }
@@ -404,9 +410,8 @@ impl<'a> Draft<'a> {
     /// Returns the views that say anything of pages, as this draft would leave them.
     pub(in crate::decide) fn views(&self) -> Decision<BTreeSet<ViewId>> {
         let stored = self.stored_views()?.iter().map(|head| &head.view);
-        let written = self.levels.iter().map(|delta| &delta.view);
         let focused = self.focus.iter().map(|delta| &delta.view);
-        Ok(stored.chain(written).chain(focused).cloned().collect())
+        Ok(stored.chain(&self.written_views).chain(focused).cloned().collect())
     }
 
     /// Returns a view's focus, as this draft would leave it.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    LedgerKey, SentWindow, Usage,
-    storage::{LedgerQuery, StorageError, StorageResult},
+    LedgerKey, SentWindow,
+    storage::{LedgerQuery, Report, StorageError, StorageResult},
 };
 
 /// The records of a session's ledgers.
@@ -39,12 +39,12 @@ impl Ledgers {
         self.0.entry(key).or_default().extend(numbered);
     }
 
-    pub(super) fn report(&mut self, key: &LedgerKey, number: u64, usage: &Usage) -> bool {
-        let records = self.0.get_mut(key);
-        let Some(sent) = records.and_then(|records| records.get_mut(&number)) else {
+    pub(super) fn report(&mut self, report: &Report) -> bool {
+        let records = self.0.get_mut(&report.ledger);
+        let Some(sent) = records.and_then(|records| records.get_mut(&report.number)) else {
             return false;
         };
-        sent.usage = Some(usage.clone());
+        sent.usage = Some(report.usage.clone());
         true
     }
 

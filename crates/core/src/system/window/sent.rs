@@ -125,7 +125,7 @@ impl Reader<'_> {
             frozen: record.frozen,
             frame: record.frame.clone(),
         };
-        Ok(Sent { window, record, withheld })
+        Ok(Sent { window, record, fold: None, withheld })
     }
 }
 
