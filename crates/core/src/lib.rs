@@ -89,7 +89,7 @@ pub use edit::{
     Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
 };
 pub use engine::{Engine, EngineSettings, EngineUsage};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Advice, Error, ErrorKind, Result};
 pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
 pub use index::{PageIndex, SegmentId};
 pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
