@@ -125,7 +125,7 @@ impl AgentsError {
             | AgentsError::Conflict { hint, .. }
             | AgentsError::Corrupt { hint, .. } => hint.clone(),
             AgentsError::Model(error) => error.hint(),
-            AgentsError::Core(error) => error.hint(),
+            AgentsError::Core(error) => error.advice().to_string(),
         }
     }
 }

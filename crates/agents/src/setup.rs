@@ -36,28 +36,35 @@ pub async fn prepare(
     by: Principal,
     prompt: Option<&str>,
 ) -> Result<Prepared> {
-    let prepared = made_or_opened(engine, session, prompt).await?;
-    if !prepared.created {
-        complete(&prepared.system.held_by(by), prompt).await?;
+    if let Some(system) = made(create(engine, session, prompt).await)? {
+        return Ok(Prepared { system, created: true });
     }
-    Ok(prepared)
+    let system = engine.open(session).await?;
+    complete(&system.held_by(by), prompt).await?;
+    Ok(Prepared { system, created: false })
 }
 
 /// Returns a session, made as [`prepare`] makes it where it does not exist. One that exists stays as it is.
 pub async fn open_or_create(engine: &Engine, session: &SessionId) -> Result<Prepared> {
-    made_or_opened(engine, session, None).await
+    match create_if_absent(engine, session).await? {
+        Some(system) => Ok(Prepared { system, created: true }),
+        None => Ok(Prepared { system: engine.open(session).await?, created: false }),
+    }
 }
 
-async fn made_or_opened(
+/// Makes a session as [`prepare`] makes it; none where it exists, which is not opened then.
+pub async fn create_if_absent(
     engine: &Engine,
     session: &SessionId,
-    prompt: Option<&str>,
-) -> Result<Prepared> {
-    match create(engine, session, prompt).await {
-        Ok(system) => Ok(Prepared { system, created: true }),
-        Err(Error::Storage(StorageError::SessionExists { .. })) => {
-            Ok(Prepared { system: engine.open(session).await?, created: false })
-        }
+) -> Result<Option<ContextSystem>> {
+    made(create(engine, session, None).await)
+}
+
+/// Returns the session that was made, if none of its name was there.
+fn made(created: Result<ContextSystem>) -> Result<Option<ContextSystem>> {
+    match created {
+        Ok(system) => Ok(Some(system)),
+        Err(Error::Storage(StorageError::SessionExists { .. })) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -11,6 +11,7 @@ use contexture_core::{
 use contexture_storage::SystemClock;
 
 use crate::{
+    advice,
     crew::Crew,
     error::{Result, Stop},
     settings::Settings,
@@ -81,7 +82,7 @@ impl Caller {
                 let revision = outcome.revision;
                 let message =
                     format!("revision {revision} was made, but {index} is not shown: {error}");
-                Err(Stop::failed(error.kind(), message, error.hint()))
+                Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
             }
         }
     }

@@ -184,17 +184,8 @@ impl Crew {
         let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
         let usual = Some(StoreUrl::in_project(&self.project));
         let stores = [store.cloned(), named, usual].into_iter().flatten();
-        let mut protected = stores.fold(Protected::default(), |all, store| store.protected(all));
-        for path in self.settings_places().paths().into_iter().chain(self.config.clone()) {
-            protected = protected.settings(path);
-        }
-        for folder in self.places().folders() {
-            // Beside its agents lies what the other tool goes by.
-            if let Some(whole) = folder.parent() {
-                protected = protected.kept(whole);
-            }
-            protected = protected.settings(folder);
-        }
+        let protected = stores.fold(Protected::default(), |all, store| store.protected(all));
+        let mut protected = protected.deciding(&self.settings_places(), &self.places());
         if let Ok(program) = env::current_exe() {
             if let Some(folder) = program.parent() {
                 protected = protected.kept(folder);

@@ -5,6 +5,8 @@ use std::io;
 use contexture_agents::AgentsError;
 use contexture_core::{Error, ErrorKind, storage::StorageError};
 
+use crate::advice;
+
 /// What a command returns.
 pub(crate) type Result<T, E = Stop> = std::result::Result<T, E>;
 
@@ -42,13 +44,16 @@ impl Stop {
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::failed(error.kind(), error.to_string(), error.hint())
+        Self::failed(error.kind(), error.to_string(), advice::words(&error.advice()))
     }
 }
 
 impl From<AgentsError> for Stop {
     fn from(error: AgentsError) -> Self {
-        Self::failed(error.kind(), error.to_string(), error.hint())
+        match error {
+            AgentsError::Core(error) => error.into(),
+            error => Self::failed(error.kind(), error.to_string(), error.hint()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! standard error; every command writes through the [`printer::Printer`] it is given and decides
 //! nothing that the core could decide.
 
+mod advice;
 mod args;
 mod commands;
 mod context;

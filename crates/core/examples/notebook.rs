@@ -65,7 +65,10 @@ impl App for Notebook {
             entries.push(Entry { title: title.clone(), text: text.clone(), open: false });
             return Ok(format!("added entry {}", entries.len()));
         }
-        let gone = || Error::NothingFound { what: format!("entry of '{key}'"), hint: "look again" };
+        let gone = || Error::NothingFound {
+            what: format!("entry of '{key}'"),
+            advice: "look again".into(),
+        };
         let (verb, number) = key.split_once('-').ok_or_else(gone)?;
         let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let entry = at.and_then(|at| entries.get_mut(at)).ok_or_else(gone)?;
@@ -91,7 +94,7 @@ fn main() -> Result<()> {
     }
     println!("{}", session.context().to_json());
     if let Err(stale) = session.press("notebook.open-2", &BTreeMap::new(), at(3_000)) {
-        println!("{stale}: {}", stale.hint());
+        println!("{stale}: {}", stale.advice());
     }
     Ok(())
 }

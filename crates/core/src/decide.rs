@@ -136,7 +136,7 @@ fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
     if let Some(edit) = edits.iter().find(|edit| lonely(edit)) {
         return Err(Error::InvalidRequest {
             reason: format!("operation '{}' cannot be part of a batch", edit.operation()),
-            hint: "make it an edit of its own",
+            advice: "make it an edit of its own".into(),
         }
         .into());
     }

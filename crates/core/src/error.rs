@@ -1,9 +1,12 @@
 //! What can go wrong, folded publicly into few kinds by what the caller can do.
 //!
-//! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and a
-//! [`hint`](Error::hint) that says what to do next. Library code never ends the process.
+//! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and an
+//! [`advice`](Error::advice) that says what to do next, as data that surfaces word. Library code never ends the process.
 
+mod advice;
 mod remedy;
+
+pub use advice::Advice;
 
 use crate::{
     CustomKey, Operation, PageIndex, PageName, Revision, RunKey, SegmentId, SessionId, Version,
@@ -103,7 +106,7 @@ pub enum Error {
         /// What is wrong.
         reason: String,
         /// What to do instead.
-        hint: &'static str,
+        advice: Advice,
     },
     /// A DetailPage was named where a directory is needed.
     #[error("page {page} is not a ContentsPage")]
@@ -225,7 +228,7 @@ pub enum Error {
         /// What was asked for.
         what: String,
         /// What to do next.
-        hint: &'static str,
+        advice: Advice,
     },
     /// The caller's permission on the segment does not admit the operation.
     #[error("permission denied: operation '{operation}' on {subject} requires higher permission")]

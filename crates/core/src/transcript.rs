@@ -203,7 +203,7 @@ impl Transcript {
 fn unreadable(reason: &str) -> Error {
     Error::InvalidRequest {
         reason: format!("not a transcript: {reason}"),
-        hint: "known formats are openai, anthropic and claude-code; check the file, or name its format",
+        advice: "known formats are openai, anthropic and claude-code; check the file, or name its format".into(),
     }
 }
 

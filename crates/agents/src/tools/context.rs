@@ -159,7 +159,7 @@ fn hint(error: &Error) -> String {
         }
         Error::HiddenAncestor { ancestor, .. } => format!("expand_details {ancestor} first"),
         Error::VersionMismatch { page, .. } => format!("get_page {page}, then decide again"),
-        other => other.hint(),
+        other => other.advice().to_string(),
     }
 }
 

@@ -156,7 +156,7 @@ fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
 /// Makes the store and the session where there are none, and says so.
 async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
     let engine = settings.engine().await?;
-    if setup::open_or_create(&engine, &settings.session).await?.created {
+    if setup::create_if_absent(&engine, &settings.session).await?.is_some() {
         let store = harmless::line(&settings.store.to_string());
         printer.note(&format!("session {} made, in {store}", settings.session))?;
     }

@@ -167,18 +167,7 @@ async fn rendered(
     options: &WindowOptions,
 ) -> Result<Rendered, Error> {
     let sent = match args.sent {
-        // Where large parts are cut depends on what counted them, so all known ones are tried.
-        Some(number) => match caller.sent(options, number).await {
-            Err(Error::SentLost { .. }) => {
-                let counter = counter_for("cl100k_base");
-                let other = WindowOptions { counter, ..options.clone() };
-                match caller.sent(&other, number).await {
-                    Err(Error::SentLost { .. }) => caller.sent(options, number).await?,
-                    sent => sent?,
-                }
-            }
-            sent => sent?,
-        },
+        Some(number) => caller.sent_with_any(options, number, [counter_for("cl100k_base")]).await?,
         None if args.fold => caller.send(options).await?,
         None => {
             let window = caller.reader().window(options).await?;

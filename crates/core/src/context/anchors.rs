@@ -270,19 +270,19 @@ impl Anchors {
         if !anchor.is_executable() {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' is a reference and cannot be pressed"),
-                hint: "a reference says where something is; press a button or fill a form",
+                advice: "a reference says where something is; press a button or fill a form".into(),
             });
         }
         if let Some(missing) = anchor.params.iter().find(|param| !params.contains_key(*param)) {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' needs the parameter '{missing}'"),
-                hint: "give every parameter that stands in the form",
+                advice: "give every parameter that stands in the form".into(),
             });
         }
         if let Some(other) = params.keys().find(|param| !anchor.params.contains(param)) {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' has no parameter '{}'", shorten(other)),
-                hint: "give only the parameters that stand in the form",
+                advice: "give only the parameters that stand in the form".into(),
             });
         }
         Ok(anchor)
@@ -293,7 +293,8 @@ impl Anchors {
 pub(super) fn unknown_anchor(key: &str) -> Error {
     Error::NothingFound {
         what: format!("anchor '{}'", shorten(key)),
-        hint: "it may be from an older window; press one that stands in the present window",
+        advice: "it may be from an older window; press one that stands in the present window"
+            .into(),
     }
 }
 

@@ -44,7 +44,7 @@ impl Source for List {
     fn show(&self, level: Level) -> Result<Shown, Error> {
         if self.broken {
             let reason = "the list is torn".to_owned();
-            return Err(Error::InvalidRequest { reason, hint: "write it again" });
+            return Err(Error::InvalidRequest { reason, advice: "write it again".into() });
         }
         let content = match level {
             Level::Gist => format!("{} entries", self.entries.len()),

@@ -20,7 +20,7 @@ use crate::{
 pub(super) fn parse(text: &str) -> Result<ParsedContext, Error> {
     read_context(text).map_err(|reason| Error::InvalidRequest {
         reason: format!("invalid context: {reason}"),
-        hint: "give a Context with header, state, content and anchors",
+        advice: "give a Context with header, state, content and anchors".into(),
     })
 }
 

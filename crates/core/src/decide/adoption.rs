@@ -11,8 +11,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    ChunkKey, Error, Fold, Level, Operation, Page, PageIndex, Run, RunForm, Segment, SegmentKind,
-    Standing, ViewId, Visibility,
+    Advice, ChunkKey, Error, Fold, Level, Operation, Page, PageIndex, Run, RunForm, Segment,
+    SegmentKind, Standing, ViewId, Visibility,
 };
 
 /// Returns the pages to be adopted, each with where it stands, or says why they cannot be.
@@ -38,8 +38,8 @@ pub(super) fn adopted(
             None
         };
         if let Some(reason) = wrong {
-            let hint = "name each page of the parent's segment once; `page move` crosses segments";
-            return Err(Error::InvalidRequest { reason, hint }.into());
+            let advice = Advice::MoveAcross;
+            return Err(Error::InvalidRequest { reason, advice }.into());
         }
         draft.whole(&lineage.segment, &lineage.page, Operation::CreatePage)?;
         adopted.push(lineage);

@@ -11,7 +11,11 @@ use crate::{Error, FoldPlan, FoldStep, LevelEntry, Operation, PageIndex, Segment
 pub(super) fn fold(draft: &mut Draft<'_>, plan: &FoldPlan) -> Decision {
     if plan.steps.is_empty() {
         let reason = "the fold changes nothing".to_owned();
-        return Err(Error::InvalidRequest { reason, hint: "fold when the window is over" }.into());
+        return Err(Error::InvalidRequest {
+            reason,
+            advice: "fold when the window is over".into(),
+        }
+        .into());
     }
     let pages: Vec<&PageIndex> = plan.steps.iter().map(|step| &step.page).collect();
     draft.need_levels(&pages)?;
@@ -33,7 +37,11 @@ fn take(draft: &mut Draft<'_>, step: &FoldStep) -> Decision {
     }
     if current.shown != after.shown || current.pinned != after.pinned {
         let reason = format!("a fold of {page} may change its fold and its runs only");
-        return Err(Error::InvalidRequest { reason, hint: "let the window plan the fold" }.into());
+        return Err(Error::InvalidRequest {
+            reason,
+            advice: "let the window plan the fold".into(),
+        }
+        .into());
     }
     if lowers(&current, after) && draft.is_pinned(page)? {
         return Err(Error::FoldOutdated { page: page.clone() }.into());

@@ -117,8 +117,8 @@ pub(super) fn set_custom(draft: &mut Draft<'_>, key: &CustomKey, value: Option<&
     draft.system_side_only(Operation::SetCustom)?;
     if let Some(view) = entries::view_of(key) {
         let reason = format!("custom state '{key}' is what view '{view}' keeps");
-        let hint = "switch a level by its own edit; rounds are recorded by presses";
-        return Err(Error::InvalidRequest { reason, hint }.into());
+        let advice = "switch a level by its own edit; rounds are recorded by presses".into();
+        return Err(Error::InvalidRequest { reason, advice }.into());
     }
     let limit = draft.request.limits.detail_bytes;
     let size = value.map_or(0, |value| value.len() as u64);

@@ -85,7 +85,7 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
     if update.name.is_none() && update.description.is_none() && update.detail.is_none() {
         return Err(Error::InvalidRequest {
             reason: format!("nothing to change in page {}", page.index),
-            hint: "give a name, description or detail",
+            advice: "give a name, description or detail".into(),
         }
         .into());
     }

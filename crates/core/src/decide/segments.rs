@@ -2,8 +2,8 @@
 
 use super::{Decision, Draft, Halt};
 use crate::{
-    Actor, Body, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Place, Revision,
-    Segment, SegmentId, SegmentKind, SegmentUpdate, Standing, Trust, Version, Visibility,
+    Actor, Advice, Body, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Place,
+    Revision, Segment, SegmentId, SegmentKind, SegmentUpdate, Standing, Trust, Version, Visibility,
     permission,
 };
 
@@ -122,7 +122,7 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &SegmentUpdate) -> Decision 
     if name.is_none() && description.is_none() && permission.is_none() && capacity.is_none() {
         return Err(Error::InvalidRequest {
             reason: format!("nothing to change in segment {segment}"),
-            hint: "give a name, description, permission or capacity",
+            advice: "give a name, description, permission or capacity".into(),
         }
         .into());
     }
@@ -161,7 +161,7 @@ pub(super) fn remove(
     if segment.kind == SegmentKind::System && !force {
         return Err(Error::InvalidRequest {
             reason: format!("segment {id} is of kind system and holds what agents are bound by"),
-            hint: "say --force as well if it must go",
+            advice: Advice::Force,
         }
         .into());
     }

@@ -11,8 +11,8 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, draft::Lineage};
 use crate::{
-    ChunkKey, Edit, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment, Standing,
-    Version, ViewId,
+    Advice, ChunkKey, Edit, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment,
+    Standing, Version, ViewId,
 };
 
 /// Moves a page, with all below it, to the end of a directory (C09).
@@ -154,7 +154,7 @@ pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     if lineage.page.standing == Standing::HotArchived {
         return Err(Error::InvalidRequest {
             reason: format!("page {index} is archived already"),
-            hint: "`page restore` brings it back",
+            advice: Advice::RestorePage { page: None },
         }
         .into());
     }
@@ -192,7 +192,7 @@ pub(super) fn restore(
     } else if segment.removed {
         return Err(Error::InvalidRequest {
             reason: format!("segment {} of page {index} is gone", segment.id),
-            hint: "name a directory to restore it to: --to INDEX",
+            advice: Advice::NameTarget,
         }
         .into());
     }
@@ -241,7 +241,7 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
         }
         Standing::InTree if !under_archive && !segment.removed => Err(Error::InvalidRequest {
             reason: format!("page {index} is not archived"),
-            hint: "`page list --archived` shows what can be restored",
+            advice: Advice::ListArchived,
         }
         .into()),
         Standing::InTree | Standing::HotArchived | Standing::ColdArchived => {

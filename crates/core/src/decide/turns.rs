@@ -8,8 +8,8 @@ use super::{
     segments::actor_trust,
 };
 use crate::{
-    Actor, AgentName, Body, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment,
-    SegmentId, Trust, Visibility,
+    Actor, Advice, AgentName, Body, Error, Message, Operation, Page, PageIndex, PageName, Role,
+    Segment, SegmentId, Trust, Visibility,
     message::exchange::{Exchange, cut, group, turns},
 };
 
@@ -85,7 +85,7 @@ pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Mes
     }
     let last = draft.last_turn(segment)?.ok_or_else(|| Error::NothingFound {
         what: format!("a turn of {} in segment {segment}", draft.request.actor),
-        hint: "begin one with `turn add`",
+        advice: Advice::BeginTurn,
     })?;
     // What was found may be older than what this draft or another writer has made of it.
     let last = draft.page(&last.index)?.unwrap_or(last);

@@ -12,7 +12,7 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, Subject};
 use crate::{
-    Actor, ChunkKey, Error, FocusDelta, HistoryEntry, Inverse, LevelDelta, Operation, Page,
+    Actor, Advice, ChunkKey, Error, FocusDelta, HistoryEntry, Inverse, LevelDelta, Operation, Page,
     PageBefore, PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark,
     ViewId, Visibility,
     permission::{self, AccessLevel},
@@ -26,10 +26,8 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
             .newest_undoable()?
             .ok_or_else(|| Error::NothingToUndo { actor: draft.request.actor.clone() })?,
     };
-    let missing = || Error::NothingFound {
-        what: format!("revision {revision}"),
-        hint: "`history` shows what was done",
-    };
+    let missing =
+        || Error::NothingFound { what: format!("revision {revision}"), advice: Advice::History };
     let entry = draft.history(revision)?.ok_or_else(missing)?;
     may_undo(draft, entry)?;
     if let Some(by) = entry.undone_by {
@@ -110,7 +108,7 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     let Some(view) = draft.guard() else { return Ok(()) };
     let missing = || Error::NothingFound {
         what: format!("revision {}", entry.revision),
-        hint: "`history` shows what was done",
+        advice: Advice::History,
     };
     let own = entry.actor == Actor::Agent(view.agent.clone());
     if !own && !entry.actor.is_system_side() {

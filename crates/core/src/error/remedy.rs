@@ -1,6 +1,6 @@
-//! What a caller can do about an error: its kind, and a hint.
+//! What a caller can do about an error: its kind, and what to do next.
 
-use super::{Error, ErrorKind};
+use super::{Advice, Error, ErrorKind};
 use crate::Operation;
 
 impl Error {
@@ -57,101 +57,82 @@ impl Error {
     }
 
     /// Returns what to do next.
-    pub fn hint(&self) -> String {
-        let hint = match self {
-            Error::InvalidIndex { .. } => "an index is SEGMENT-NUMBER, such as usr-3",
-            Error::InvalidText { .. } => "choose another text that follows the rule",
-            Error::UnknownValue { known, .. } => return format!("one of: {known}"),
+    pub fn advice(&self) -> Advice {
+        match self {
+            Error::InvalidIndex { .. } => "an index is SEGMENT-NUMBER, such as usr-3".into(),
+            Error::InvalidText { .. } => "choose another text that follows the rule".into(),
+            Error::UnknownValue { known, .. } => Advice::text(format!("one of: {known}")),
             Error::InvalidMessages { .. } => {
-                "give an OpenAI- or Anthropic-style array in which every tool call is followed by its result"
+                "give an OpenAI- or Anthropic-style array in which every tool call is followed by its result".into()
             }
-            Error::InvalidDocument { .. } => "mend the file; nothing of it was loaded",
-            Error::InvalidRequest { hint, .. } | Error::NothingFound { hint, .. } => hint,
-            Error::NothingToUndo { .. } => "`history` shows what was done; name an edit to undo it",
-            Error::NotContentsPage { .. } => "name a directory: `page list` shows each page's type",
-            Error::NotDetailPage { .. } => "name a DetailPage: a directory holds pages, not text",
-            Error::Cycle { .. } => "name a target outside the page's own subtree",
-            Error::Root { .. } => "remove the segment instead, or act on the pages below the root",
-            Error::SystemRoot { .. } => {
-                "leave it: the root of a system prompt stands for everyone; `page archive` takes a page below it out of the window"
+            Error::InvalidDocument { .. } => "mend the file; nothing of it was loaded".into(),
+            Error::InvalidRequest { advice, .. } | Error::NothingFound { advice, .. } => {
+                advice.clone()
             }
-            Error::PromptStands { page } => {
-                return format!(
-                    "`page archive {page}` takes it out of the window; or make the segment read-write first"
-                );
+            Error::NothingToUndo { .. } => Advice::NameEdit,
+            Error::NotContentsPage { .. } => Advice::NameDirectory,
+            Error::NotDetailPage { .. } => {
+                "name a DetailPage: a directory holds pages, not text".into()
             }
-            Error::TooDeep { .. } => "put it higher up in the tree",
-            Error::PageInUse { .. } => "leave it there; what no window shows can be dropped",
-            Error::HiddenAncestor { ancestor, .. } => return format!("expand {ancestor} first"),
-            Error::PageNotFound { .. } | Error::ParentNotFound { .. } => {
-                "`page list` and `page find` show what there is"
+            Error::Cycle { .. } => "name a target outside the page's own subtree".into(),
+            Error::Root { .. } => {
+                "remove the segment instead, or act on the pages below the root".into()
             }
-            Error::PageMoved { to, .. } => return format!("use {to}"),
-            Error::PageArchived { page } => {
-                return format!("`page restore {page}` brings it back");
+            Error::SystemRoot { .. } => Advice::LeavePromptRoot,
+            Error::PromptStands { page } => Advice::ArchivePrompt { page: page.clone() },
+            Error::TooDeep { .. } => "put it higher up in the tree".into(),
+            Error::PageInUse { .. } => "leave it there; what no window shows can be dropped".into(),
+            Error::HiddenAncestor { ancestor, .. } => {
+                Advice::text(format!("expand {ancestor} first"))
             }
-            Error::SegmentNotFound { .. } => "`segment list` shows what there is",
-            Error::SessionNotFound { session } => {
-                return format!(
-                    "`--session {session} init` makes it; `session list` shows what there is"
-                );
-            }
+            Error::PageNotFound { .. } | Error::ParentNotFound { .. } => Advice::FindPage,
+            Error::PageMoved { to, .. } => Advice::text(format!("use {to}")),
+            Error::PageArchived { page } => Advice::RestorePage { page: Some(page.clone()) },
+            Error::SegmentNotFound { .. } => Advice::ListSegments,
+            Error::SessionNotFound { session } => Advice::MakeSession { session: session.clone() },
             // Not even the system side hides what agents are bound by.
             Error::RefusedSystemRoot { .. } => {
-                "leave it: nobody can hide the root of a system prompt; the system side can archive a page below it"
+                "leave it: nobody can hide the root of a system prompt; the system side can archive a page below it".into()
             }
             Error::Refused { operation: Operation::HideDetails, .. } => {
-                "leave it: nobody can hide a page of a read-only system prompt; the system side can archive it or make the segment read-write"
+                "leave it: nobody can hide a page of a read-only system prompt; the system side can archive it or make the segment read-write".into()
             }
             Error::Refused { .. } => {
-                "ask the system side to do it or to change the segment's permission"
+                "ask the system side to do it or to change the segment's permission".into()
             }
-            Error::SystemSideOnly { .. } => "run it without --as",
+            Error::SystemSideOnly { .. } => Advice::RunAsSystem,
             Error::SystemSpeech { .. } => {
-                "give it the role user or assistant; a system or developer message is for the system side to add"
+                "give it the role user or assistant; a system or developer message is for the system side to add".into()
             }
             Error::SeenInPart { .. } => {
-                "act on pages that you see whole, or ask the system side to do it"
+                "act on pages that you see whole, or ask the system side to do it".into()
             }
-            Error::AlreadyExists { .. } => "choose another name, or use what exists",
-            Error::SegmentNotEmpty { .. } => "say --cascade to send its pages to the archive",
-            Error::SessionNotEmpty => "load into a new session: --session NAME",
-            Error::VersionMismatch { page, .. } => {
-                return format!("`page show {page}`, then decide again");
-            }
-            Error::BuiltUpon { later, .. } => return format!("undo revision {later} first"),
-            Error::CannotUndo { .. } => "`history` shows what happened since",
+            Error::AlreadyExists { .. } => "choose another name, or use what exists".into(),
+            Error::SegmentNotEmpty { .. } => Advice::Cascade,
+            Error::SessionNotEmpty => Advice::LoadElsewhere,
+            Error::VersionMismatch { page, .. } => Advice::ReadPage { page: page.clone() },
+            Error::BuiltUpon { later, .. } => Advice::text(format!("undo revision {later} first")),
+            Error::CannotUndo { .. } => Advice::HistorySince,
             Error::TooManyRaces { .. } | Error::FoldOutdated { .. } | Error::CustomMoved { .. } => {
-                "read again, then decide again"
+                "read again, then decide again".into()
             }
-            Error::StaleAnchor { fresh: Some(fresh), .. } => return format!("press {fresh}"),
-            Error::StaleAnchor { fresh: None, .. } => "`window` shows the anchors there are",
+            Error::StaleAnchor { fresh: Some(fresh), .. } => Advice::text(format!("press {fresh}")),
+            Error::StaleAnchor { fresh: None, .. } => Advice::ListAnchors,
             Error::WindowTooLarge { .. } => {
-                "give a larger budget, unpin or hide pages, or shorten the system prompt"
+                "give a larger budget, unpin or hide pages, or shorten the system prompt".into()
             }
-            Error::PromptLost { page } => {
-                return format!(
-                    "write it again with `page update {page} --detail TEXT`, or accept the loss with \
-                     `store check --accept-losses`"
-                );
-            }
-            Error::SentLost { .. } => "`window` shows the present one",
-            Error::InvalidRendering { .. } => {
-                "report it with the session's export; another --format may work"
-            }
-            Error::TooLarge { .. } => "split it into several pages",
+            Error::PromptLost { page } => Advice::RewritePrompt { page: page.clone() },
+            Error::SentLost { .. } => Advice::PresentWindow,
+            Error::InvalidRendering { .. } => Advice::OtherFormat,
+            Error::TooLarge { .. } => "split it into several pages".into(),
             Error::RunUnfinished { .. } => {
-                "let the run end, or end its record with the purge, then purge again"
+                "let the run end, or end its record with the purge, then purge again".into()
             }
-            Error::CopyDiffers { .. } => "copy again; if it stays so, `store check` both stores",
+            Error::CopyDiffers { .. } => Advice::CopyAgain,
             Error::OtherSession { session, .. } => {
-                return format!(
-                    "nothing was changed; copy to another store, or remove what is there first with \
-                     `contexture --store TARGET session remove {session}`"
-                );
+                Advice::CopyElsewhere { session: session.clone() }
             }
-            Error::NotCopied { error, .. } | Error::Storage(error) => return error.hint(),
-        };
-        hint.to_owned()
+            Error::NotCopied { error, .. } | Error::Storage(error) => error.advice(),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong in a storage, and what to do about it.
 
-use crate::{ErrorKind, RunKey, SessionId};
+use crate::{Advice, ErrorKind, RunKey, SessionId};
 
 /// What can go wrong in a storage. Nothing has changed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -104,34 +104,28 @@ impl StorageError {
     }
 
     /// Returns what to do next.
-    pub fn hint(&self) -> String {
+    pub fn advice(&self) -> Advice {
         match self {
-            StorageError::Conflict { .. } => "read again, then decide again",
-            StorageError::RunMoved { .. } => "read the run's record again and go on from there",
-            StorageError::SessionExists { .. } => "choose another name, or use the one that exists",
+            StorageError::Conflict { .. } => "read again, then decide again".into(),
+            StorageError::RunMoved { .. } => {
+                "read the run's record again and go on from there".into()
+            }
+            StorageError::SessionExists { .. } => {
+                "choose another name, or use the one that exists".into()
+            }
             StorageError::SessionMissing { session } => {
-                return format!(
-                    "`--session {session} init` makes it; `session list` shows what there is"
-                );
+                Advice::MakeSession { session: session.clone() }
             }
-            StorageError::Foreign { .. } => {
-                "name another store with --store, or move what lies there away"
+            StorageError::Foreign { .. } => Advice::OtherStore,
+            StorageError::Missing { .. } => Advice::MakeStore,
+            StorageError::Newer { .. } => {
+                "use a newer contexture; this one changes nothing in it".into()
             }
-            StorageError::Missing { .. } => "`init` makes one; --store names another",
-            StorageError::Newer { .. } => "use a newer contexture; this one changes nothing in it",
-            StorageError::ReadOnly { .. } => {
-                "ask for the right to write there (files need a writable folder), or name another store \
-                 with --store"
-            }
+            StorageError::ReadOnly { .. } => Advice::WritableStore,
             StorageError::Unavailable { .. } => {
-                "try again; if it stays so, look at the disk and its folder, or at the server and the way \
-                 to it"
+                "try again; if it stays so, look at the disk and its folder, or at the server and the way to it".into()
             }
-            StorageError::Corrupt { .. } => {
-                "`store check` lists all damage, `store check --repair` mends what it can; or restore the \
-                 store from a copy"
-            }
+            StorageError::Corrupt { .. } => Advice::CheckStore,
         }
-        .to_owned()
     }
 }

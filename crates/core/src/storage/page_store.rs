@@ -47,7 +47,7 @@ impl PageStore {
         {
             return Err(Error::NothingFound {
                 what: format!("the content of page {index}"),
-                hint: "write messages with an edit; they are stored with their page",
+                advice: "write messages with an edit; they are stored with their page".into(),
             });
         }
         let version = before.as_ref().map_or(page.version, |before| before.version.next());
@@ -69,9 +69,9 @@ impl PageStore {
     async fn check_parent(&self, page: &Page, basis: &mut Basis) -> Result<()> {
         let Some(parent) = &page.parent else {
             let reason = format!("page {} has no parent and is not a segment root", page.index);
-            let hint = "name a directory of its segment as its parent";
+            let advice = "name a directory of its segment as its parent".into();
             let is_root = page.index.is_root();
-            return if is_root { Ok(()) } else { Err(Error::InvalidRequest { reason, hint }) };
+            return if is_root { Ok(()) } else { Err(Error::InvalidRequest { reason, advice }) };
         };
         let above = self.stored(parent).await?;
         let above = above.ok_or_else(|| Error::PageNotFound { page: parent.clone() })?;
@@ -109,7 +109,7 @@ impl PageStore {
         if last.is_some() {
             return Err(Error::InvalidRequest {
                 reason: format!("page {index} still holds pages"),
-                hint: "delete those first",
+                advice: "delete those first".into(),
             });
         }
         let mut change = self.change(Operation::RemovePage, index);
@@ -217,7 +217,7 @@ fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<
     };
     Err(Error::InvalidRequest {
         reason: format!("page {index} {wrong}"),
-        hint: "make an edit of it: those keep the tree whole",
+        advice: "make an edit of it: those keep the tree whole".into(),
     })
 }
 

@@ -20,7 +20,7 @@ impl ContextSystem {
             Eviction::Pinned(why) => Err(Error::PageInUse { page: index.clone(), why }),
             Eviction::NotResident => Err(Error::NothingFound {
                 what: format!("page {index} in memory"),
-                hint: "nothing to do: it is read from the storage when it is needed",
+                advice: "nothing to do: it is read from the storage when it is needed".into(),
             }),
         }
     }

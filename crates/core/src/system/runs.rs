@@ -64,7 +64,7 @@ impl ContextSystem {
             if !named.insert(&put.key) {
                 return Err(Error::InvalidRequest {
                     reason: format!("run '{}' is to be moved on twice at once", put.key),
-                    hint: "name each run once",
+                    advice: "name each run once".into(),
                 });
             }
             let size = put.value.as_ref().map_or(0, |value| value.len() as u64);

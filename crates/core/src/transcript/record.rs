@@ -184,8 +184,8 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     if let Some(call) = answered_since(record, mended) {
         let call = crate::index::shorten(&call);
         let reason = format!("call '{call}' was imported as interrupted, and its result has come");
-        let hint = "undo the import that finished it, or import it into a new session";
-        return Err(Error::InvalidRequest { reason, hint });
+        let advice = "undo the import that finished it, or import it into a new session".into();
+        return Err(Error::InvalidRequest { reason, advice });
     }
     let seam = Seam { exchange: record.exchanges - 1, parts: record.last_parts };
     if record.last_parts > 0
@@ -224,7 +224,7 @@ fn answered_since(record: &ImportRecord, mended: &Mended) -> Option<String> {
 fn changed(how: String) -> Error {
     Error::InvalidRequest {
         reason: format!("the transcript no longer begins with what was imported: {how}"),
-        hint: "import it into a new session",
+        advice: "import it into a new session".into(),
     }
 }
 

@@ -51,7 +51,7 @@ fn mended(lines: &[String]) -> Mended {
 fn reason(record: &ImportRecord, mended: &mut Mended) -> String {
     let error = remaining(Some(record), mended).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Invalid);
-    assert_eq!(error.hint(), "import it into a new session");
+    assert_eq!(error.advice().to_string(), "import it into a new session");
     let reason = error.to_string();
     reason
         .strip_prefix("the transcript no longer begins with what was imported: ")

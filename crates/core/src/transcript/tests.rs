@@ -10,7 +10,7 @@ fn formats_are_spelt_one_way() {
     }
     let error = "codex".parse::<TranscriptFormat>().unwrap_err();
     assert_eq!(error.to_string(), "unknown transcript format 'codex'");
-    assert_eq!(error.hint(), "one of: openai, anthropic, claude-code");
+    assert_eq!(error.advice().to_string(), "one of: openai, anthropic, claude-code");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn what_cannot_be_read_at_all_is_refused_with_what_was_expected() {
     let reason = |text, format| {
         let error = read(text, format).unwrap_err();
         assert_eq!(
-            error.hint(),
+            error.advice().to_string(),
             "known formats are openai, anthropic and claude-code; check the file, or name its format"
         );
         error.to_string()

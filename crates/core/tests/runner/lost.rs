@@ -1,7 +1,7 @@
 //! What history left in a session and is gone is made again, or says that it was lost.
 
 use contexture_core::{
-    Conversation, Edit, ErrorKind, NewSegment, Page, PageIndex, PageStorage, PageUpdate,
+    Advice, Conversation, Edit, ErrorKind, NewSegment, Page, PageIndex, PageStorage, PageUpdate,
     SegmentKind, Standing, Timestamp, Version,
     check::{Losses, accept_losses, check_session, is_lost, repair_session, repair_storage},
     message::detail_text,
@@ -191,7 +191,7 @@ fn no_request_goes_out_on_a_lost_prompt() {
             assert!(is_lost(&read(&*storage, "sys-1").await));
             let refused = conversation.request().await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Corrupt, "{refused}");
-            assert!(refused.hint().contains("--accept-losses"), "{}", refused.hint());
+            assert_eq!(refused.advice(), Advice::RewritePrompt { page: page("sys-1") });
             // People see what is lost.
             let window = agent(&system, "bot").window(&openai()).await.unwrap();
             assert!(window.body.contains("was lost"), "{}", window.body);

@@ -245,12 +245,14 @@ fn refusals_read_as_the_seed_says() {
         );
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         // The hints are true: the system side cannot hide them either, and can do what they say.
-        assert!(refused.hint().starts_with("leave it: nobody can hide"), "{}", refused.hint());
-        let page_hint = agent.hide_details("sys-1").await.unwrap_err().hint();
+        let hint = refused.advice().to_string();
+        assert!(hint.starts_with("leave it: nobody can hide"), "{hint}");
+        let page_hint = agent.hide_details("sys-1").await.unwrap_err().advice().to_string();
         assert!(page_hint.contains("archive it or make the segment read-write"), "{page_hint}");
         for prompt in ["sys-0", "sys-1"] {
             let own = system.as_system().apply(Edit::HideDetails(page(prompt))).await.unwrap_err();
-            assert!(!own.hint().contains("hide a page below"), "{}", own.hint());
+            let hint = own.advice().to_string();
+            assert!(!hint.contains("hide a page below"), "{hint}");
         }
         apply(&system, Edit::ArchivePage(page("sys-1"))).await;
         apply(&system, Edit::RestorePage { page: page("sys-1"), to: None }).await;

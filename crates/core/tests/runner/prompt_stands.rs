@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep,
-    Format, LevelEntry, Lifecycle, NewDetailPage, PageIndex, Permission, Place, Run, RunForm,
-    SegmentKind, Visibility, WindowLevel, document, system::PageView,
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport,
+    FoldStep, Format, LevelEntry, Lifecycle, NewDetailPage, PageIndex, Permission, Place, Run,
+    RunForm, SegmentKind, Visibility, WindowLevel, document, system::PageView,
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, empty, leaf, memory, page, segment, valid},
@@ -118,7 +118,7 @@ fn a_read_only_prompt_cannot_be_hidden() {
         let error = system.as_system().apply(Edit::HideDetails(prompt.clone())).await.unwrap_err();
         assert!(matches!(error, Error::PromptStands { .. }), "{error}");
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.hint().contains("page archive sys-1"), "{}", error.hint());
+        assert_eq!(error.advice(), Advice::ArchivePrompt { page: prompt.clone() });
         apply(&system, permit(Permission::ReadWrite)).await;
         apply(&system, Edit::HideDetails(prompt)).await;
     });

@@ -99,7 +99,7 @@ fn moves_that_make_no_sense_are_refused() {
             let kind =
                 if expected.ends_with("found") { ErrorKind::NotFound } else { ErrorKind::Invalid };
             assert_eq!(error.kind(), kind);
-            assert!(!error.hint().is_empty());
+            assert!(!error.advice().to_string().is_empty());
         }
     });
 }

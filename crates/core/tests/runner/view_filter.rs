@@ -83,7 +83,7 @@ async fn assert_absent(agent: &AgentContext, index: &str) {
         let named = index.to_string();
         let mut answers: Vec<String> = Vec::new();
         let mut note = |error: Error| {
-            let hint = error.hint();
+            let hint = error.advice();
             answers.push(format!("{error} {:?} {hint}", error.kind()).replace(&named, "PAGE"));
         };
         let reader = agent.reader();

@@ -1,7 +1,7 @@
 //! Views: two agents on one session, and what an agent can know of what it does not see.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, NewSegment, Operation,
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, NewSegment, Operation,
     PageIndex, Permission, Revision, SegmentKind, Visibility, WindowLevel,
     system::{ListQuery, PageView},
 };
@@ -190,7 +190,7 @@ fn missing_and_outside_are_the_same() {
         for (outside, missing) in outside.iter().zip(&missing) {
             assert_eq!(outside.kind(), ErrorKind::NotFound, "{outside}");
             assert_eq!(outside.to_string().replace("hid", "nil"), missing.to_string());
-            assert_eq!(outside.hint(), missing.hint());
+            assert_eq!(outside.advice(), missing.advice());
         }
     });
 }
@@ -287,7 +287,7 @@ fn moved_pages_are_followed_only_within_the_view() {
         assert_eq!(moved.moved, [(page("usr-2"), page("hid-3"))]);
         let told = keeper.get_page("usr-2").await.unwrap_err();
         assert_eq!(told.to_string(), "page usr-2 not found: moved to hid-3");
-        assert_eq!((told.kind(), told.hint()), (ErrorKind::NotFound, "use hid-3".to_owned()));
+        assert_eq!((told.kind(), told.advice()), (ErrorKind::NotFound, Advice::text("use hid-3")));
         assert_eq!(helper.get_page("usr-2").await.unwrap_err().to_string(), "page usr-2 not found");
         let write = keeper.update_page("usr-2", "x", "").await.unwrap_err();
         assert_eq!(write.to_string(), "page usr-2 not found: moved to hid-3");

@@ -66,7 +66,7 @@ fn leaks(shown: &Result<Window, Error>) -> bool {
             let pieces = serde_json::to_string(&window.pieces).unwrap();
             [window.body.as_str(), &account, &anchors, &pieces, &window.repaired.join(" ")].concat()
         }
-        Err(error) => format!("{error} {error:?} {}", error.hint()),
+        Err(error) => format!("{error} {error:?} {}", error.advice()),
     };
     told.to_lowercase().contains(SECRET)
 }

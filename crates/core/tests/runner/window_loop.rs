@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock, MemoryStorage,
-    Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
+    Advice, AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock,
+    MemoryStorage, Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
     conversation::Request,
     window::{
         calibration::{Calibration, REMEMBERED},
@@ -134,7 +134,7 @@ fn a_conversation_without_messages_has_no_request() {
             let conversation = Conversation::new(stage.agent, asked.clone());
             let refused = conversation.request().await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid, "{format}");
-            assert!(refused.hint().contains("append a user message"), "{}", refused.hint());
+            assert_eq!(refused.advice(), Advice::text("append a user message first"));
             assert!(conversation.session().ledger(asked.format, 1).await.unwrap().is_empty());
             conversation.session().window(&asked).await.unwrap();
             conversation.append(vec![question(1)]).await.unwrap();

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use contexture_core::{ErrorKind, PageStorage, storage::StorageError};
+use contexture_core::{Advice, ErrorKind, PageStorage, storage::StorageError};
 use contexture_storage::{CreateMode, PostgresOptions, PostgresStorage};
 use contexture_testkit::{fixture, server::PostgresServer};
 use futures::executor::block_on;
@@ -52,7 +52,7 @@ fn tables_that_must_exist_are_not_made() {
     let must = PostgresOptions { create: CreateMode::MustExist, ..options() };
     let error = refused(&url, must);
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.hint().contains("init"), "{error}");
+    assert_eq!(error.advice(), Advice::MakeStore, "{error}");
     let tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'contexture%'";
     assert_eq!(sql(&url, tables), [["0"]]);
     open(&url);
@@ -123,7 +123,7 @@ fn errors_are_clear_and_keep_secrets() {
     ] {
         let error = refused(&url, quick);
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{url}: {error}");
-        let told = format!("{error} {error:?} {}", error.hint());
+        let told = format!("{error} {error:?} {}", error.advice());
         assert!(told.contains(says), "{url}: {told}");
         assert!(!told.contains("hunter2"), "{told}");
     }

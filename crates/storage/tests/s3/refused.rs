@@ -13,7 +13,7 @@ fn refusal(url: &str, mut options: S3Options) -> StorageError {
     options.secret_key = options.secret_key.map(|_| "hush-hush".to_owned());
     let opened: StorageResult<S3Storage> = block_on(S3Storage::open(url, options));
     let error = opened.unwrap_err();
-    let told = format!("{error} {error:?} {}", error.hint());
+    let told = format!("{error} {error:?} {}", error.advice());
     assert!(!told.contains("hush"), "{told}");
     error
 }

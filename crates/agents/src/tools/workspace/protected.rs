@@ -26,6 +26,7 @@ use super::{
     place::{Identity, Place, Places, folded},
     recognise,
 };
+use crate::{catalog, settings::SettingsPlaces};
 
 /// Names of folders that are not written into, wherever they are: they hold settings and agent files,
 /// or what a repository keeps for itself.
@@ -73,6 +74,22 @@ impl Protected {
     #[must_use]
     pub fn kept(mut self, path: impl Into<PathBuf>) -> Self {
         self.kept.push(path.into());
+        self
+    }
+
+    /// Adds everything that decides what later runs do, wherever it lies: settings, agent files, and what
+    /// other tools keep beside theirs.
+    #[must_use]
+    pub fn deciding(mut self, settings: &SettingsPlaces, agents: &catalog::Places) -> Self {
+        let files = settings.paths().into_iter().chain(settings.config.clone());
+        self = files.fold(self, Self::settings);
+        for folder in agents.folders() {
+            // Beside its agents lies what the other tool goes by.
+            if let Some(whole) = folder.parent() {
+                self = self.kept(whole);
+            }
+            self = self.settings(folder);
+        }
         self
     }
 

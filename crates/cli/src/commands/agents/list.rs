@@ -69,7 +69,7 @@ fn row(crew: &Crew, agent: &AgentDefinition, standing: Option<&Standing>) -> [St
     [
         agent.name.to_string(),
         harmless::line(&agent.title),
-        standing.map_or_else(|| "refused".to_owned(), |it| standing::short(it)),
+        standing.map_or_else(|| "refused".to_owned(), standing::short),
         harmless::line(&crew.model_of(agent, None).0),
         agent.dialect.title().to_owned(),
         scope.to_owned(),

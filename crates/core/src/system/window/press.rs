@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId,
+    Advice, Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId,
     Session,
     context::{Apps, FIND, PageAction},
     system::{ListQuery, Outcome, PageView, Reader},
@@ -81,12 +81,13 @@ impl Reader<'_> {
         };
         if reference {
             let reason = format!("anchor '{key}' is a reference and cannot be pressed");
-            let hint = "a reference says where something is; press a button or fill a form";
-            return Error::InvalidRequest { reason, hint };
+            let advice =
+                "a reference says where something is; press a button or fill a form".into();
+            return Error::InvalidRequest { reason, advice };
         }
         Error::NothingFound {
             what: format!("anchor '{}'", crate::index::shorten(key)),
-            hint: "`window` shows the anchors there are",
+            advice: Advice::ListAnchors,
         }
     }
 
@@ -177,7 +178,7 @@ impl Session {
 fn required(key: &str, params: &BTreeMap<String, String>, name: &str) -> Result<String> {
     params.get(name).cloned().ok_or_else(|| Error::InvalidRequest {
         reason: format!("anchor '{key}' needs the parameter '{name}'"),
-        hint: "give it as name=value",
+        advice: "give it as name=value".into(),
     })
 }
 
@@ -186,7 +187,7 @@ fn only(key: &str, params: &BTreeMap<String, String>, known: &[&str]) -> Result<
         None => Ok(()),
         Some(other) => Err(Error::InvalidRequest {
             reason: format!("anchor '{key}' has no parameter '{}'", crate::index::shorten(other)),
-            hint: "give only the parameters that stand in the form",
+            advice: "give only the parameters that stand in the form".into(),
         }),
     }
 }

@@ -189,7 +189,7 @@ fn answerable(window: &Window) -> Result<()> {
     let empty = window.messages.is_empty() || window.pieces.iter().all(|piece| piece.system);
     if provider && empty {
         let reason = "there is nothing to answer: the conversation has no messages".to_owned();
-        return Err(Error::InvalidRequest { reason, hint: "append a user message first" });
+        return Err(Error::InvalidRequest { reason, advice: "append a user message first".into() });
     }
     Ok(())
 }

@@ -5,14 +5,17 @@
 //! lies in a segment that is no longer mounted, and of lines that may quote such a page. That is not
 //! what was sent, and says so.
 
+use std::sync::Arc;
+
 use super::render::Before;
 use crate::{
-    ContentHash, Error, FilterKey, Format, LedgerKey, PageIndex, Quoted, Result, SentPiece,
+    Advice, ContentHash, Error, FilterKey, Format, LedgerKey, PageIndex, Quoted, Result, SentPiece,
     SentSource, SentWindow, Session, Speech, Standing,
     decide::MOST_MOVES,
     storage::{LedgerQuery, StorageError},
     system::{ContextSystem, Reader},
     window::{
+        count::TokenCounter,
         line::Style,
         request::{Sent, Window, WindowOptions},
         source::{Body, Family, RENDERER},
@@ -36,6 +39,27 @@ impl Session {
     /// Renders a window that was sent again, and proves it by its hash.
     pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
         self.reader().sent(options, number).await
+    }
+
+    /// Renders a window that was sent again, whatever counted it. Where large parts are cut depends on the
+    /// counter: those given are tried in turn where the options' own does not give the same bytes.
+    pub async fn sent_with_any(
+        &self,
+        options: &WindowOptions,
+        number: u64,
+        others: impl IntoIterator<Item = Arc<dyn TokenCounter>>,
+    ) -> Result<Sent> {
+        let lost = match self.sent(options, number).await {
+            Err(lost @ Error::SentLost { .. }) => lost,
+            sent => return sent,
+        };
+        for counter in others {
+            match self.sent(&WindowOptions { counter, ..options.clone() }, number).await {
+                Err(Error::SentLost { .. }) => {}
+                sent => return sent,
+            }
+        }
+        Err(lost)
     }
 }
 
@@ -242,6 +266,6 @@ fn not_held(pages: usize) -> String {
 pub(super) fn missing(number: u64, format: Format) -> Error {
     Error::NothingFound {
         what: format!("window {number} in format {format} among those sent"),
-        hint: "`window --fold` sends one; numbers count from 1 per view and format",
+        advice: Advice::SendWindow,
     }
 }
