@@ -58,15 +58,9 @@ pub(crate) struct GlobalArgs {
     /// Act as this agent, within its view and permissions; without it, as the system side
     #[arg(long = "as", global = true, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Who acts on the system side: the name stands in the history
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAME",
-        env = "CONTEXTURE_USER",
-        hide_env_values = true
-    )]
-    pub(crate) user: Option<String>,
+    /// Who acts on the system side: the name stands in the history [env: CONTEXTURE_USER]
+    #[arg(long, global = true, value_name = "USER", conflicts_with = "agent")]
+    pub(crate) by: Option<String>,
     /// Print JSON: data on standard output, an error as one object on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -27,7 +27,7 @@ use clap::Subcommand;
 use contexture_core::{Actor, Error};
 use futures::executor::block_on;
 
-use crate::{args::Cli, error::Result, printer::Printer, settings::Settings};
+use crate::{args::{Cli, GlobalArgs}, error::Result, printer::Printer, settings::Settings};
 
 /// How a command ended that was not stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,16 +162,22 @@ impl Command {
     }
 }
 
+/// Returns on whose behalf a command works.
+fn caller(global: &GlobalArgs) -> Result<Actor> {
+    if let Some(name) = &global.agent {
+        return Ok(Actor::Agent(name.parse()?));
+    }
+    let usual = || std::env::var("CONTEXTURE_USER").ok().filter(|name| !name.is_empty());
+    Ok(match global.by.clone().or_else(usual) {
+        Some(name) => Actor::User(name.parse()?),
+        None => Actor::System,
+    })
+}
+
 /// Runs a command.
 pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
     let Cli { global, command } = cli;
-    let caller = match &global.agent {
-        Some(name) => Actor::Agent(name.parse()?),
-        None => match &global.user {
-            Some(name) => Actor::User(name.parse()?),
-            None => Actor::System,
-        },
-    };
+    let caller = caller(&global)?;
     let refused = command.system_side_only().filter(|_| !caller.is_system_side());
     if let Some(what) = refused {
         return Err(Error::SystemSideOnly { what }.into());

@@ -86,3 +86,28 @@ fn an_agent_sees_its_own_history() {
     assert_eq!(sandbox.unchanged(&["--as", "bee", "undo", "4"]).0, "not-found");
     assert_eq!(sandbox.unchanged(&["--as", "bee", "undo", "1"]).0, "permission-denied");
 }
+
+#[test]
+fn history_names_users() {
+    let sandbox = Sandbox::new();
+    let newest = || {
+        let entry = sandbox.json(&["history", "--limit", "1"])["items"][0].clone();
+        (entry["actor"].clone(), entry["view"].clone(), entry["operation"].clone())
+    };
+    sandbox.json(&["--by", "anna", "page", "create", "--parent", "usr-0", "--name", "A"]);
+    assert_eq!(newest(), ("user:anna".into(), "system".into(), "createDetailPage".into()));
+    assert_eq!(sandbox.json(&["page", "show", "usr-1"])["author"], "user:anna");
+    sandbox.write("talk.jsonl", "{\"role\":\"user\",\"content\":\"Hello.\"}\n");
+    sandbox.json(&["--by", "anna", "import", "talk.jsonl"]);
+    assert_eq!(newest(), ("user:anna".into(), "system".into(), "import".into()));
+    // Who is no agent and gives no name is the system side, with edits of its own to take back.
+    assert_eq!(sandbox.refused(&["undo"]).0, "not-found");
+    let mut named = sandbox.command(&["undo"]);
+    named.env("CONTEXTURE_USER", "anna").assert().success();
+    assert_eq!(newest(), ("user:anna".into(), "system".into(), "undo".into()));
+    sandbox.json(&["--by", "anna", "page", "purge", "usr-1"]);
+    assert_eq!(newest(), ("user:anna".into(), "system".into(), "purgePage".into()));
+    // One cannot act as two.
+    sandbox.command(&["--by", "anna", "--as", "bee", "undo"]).assert().code(2);
+    assert_eq!(sandbox.refused(&["--by", "two words", "undo"]).0, "invalid");
+}
