@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! commit ──► compress (caller's thread) ──► writer's thread ──► one transaction for all waiting
-//! reads  ──► a connection of their own, on the caller's thread; they never wait for the writer
+//! reads  ──► a connection of their own, on the caller's thread, or beside it where they may take
+//!            long; they never wait for the writer
 //! ```
 //!
 //! A commit that returned survives a power cut ([`Durability::PowerCut`]) and is seen by every read
@@ -11,6 +12,7 @@
 //! opening stays cheap. Run records and windows sent are as durable as commits; token counts may be
 //! lost in a power cut.
 
+mod aside;
 mod basis;
 mod commit;
 mod contents;
@@ -55,12 +57,15 @@ use contexture_core::{
     },
 };
 
+use rusqlite::Connection;
+
 use crate::{
     options::{CreateMode, Durability, Unwritable},
     packing::PackedContent,
 };
+use aside::{Aside, NEAR};
 use commit::Request;
-use error::Fault;
+use error::{Fault, Outcome};
 use import::Import;
 use ledger::{Record, SentRow};
 use readers::Readers;
@@ -70,8 +75,10 @@ use writer::Writer;
 /// Keeps sessions in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteStorage {
+    // Closed first, with what it reads.
+    aside: Aside,
     // Closed before the writer: the last connection to go empties the log, which a reader may not.
-    readers: Readers,
+    readers: Arc<Readers>,
     /// Or why there is none, where it is only read.
     writer: StorageResult<Writer>,
 }
@@ -109,13 +116,15 @@ impl SqliteStorage {
         match open::writer(&path, &options) {
             Ok(db) => Ok(Self {
                 writer: Ok(Writer::start(db, &path, options.durability)?),
-                readers: Readers::new(path, options.busy_timeout),
+                readers: Arc::new(Readers::new(path, options.busy_timeout)),
+                aside: Aside::default(),
             }),
             Err(error @ StorageError::ReadOnly { .. })
                 if options.unwritable == Unwritable::Read =>
             {
                 open::check_readable(&path)?;
-                Ok(Self { writer: Err(error), readers: Readers::still(path, options.busy_timeout) })
+                let readers = Arc::new(Readers::still(path, options.busy_timeout));
+                Ok(Self { writer: Err(error), readers, aside: Aside::default() })
             }
             Err(error) => Err(error),
         }
@@ -136,6 +145,18 @@ impl SqliteStorage {
 
     fn writer(&self) -> StorageResult<&Writer> {
         self.writer.as_ref().map_err(Clone::clone)
+    }
+
+    /// Makes a read of so many rows: beside the caller, if they are many.
+    async fn read<T: Send + 'static>(
+        &self,
+        rows: usize,
+        read: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> StorageResult<T> {
+        match rows {
+            0..=NEAR => self.readers.read(read),
+            _ => self.aside.read(&self.readers, read).await,
+        }
     }
 
     fn fault(&self, fault: Fault) -> StorageError {
@@ -159,7 +180,8 @@ impl PageStorage for SqliteStorage {
         after: Option<&SessionId>,
         limit: usize,
     ) -> StorageResult<Vec<SessionInfo>> {
-        self.readers.read(|db| read::sessions(db, after, limit))
+        let after = after.cloned();
+        self.read(limit, move |db| read::sessions(db, after.as_ref(), limit)).await
     }
 
     async fn session(&self, session: &SessionId) -> StorageResult<Option<SessionInfo>> {
@@ -179,11 +201,13 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         indices: &[PageIndex],
     ) -> StorageResult<Vec<Option<Page>>> {
-        self.readers.read(|db| read::pages(db, session, indices))
+        let (rows, session, indices) = (indices.len(), session.clone(), indices.to_vec());
+        self.read(rows, move |db| read::pages(db, &session, &indices)).await
     }
 
     async fn children(&self, session: &SessionId, query: &ChildQuery) -> StorageResult<Vec<Page>> {
-        self.readers.read(|db| read::children(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| read::children(db, &session, &query)).await
     }
 
     async fn child_count(&self, session: &SessionId, parent: &PageIndex) -> StorageResult<u64> {
@@ -199,7 +223,8 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn scan(&self, session: &SessionId, query: &ScanQuery) -> StorageResult<Vec<Page>> {
-        self.readers.read(|db| read::scan(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| read::scan(db, &session, &query)).await
     }
 
     async fn last_turn_page(
@@ -226,7 +251,8 @@ impl PageStorage for SqliteStorage {
         _: &SessionId,
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
-        self.readers.read(|db| read::contents(db, hashes))
+        let (rows, hashes) = (hashes.len(), hashes.to_vec());
+        self.read(rows, move |db| read::contents(db, &hashes)).await
     }
 
     async fn levels(
@@ -234,7 +260,8 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         keys: &[ChunkKey],
     ) -> StorageResult<Vec<LevelChunk>> {
-        self.readers.read(|db| read::levels(db, session, keys))
+        let (rows, session, keys) = (keys.len(), session.clone(), keys.to_vec());
+        self.read(rows, move |db| read::levels(db, &session, &keys)).await
     }
 
     async fn level_keys(&self, session: &SessionId) -> StorageResult<Vec<ChunkKey>> {
@@ -254,7 +281,8 @@ impl PageStorage for SqliteStorage {
         session: &SessionId,
         query: &HistoryQuery,
     ) -> StorageResult<Vec<HistoryEntry>> {
-        self.readers.read(|db| history::read(db, session, query))
+        let (session, query) = (session.clone(), query.clone());
+        self.read(query.limit, move |db| history::read(db, &session, &query)).await
     }
 
     async fn runs(&self, session: &SessionId, prefix: &str) -> StorageResult<Vec<RunRecord>> {
@@ -280,7 +308,8 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn ledgers(&self, session: &SessionId) -> StorageResult<Vec<LedgerKey>> {
-        self.readers.read(|db| ledger::keys(db, session))
+        let session = session.clone();
+        self.aside.read(&self.readers, move |db| ledger::keys(db, &session)).await
     }
 
     async fn ledger(
@@ -289,7 +318,8 @@ impl PageStorage for SqliteStorage {
         key: &LedgerKey,
         query: &LedgerQuery,
     ) -> StorageResult<Vec<SentWindow>> {
-        self.readers.read(|db| ledger::read(db, session, key, query))
+        let (session, key, query) = (session.clone(), key.clone(), *query);
+        self.read(query.limit, move |db| ledger::read(db, &session, &key, &query)).await
     }
 
     async fn record(
@@ -314,11 +344,12 @@ impl PageStorage for SqliteStorage {
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         let writer = Err(StorageError::snapshot(&self.path().display().to_string()));
-        Ok(Arc::new(Self { writer, readers: self.readers.snapshot()? }))
+        let readers = Arc::new(self.readers.snapshot()?);
+        Ok(Arc::new(Self { writer, readers, aside: Aside::default() }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {
-        self.readers.read(verify::problems)
+        self.aside.read(&self.readers, verify::problems).await
     }
 
     async fn repair(&self) -> StorageResult<Vec<String>> {

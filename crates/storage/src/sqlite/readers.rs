@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use contexture_core::storage::StorageResult;
+use contexture_core::storage::{StorageError, StorageResult};
 use rusqlite::Connection;
 
 #[cfg(feature = "files")]
@@ -125,6 +125,12 @@ impl Readers {
         let db = memory::connect(&copy, self.busy_timeout)?;
         memory::copy(&memory::connect(&self.path, self.busy_timeout)?, &copy)?;
         Ok(Reader { db, still: None })
+    }
+
+    /// Says that a read cannot be made any more.
+    pub(crate) fn gone(&self, reason: &str) -> StorageError {
+        let (what, reason) = (self.path.display().to_string(), reason.to_owned());
+        StorageError::Unavailable { what, reason }
     }
 
     pub(crate) fn path(&self) -> &Path {
