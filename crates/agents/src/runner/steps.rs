@@ -44,8 +44,11 @@ impl Drive<'_> {
             Ok(()) => self.finish().await,
             Err(error) => {
                 self.run.driver = None;
-                // It may be the storage that failed; then the process' end says the same.
-                let _ = self.store().await;
+                // It may be the storage that failed; then the process' end says the same. What is kept of
+                // the agent must not stand in the way.
+                if self.store().await.is_err() && std::mem::take(&mut self.state_moved) {
+                    let _ = self.store().await;
+                }
                 Err(error)
             }
         }
