@@ -91,14 +91,14 @@ impl Conversation {
     ///
     /// A conversation in which nothing was said yet has none.
     pub async fn request(&self) -> Result<Request> {
-        let calibration = self.calibration().await?;
+        let (calibration, newest) = self.remembered().await?;
         let mut options = self.options.clone();
         // Where parts are cut must not move with the correction: earlier messages would change.
         let part = options.shares.part;
         let limit = options.budget.map(|it| Tokens(it.0 * part / 1_000));
         options.part_limit = options.part_limit.or(limit);
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
-        let early = self.fold_if_cold(&options).await?;
+        let early = self.fold_if_cold(&options, newest).await?;
         let folded = early.and_then(|fold| fold.revision);
         let Sent { window, record, fold, .. } =
             self.session.send_for(&options, Purpose::Request { folded }).await?;
@@ -131,17 +131,26 @@ impl Conversation {
     /// Returns how the model's own counts differ from ours, from what its provider reported; none
     /// when no model is named.
     pub async fn calibration(&self) -> Result<Option<Calibration>> {
-        let Some(model) = self.options.model.as_deref() else { return Ok(None) };
-        let records = self.session.ledger(self.options.format, REMEMBERED).await?;
-        Ok(Some(Calibration::of_sent(model, &records)))
+        Ok(self.remembered().await?.0)
+    }
+
+    /// Returns the calibration, and when the newest request was made.
+    async fn remembered(&self) -> Result<(Option<Calibration>, Option<Timestamp>)> {
+        let model = self.options.model.as_deref();
+        let most = model.map_or(1, |_| REMEMBERED);
+        let records = self.session.ledger(self.options.format, most).await?;
+        let calibration = model.map(|model| Calibration::of_sent(model, &records));
+        Ok((calibration, records.first().map(|sent| sent.at)))
     }
 
     /// Folds early where the provider's cache has gone cold: all is read anew in any case.
-    async fn fold_if_cold(&self, options: &WindowOptions) -> Result<Option<FoldOutcome>> {
+    async fn fold_if_cold(
+        &self,
+        options: &WindowOptions,
+        newest: Option<Timestamp>,
+    ) -> Result<Option<FoldOutcome>> {
         let Some(budget) = options.budget else { return Ok(None) };
-        let newest = self.session.ledger(options.format, 1).await?;
-        let cold = newest.first().is_some_and(|sent| is_cold(sent.at, self.session.now()));
-        if !cold {
+        if !newest.is_some_and(|sent| is_cold(sent, self.session.now())) {
             return Ok(None);
         }
         let mut early = options.clone();

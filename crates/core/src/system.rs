@@ -11,6 +11,7 @@ mod gather;
 mod lists;
 mod loads;
 mod measures;
+mod moves;
 mod publish;
 mod reader;
 mod resident;
@@ -49,6 +50,7 @@ use gate::{Gate, Writing};
 use lists::Lists;
 use loads::AllLoads;
 use measures::Measures;
+use moves::Moves;
 use publish::Seen;
 use resident::Resident;
 
@@ -79,6 +81,8 @@ struct Inner {
     lists: Lists,
     measures: Measures,
     frozen: window::FrozenContexts,
+    tails: window::Tails,
+    moves: Moves,
     seen: std::sync::Mutex<Seen>,
     /// Whether the answer to a commit was lost, so that it may have been made or not.
     unsure: AtomicBool,
@@ -146,6 +150,8 @@ impl ContextSystem {
             lists: Lists::default(),
             measures: Measures::default(),
             frozen: window::FrozenContexts::default(),
+            tails: window::Tails::default(),
+            moves: Moves::default(),
             seen: std::sync::Mutex::new(Seen::at(info.revision)),
             unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),

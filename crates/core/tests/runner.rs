@@ -74,6 +74,8 @@ mod window_injection;
 mod window_loop;
 #[path = "runner/window_messages.rs"]
 mod window_messages;
+#[path = "runner/window_once.rs"]
+mod window_once;
 #[path = "runner/window_onward.rs"]
 mod window_onward;
 #[path = "runner/window_press.rs"]

@@ -132,6 +132,15 @@ impl ContextSystem {
         self.inner.resident.clear();
         self.inner.measures.clear();
         self.inner.frozen.clear();
+        self.inner.tails.clear();
+        self.inner.moves.note_all();
+    }
+
+    /// Looks at what is resident while nothing is being published; the state is given up to which
+    /// everything is known here.
+    pub(super) fn settled<T>(&self, look: impl FnOnce(Revision) -> T) -> T {
+        let seen = self.seen();
+        look(seen.upto)
     }
 
     /// Looks whether a commit was made whose answer was lost; at no cost where there is none.
@@ -194,6 +203,7 @@ impl ContextSystem {
         // Held throughout: what is put here is older than nothing that was published before.
         let mut seen = self.seen();
         let newest = seen.is_newest(revision);
+        self.inner.moves.note(&change);
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
         }
@@ -243,8 +253,7 @@ impl ContextSystem {
         };
         if info.mark != inner.mark {
             // Removed and made again: nothing that is resident is true of it.
-            inner.resident.clear();
-            inner.lists.clear();
+            self.forget_all();
             return Err(StorageError::SessionMissing { session: inner.session.clone() });
         }
         self.made_at(info.created_at);
@@ -263,6 +272,7 @@ impl ContextSystem {
             entries.iter().for_each(|entry| self.drop_touched(entry));
         }
         self.reload_segments().await?;
+        inner.moves.note_all();
         let newest = entries.iter().map(|entry| entry.revision).max();
         self.seen().skip_to(newest.unwrap_or(info.revision));
         Ok(true)
@@ -290,6 +300,7 @@ impl ContextSystem {
             self.inner.resident.drop_chunk(key);
         }
         self.inner.lists.clear();
+        self.inner.moves.note_all();
         self.reload_segments().await
     }
 }

@@ -14,10 +14,11 @@ mod quotes;
 mod render;
 mod send;
 mod sent;
+mod tails;
 
-use super::Reader;
+use super::{Reader, moves::Moved};
 use crate::{
-    Edit, Error, FoldReport, Result, Revision, Session,
+    Edit, Error, FoldReport, Format, Result, Revision, Segment, Session, ViewId,
     window::request::{Window, WindowOptions},
 };
 use prepare::Prepared;
@@ -25,6 +26,7 @@ use prepare::Prepared;
 pub(crate) use context::FrozenContexts;
 pub use press::Pressed;
 pub(crate) use send::Purpose;
+pub(crate) use tails::Tails;
 
 /// How often a window is read again because its state changed while it was read.
 const READS: usize = 4;
@@ -42,7 +44,7 @@ impl Reader<'_> {
     /// Renders the view's window. It never writes.
     pub async fn window(&self, options: &WindowOptions) -> Result<Window> {
         let prepared = self.prepare(options, Purpose::Record).await?;
-        self.render(options, &prepared, None).await
+        self.render(options, &prepared).await
     }
 
     /// Returns what the fold that is due would save and cost; none when none is due.
@@ -54,17 +56,52 @@ impl Reader<'_> {
     async fn prepare(&self, options: &WindowOptions, purpose: Purpose) -> Result<Prepared> {
         for _ in 1..READS {
             self.system.catch_up().await?;
-            let before = self.system.seen_upto();
-            let prepared = self.prepare_once(options, purpose, before).await?;
+            let (before, revision) = self.made_of(options);
+            let prepared = self.prepare_once(options, purpose, revision).await?;
             // A commit nobody heard of may have come in between.
             self.system.catch_up().await?;
-            if self.system.seen_upto() == before {
-                return Ok(prepared);
+            if self.made_of(options).0 == before {
+                return Ok(Prepared { made_of: Some(before), ..prepared });
             }
         }
         let snapshot = self.system.snapshot().await?;
         let reader = Reader { system: &snapshot, view: self.view.clone(), guard: self.guard };
         reader.prepare_once(options, purpose, snapshot.seen_upto()).await
+    }
+}
+
+/// What a window is made of, as it stood at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MadeOf {
+    /// What it shows: its segments, and what its view and the system side say of them.
+    moved: Moved,
+    /// The whole session, where what it shows depends on more.
+    session: Option<Revision>,
+}
+
+impl MadeOf {
+    /// Returns what it comes to by a fold of its view, and nothing else.
+    fn after_fold(self, view: &ViewId, revision: Revision) -> Self {
+        let session = self.session.map(|_| revision);
+        Self { moved: self.moved.after_one_of(view), session }
+    }
+}
+
+impl Reader<'_> {
+    /// Returns what a window is made of as it stands now, and the state up to which that is known.
+    fn made_of(&self, options: &WindowOptions) -> (MadeOf, Revision) {
+        let system = self.system;
+        // A Context tells of rounds in other views; a filter looks at where pages came from.
+        let looks_beyond = options.format == Format::Context || self.filtered().is_some();
+        system.settled(|upto| {
+            let segments = system.segments();
+            let mounted = segments.all().filter(|segment| {
+                let present = Segment { removed: false, ..(***segment).clone() };
+                self.guard.is_none_or(|view| view.mounts(&present))
+            });
+            let moved = system.inner.moves.of(mounted.map(|it| it.id.clone()), &self.view);
+            (MadeOf { moved, session: looks_beyond.then_some(upto) }, upto)
+        })
     }
 }
 

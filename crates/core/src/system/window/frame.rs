@@ -193,7 +193,7 @@ impl Reader<'_> {
     ) -> Result<Context> {
         let mut around = self.around(prepared).await?;
         let content = WindowOptions { format: Format::Markdown, ..options.clone() };
-        let content = self.render(&content, prepared, None).await?.body;
+        let content = self.render(&content, prepared).await?.body;
         Ok(around.with(content))
     }
 

@@ -1,6 +1,6 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use super::{Purpose, frame::Live, identity::Identity};
+use super::{MadeOf, Purpose, frame::Live, identity::Identity};
 use crate::{
     CustomKey, Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens,
     context::Anchors,
@@ -47,6 +47,8 @@ pub(super) struct Prepared {
     pub(super) tail: Vec<(String, Tokens)>,
     /// What explains the window, with what it takes.
     pub(super) preface: Option<(String, Tokens)>,
+    /// What it is made of; none where it was read from a snapshot.
+    pub(super) made_of: Option<MadeOf>,
 }
 
 impl Prepared {
@@ -160,6 +162,7 @@ impl Reader<'_> {
             anchors,
             tail,
             preface,
+            made_of: None,
         })
     }
 

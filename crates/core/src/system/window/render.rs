@@ -4,7 +4,8 @@ use std::{ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, Speech, Tokens,
+    ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, SentWindow,
+    Speech, Tokens,
     context::RenderKey,
     system::{ContextSystem, Reader, measures::Scale},
     window::{
@@ -39,8 +40,18 @@ impl Reader<'_> {
         &self,
         options: &WindowOptions,
         prepared: &Prepared,
-        tail: Option<u64>,
     ) -> Result<Window> {
+        Ok(self.render_after(options, prepared, None).await?.0)
+    }
+
+    /// Renders a window that is sent after another; returns also the last message of that one, where
+    /// it still stands.
+    pub(super) async fn render_after(
+        &self,
+        options: &WindowOptions,
+        prepared: &Prepared,
+        last: Option<&SentWindow>,
+    ) -> Result<(Window, Option<u64>)> {
         let mut pieces = pieces(&prepared.plan.items, options.family());
         let mut frozen = frozen(&prepared.plan.items, options.family());
         if let Some(preface) = preface_piece(prepared) {
@@ -53,12 +64,15 @@ impl Reader<'_> {
         if options.format == Format::Context {
             frame = Some(self.frame(prepared).await?);
         }
+        // Breakpoints move with what was sent before; nothing else does.
+        let tail = last.and_then(|last| previous_tail(last, &pieces));
         let before = Before { frozen, tail };
         let rendering = self
             .system
             .render_pieces(options, &prepared.mark, &pieces, before, frame.as_deref())
             .await?;
-        Ok(Window {
+        let tail = tail.filter(|tail| *tail < rendering.messages.len() as u64);
+        let window = Window {
             format: options.format,
             hash: ContentHash::of(rendering.body.as_bytes()),
             body: rendering.body,
@@ -85,8 +99,17 @@ impl Reader<'_> {
             pieces,
             frozen,
             frame,
-        })
+        };
+        Ok((window, tail))
     }
+}
+
+/// Returns the last message of the window before, if everything of it still stands.
+fn previous_tail(last: &SentWindow, pieces: &[SentPiece]) -> Option<u64> {
+    let tail = last.messages.checked_sub(1)?;
+    let kept = last.pieces.iter().zip(pieces);
+    let stands = kept.take_while(|(old, new)| old.page == new.page).count() + 1;
+    (stands >= last.pieces.len()).then_some(tail)
 }
 
 /// Returns the page that pieces of no page are named after.

@@ -1,12 +1,14 @@
 //! Sending: the fold that is due, the window, and its record in the ledger.
 
-use super::{prepare::Prepared, sent::missing};
+use std::sync::Arc;
+
+use super::{FoldOutcome, READS, prepare::Prepared, sent::missing};
 use crate::{
-    Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Session, Timestamp, Tokens,
-    Usage,
+    Edit, Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Session, Timestamp,
+    Tokens, Usage,
     check::is_lost,
     storage::{LedgerQuery, StorageError},
-    system::ContextSystem,
+    system::{ContextSystem, Outcome, Reader},
     window::{
         request::{Sent, Window, WindowOptions},
         source::RENDERER,
@@ -35,43 +37,81 @@ impl Session {
     }
 
     pub(crate) async fn send_for(&self, options: &WindowOptions, purpose: Purpose) -> Result<Sent> {
-        let fold = self.fold(options).await?;
         let (system, reader) = (&self.system, self.reader());
+        let tails = &system.inner.tails;
         let key = LedgerKey { view: reader.view.clone(), format: options.format };
+        let mut fold = None;
         for _ in 0..ATTEMPTS {
+            let since = tails.drops();
             let last = system.newest_sent(&key).await?;
-            let prepared = reader.prepare(options, purpose).await?;
-            if let Purpose::Request { .. } = purpose {
-                has_prompts(&prepared)?;
-            }
-            let mut window = reader.render(options, &prepared, None).await?;
-            let mut record = record(options, &window, &prepared, last.as_ref(), self.now());
+            let prepared = self.prepare_folded(options, purpose, &mut fold).await?;
+            let before = last.as_deref().filter(|_| matches!(options.format, Format::Provider(_)));
+            let (window, tail) = reader.render_after(options, &prepared, before).await?;
+            let mut record = record(options, &window, &prepared, last.as_deref(), self.now());
+            record.previous_tail = tail;
             record.fold = fold.and_then(|fold| fold.revision);
             if let Purpose::Request { folded } = purpose {
                 answerable(&window)?;
                 record.fold = record.fold.or(folded);
             }
-            // Breakpoints move with what was sent before; nothing else does.
-            if let (Format::Provider(_), Some(last)) = (options.format, &last)
-                && let Some(tail) = previous_tail(last, &window)
-            {
-                window = reader.render(options, &prepared, Some(tail)).await?;
-                record.previous_tail = Some(tail);
-                record.hash = window.hash;
-            }
             let recorded = system.writing().await.record(system.session(), &key, &record).await;
             match recorded {
                 Ok(()) => {
+                    let (pieces, kept) = (window.pieces.clone(), 0);
+                    let whole = SentWindow { pieces, kept, ..record.clone() };
+                    tails.keep(&key, Arc::new(whole), since);
                     system.keep_counts().await?;
                     let fold = fold.map(|fold| fold.report);
                     return Ok(Sent { window, record, fold, withheld: Vec::new() });
                 }
-                Err(StorageError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+                Err(StorageError::Conflict { .. }) => tails.remove(&key),
+                // It may have been recorded all the same.
+                Err(error) => {
+                    tails.remove(&key);
+                    return Err(error.into());
+                }
             }
         }
         let subject = format!("the ledger of view {}", key.view);
         Err(Error::TooManyRaces { attempts: ATTEMPTS as u32, subject })
+    }
+
+    /// Prepares a window that is sent. The fold that is due is taken, once, and what was prepared
+    /// stands as the fold leaves it, unless others changed what it shows meanwhile.
+    async fn prepare_folded(
+        &self,
+        options: &WindowOptions,
+        purpose: Purpose,
+        taken: &mut Option<FoldOutcome>,
+    ) -> Result<Prepared> {
+        let reader = self.reader();
+        let mut outdated = None;
+        for _ in 0..READS {
+            let mut prepared = reader.prepare(options, purpose).await?;
+            if let Purpose::Request { .. } = purpose {
+                has_prompts(&prepared)?;
+            }
+            if taken.is_some() {
+                return Ok(prepared);
+            }
+            let Some(fold) = prepared.fold.take() else { return Ok(prepared) };
+            let report = fold.report;
+            match self.apply(Edit::FoldPages(fold)).await {
+                Ok(outcome) => {
+                    *taken = Some(FoldOutcome { revision: Some(outcome.revision), report });
+                    if reader.stands_after_fold(options, &mut prepared, purpose, &outcome).await? {
+                        return Ok(prepared);
+                    }
+                }
+                // Somebody changed a level since it was planned: plan again.
+                Err(error @ Error::FoldOutdated { .. }) => outdated = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        match outdated {
+            Some(error) if taken.is_none() => Err(error),
+            _ => reader.prepare(options, purpose).await,
+        }
     }
 
     /// Notes what the provider reported for a window sent.
@@ -85,14 +125,61 @@ impl Session {
     }
 }
 
+impl Reader<'_> {
+    /// Makes what was prepared stand as the fold leaves it that was just committed; tells whether it
+    /// does, because nothing else of what it shows has changed.
+    async fn stands_after_fold(
+        &self,
+        options: &WindowOptions,
+        prepared: &mut Prepared,
+        purpose: Purpose,
+        fold: &Outcome,
+    ) -> Result<bool> {
+        // A Context also shows the state itself.
+        let Some(before) = prepared.made_of.take().filter(|_| options.format != Format::Context)
+        else {
+            return Ok(false);
+        };
+        let expected = before.after_fold(&self.view, fold.revision);
+        if self.made_of(options).0 != expected {
+            return Ok(false);
+        }
+        let system = self.system;
+        let heads = system.storage().views(system.session()).await?;
+        prepared.identity = self.identify(options, purpose, &heads, &prepared.custom).await?;
+        prepared.revision = fold.revision;
+        Ok(self.made_of(options).0 == expected)
+    }
+}
+
 impl ContextSystem {
-    async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<SentWindow>> {
+    /// Returns the newest window of a ledger, with all its pieces.
+    async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<Arc<SentWindow>>> {
+        let tails = &self.inner.tails;
+        if let Some(tail) = tails.get(key)
+            && self.knows_all().await?
+        {
+            return Ok(Some(tail));
+        }
+        let since = tails.drops();
         let newest = LedgerQuery { upto: None, limit: 1 };
         let Some(last) = self.storage().ledger(self.session(), key, &newest).await?.pop() else {
             return Ok(None);
         };
         let pieces = self.sent_pieces(key, &last).await?;
-        Ok(Some(SentWindow { pieces, kept: 0, ..last }))
+        let last = Arc::new(SentWindow { pieces, kept: 0, ..last });
+        tails.keep(key, last.clone(), since);
+        Ok(Some(last))
+    }
+
+    /// Tells whether nothing was committed that is not known here: another process may have purged
+    /// something, and a purge scrubs ledgers.
+    async fn knows_all(&self) -> Result<bool> {
+        if !self.storage().capabilities().shared {
+            return Ok(true);
+        }
+        let info = self.storage().session(self.session()).await?;
+        Ok(info.is_some_and(|info| info.revision <= self.seen_upto()))
     }
 }
 
@@ -172,12 +259,4 @@ fn record(
         filter: prepared.outline.filter,
         usage: None,
     }
-}
-
-/// Returns the last message of the window before, if everything of it still stands.
-fn previous_tail(last: &SentWindow, window: &Window) -> Option<u64> {
-    let tail = last.messages.checked_sub(1)?;
-    let kept = last.pieces.iter().zip(&window.pieces);
-    let stands = kept.take_while(|(old, new)| old.page == new.page).count() + 1;
-    (stands >= last.pieces.len() && tail < window.messages.len() as u64).then_some(tail)
 }
