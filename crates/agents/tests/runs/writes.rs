@@ -15,7 +15,7 @@ use super::*;
 struct Bell(ToolSpec);
 
 impl Bell {
-    fn new() -> Arc<dyn Tool> {
+    fn tool() -> Arc<dyn Tool> {
         let schema = r#"{"type":"object","properties":{"bell":{"type":"integer"}}}"#;
         Arc::new(Bell(ToolSpec {
             name: "ring".to_owned(),
@@ -54,7 +54,7 @@ async fn writes(steps: usize, calls: usize, interactive: bool) -> u64 {
     let server = ProviderServer::scripted(script.collect::<Vec<_>>());
     let ringer = agent("ringer", ContextMode::Isolated);
     let mut job = job(&ringer, model(&server, MODELS[0]));
-    job.tools = vec![Bell::new()];
+    job.tools = vec![Bell::tool()];
     job.options.interactive = interactive;
     let runner = runner(&system);
     runner.team().enter(&ringer, ContextMode::Isolated).await.unwrap();
