@@ -217,3 +217,39 @@ fn a_folder_that_is_none_is_reported() {
     assert!(catalog.has_errors());
     insta::assert_snapshot!(home.problems(&catalog), @"project/.claude/agents: error: this cannot be read: Not a directory (os error 20)");
 }
+
+// Without its file an agent must not see more than with it, and any broken file may be its.
+#[test]
+fn a_name_without_a_file_may_be_in_one_that_is_broken() {
+    let home = Home::new();
+    let name = |text: &str| text.parse::<AgentName>().unwrap();
+    home.write("project/.contexture/agents/own.md", &ours("own", "Own"));
+    assert_eq!(home.load().definition(&name("other")).unwrap(), None);
+
+    home.write("project/.contexture/agents/torn.md", "no agent");
+    let catalog = home.load();
+    assert!(catalog.definition(&name("own")).unwrap().is_some());
+    let torn = catalog.definition(&name("torn")).unwrap_err();
+    assert!(matches!(&torn, AgentsError::FileBroken { name, .. } if name == "torn"), "{torn}");
+    let other = catalog.definition(&name("other")).unwrap_err();
+    assert!(
+        matches!(&other, AgentsError::MaybeBroken { files, .. } if files.len() == 1),
+        "{other}"
+    );
+    let missed = catalog.find("owm").unwrap_err();
+    assert!(
+        matches!(&missed, AgentsError::AgentNotFound { nearest: Some(own), .. } if own == "own"),
+        "{missed}"
+    );
+}
+
+#[test]
+fn an_agent_of_the_project_that_hides_the_users_is_known() {
+    let home = Home::new();
+    home.write("config/agents/own.md", &ours("own", "Mine"));
+    let own: AgentName = "own".parse().unwrap();
+    assert_eq!(home.load().hidden_of_user(&own), None);
+    home.write("project/.contexture/agents/own.md", &ours("own", "Theirs"));
+    let mine = home.path("config/agents/own.md");
+    assert_eq!(home.load().hidden_of_user(&own), Some(mine.as_path()));
+}

@@ -101,20 +101,17 @@ impl AgentsError {
         }
     }
 
-    /// Returns what to do next.
+    /// Returns what to do next. A surface that has better words for an error uses those.
     pub fn hint(&self) -> String {
         match self {
             AgentsError::AgentNotFound { nearest: Some(nearest), .. } => {
-                format!("did you mean '{nearest}'? `agents list` shows what there is")
+                format!("did you mean '{nearest}'?")
             }
             AgentsError::AgentNotFound { nearest: None, .. } => {
-                "`agents list` shows what there is, `agents create NAME` makes one".to_owned()
+                "list the agents to see what there is, or make one".to_owned()
             }
-            AgentsError::FileBroken { name, .. } => {
-                format!("`contexture agents validate {name}` says what is wrong with it")
-            }
-            AgentsError::MaybeBroken { .. } => {
-                "`contexture agents validate` says what is wrong with them".to_owned()
+            AgentsError::FileBroken { .. } | AgentsError::MaybeBroken { .. } => {
+                "check the agent files to see what is wrong".to_owned()
             }
             AgentsError::FileMissing { .. } => {
                 "go to the project's folder, or bring the file back: it says what the agent sees"

@@ -60,6 +60,23 @@ fn an_import_is_one_edit_of_the_user_who_makes_it() {
 }
 
 #[test]
+fn a_turn_is_continued_by_its_author_only() {
+    block_on(async {
+        let system = made().await;
+        imported(&system.as_system(), TALK).await.unwrap();
+        let reply = "\"Hi\"},{\"role\":\"assistant\",\"content\":\"Anything else?\"}";
+        let grown = TALK.replace("\"Hi\"}", reply);
+        // The system side wrote the turn, so the user's import begins one of its own.
+        let ada = system.held_by(ada());
+        let (more, _) = imported(&ada, &grown).await.unwrap();
+        assert_eq!((more.object.imported.skipped, more.object.imported.exchanges), (2, 1));
+        let page = ada.get_page(&more.object.pages[0]).await.unwrap().page;
+        assert_eq!(page.author, Actor::User("ada".parse().unwrap()));
+        assert_eq!(page.turn, Some(page.index.clone()));
+    });
+}
+
+#[test]
 fn what_cannot_be_imported_says_why() {
     block_on(async {
         let system = made().await;

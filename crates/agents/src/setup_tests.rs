@@ -23,10 +23,11 @@ fn a_session_is_made_once_and_its_prompt_can_be_changed() {
         assert!(first.created);
         assert_eq!(prompt_of(&first.system).await, "Be careful.");
 
+        let before = first.system.info().await.unwrap().revision;
         let again = prepare(&engine, &session, by(), Some("Be careful.")).await.unwrap();
         assert!(!again.created);
-        let revision = again.system.info().await.unwrap().revision;
-        assert_eq!(revision, first.system.info().await.unwrap().revision, "nothing was added");
+        let after = again.system.info().await.unwrap().revision;
+        assert_eq!(after, before, "nothing was added");
 
         let changed = prepare(&engine, &session, by(), Some("Be brief.")).await.unwrap();
         assert_eq!(prompt_of(&changed.system).await, "Be brief.");

@@ -1,6 +1,27 @@
 //! What to do next about an error, in the words of the command line.
 
+use contexture_agents::AgentsError;
 use contexture_core::Advice;
+
+/// Words what to do next about an error with agents.
+pub(crate) fn with_agents(error: &AgentsError) -> String {
+    match error {
+        AgentsError::AgentNotFound { nearest: Some(nearest), .. } => {
+            format!("did you mean '{nearest}'? `agents list` shows what there is")
+        }
+        AgentsError::AgentNotFound { nearest: None, .. } => {
+            "`agents list` shows what there is, `agents create NAME` makes one".to_owned()
+        }
+        AgentsError::FileBroken { name, .. } => {
+            format!("`contexture agents validate {name}` says what is wrong with it")
+        }
+        AgentsError::MaybeBroken { .. } => {
+            "`contexture agents validate` says what is wrong with them".to_owned()
+        }
+        AgentsError::Core(error) => words(&error.advice()),
+        other => other.hint(),
+    }
+}
 
 /// Words an advice of the core.
 pub(crate) fn words(advice: &Advice) -> String {

@@ -50,10 +50,7 @@ impl From<Error> for Stop {
 
 impl From<AgentsError> for Stop {
     fn from(error: AgentsError) -> Self {
-        match error {
-            AgentsError::Core(error) => error.into(),
-            error => Self::failed(error.kind(), error.to_string(), error.hint()),
-        }
+        Self::failed(error.kind(), error.to_string(), advice::with_agents(&error))
     }
 }
 

@@ -92,7 +92,7 @@ impl Source {
     }
 
     /// Tells whether a segment's last turn ends with what was imported, so that the rest continues
-    /// it. Otherwise somebody else's turn would be continued.
+    /// it. Otherwise somebody else's turn would be continued: turns are continued by their author.
     pub(super) async fn is_last_in(
         &self,
         session: &Session,
@@ -105,7 +105,8 @@ impl Source {
             .items
             .iter()
             .find(|seen| seen.page.turn.is_some() && seen.page.author.is_system_side());
-        let Some(own) = own else { return Ok(false) };
+        let actor = session.principal().actor();
+        let Some(own) = own.filter(|seen| seen.page.author == actor) else { return Ok(false) };
         let there = reader.messages(&own.page.index).await?;
         let imported = self.mended.exchanges.get(first.wrapping_sub(1));
         let imported = imported.and_then(|(_, exchange)| exchange.messages.last());
