@@ -27,7 +27,12 @@ use clap::Subcommand;
 use contexture_core::{Actor, Error};
 use futures::executor::block_on;
 
-use crate::{args::{Cli, GlobalArgs}, error::Result, printer::Printer, settings::Settings};
+use crate::{
+    args::{Cli, GlobalArgs},
+    error::Result,
+    printer::Printer,
+    settings::Settings,
+};
 
 /// How a command ended that was not stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
