@@ -82,8 +82,8 @@ struct Asked {
 
 impl Asked {
     fn add(&mut self, stage: &Stage) {
-        // Every preparation reads the heads of the views once.
-        self.prepared += stage.storage.calls("views");
+        // Every preparation reads the custom state once.
+        self.prepared += stage.storage.calls("custom");
         self.ledger += stage.storage.calls("ledger");
         self.writes += stage.writes();
     }

@@ -79,7 +79,7 @@ async fn measure_beside(dir: &Path, place: &str, rounds: u32, out: &mut dyn Writ
         tokio::time::sleep(PAUSE).await;
     }
     let rate = (written.load(Ordering::Relaxed) - before) as f64 / from.elapsed().as_secs_f64();
-    let (views, snapshots) = (stage.storage.calls("views"), stage.storage.calls("snapshot"));
+    let (prepared, snapshots) = (stage.storage.calls("custom"), stage.storage.calls("snapshot"));
     done.store(true, Ordering::Relaxed);
     for task in tasks {
         task.await??;
@@ -93,7 +93,7 @@ async fn measure_beside(dir: &Path, place: &str, rounds: u32, out: &mut dyn Writ
          ({rate:.0} commits/s): p50 {half:.2} ms, p99 {most:.2} ms, {:.1} times p50 alone; per \
          window {:.2} preparations and {:.2} snapshots",
         half / median,
-        each(views),
+        each(prepared),
         each(snapshots)
     )?;
     Ok(())
