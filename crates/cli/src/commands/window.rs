@@ -67,10 +67,10 @@ pub(crate) struct Args {
     /// Commit the fold that is due, and record the window as sent
     #[arg(long)]
     fold: bool,
-    /// Print a window again that was sent, by its number: from 1 per view and format. A line stands
-    /// in place of each page that is no longer in the view
+    /// Print a window again that was sent, by its number: from 1 per view and format, or `last`. A line
+    /// stands in place of each page that is no longer in the view
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "share", "level", "fold", "model"])]
-    sent: Option<u64>,
+    sent: Option<Number>,
     /// Print where its tokens go instead
     #[arg(long)]
     account: bool,
@@ -160,6 +160,21 @@ struct Rendered {
     withheld: usize,
 }
 
+/// Which of the windows sent.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    At(u64),
+    Last,
+}
+
+impl std::str::FromStr for Number {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "last" { Ok(Number::Last) } else { text.parse().map(Number::At) }
+    }
+}
+
 /// Renders what is asked for.
 async fn rendered(
     args: &Args,
@@ -167,7 +182,14 @@ async fn rendered(
     options: &WindowOptions,
 ) -> Result<Rendered, Error> {
     let sent = match args.sent {
-        Some(number) => caller.sent_with_any(options, number, [counter_for("cl100k_base")]).await?,
+        Some(number) => {
+            let number = match number {
+                Number::At(number) => number,
+                // Where none was sent, the error for the first says so.
+                Number::Last => caller.newest_sent(options.format).await?.map_or(1, |it| it.number),
+            };
+            caller.sent_with_any(options, number, [counter_for("cl100k_base")]).await?
+        }
         None if args.fold => caller.send(options).await?,
         None => {
             let window = caller.reader().window(options).await?;

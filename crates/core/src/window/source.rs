@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The version of the renderer: it moves when the same state gives other bytes.
-pub const RENDERER: u64 = 3;
+pub const RENDERER: u64 = 4;
 
 /// The two ways a page is written: as messages for a provider, or as Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

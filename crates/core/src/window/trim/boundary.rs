@@ -1,5 +1,5 @@
 //! Where a text is cut: so many tokens in, at a line's end where one is near, never within what
-//! reads as one character.
+//! reads as one character, word or number.
 
 use crate::window::count::TokenCounter;
 
@@ -87,33 +87,60 @@ fn scale(length: usize, part: u64, whole: u64) -> usize {
     usize::try_from(scaled).unwrap_or(usize::MAX)
 }
 
-/// How far a cut moves to keep together what reads as one character; stacks of marks can be endless.
+/// How far a cut moves, in characters, to keep together what reads as one character, word or number;
+/// stacks of marks and strings of letters can be endless.
 const LONGEST_CLUSTER: usize = 32;
+const LONGEST_WORD: usize = 48;
 
 /// Returns the nearest place at or before `at` where the text may be cut.
 fn before(text: &str, at: usize) -> usize {
-    let floor = text.floor_char_boundary(at);
-    let mut at = floor;
-    for _ in 0..LONGEST_CLUSTER {
-        if !within_cluster(text, at) {
-            return at;
-        }
-        at = text.floor_char_boundary(at - 1);
-    }
-    floor
+    let back = |at| text.floor_char_boundary(at - 1);
+    let at = first_free(text.floor_char_boundary(at), LONGEST_CLUSTER, back, |at| {
+        within_cluster(text, at)
+    });
+    first_free(at, LONGEST_WORD, back, |at| within_cluster(text, at) || within_word(text, at))
 }
 
 /// Returns the nearest place at or after `at` where the text may be cut.
 fn after(text: &str, at: usize) -> usize {
-    let ceiling = text.ceil_char_boundary(at);
-    let mut at = ceiling;
-    for _ in 0..LONGEST_CLUSTER {
-        if !within_cluster(text, at) {
+    let on = |at| text.ceil_char_boundary(at + 1);
+    let at =
+        first_free(text.ceil_char_boundary(at), LONGEST_CLUSTER, on, |at| within_cluster(text, at));
+    first_free(at, LONGEST_WORD, on, |at| within_cluster(text, at) || within_word(text, at))
+}
+
+/// Steps on from a place until one is free, so many times at most; else it is the place itself.
+fn first_free(
+    from: usize,
+    most: usize,
+    step: impl Fn(usize) -> usize,
+    is_within: impl Fn(usize) -> bool,
+) -> usize {
+    let mut at = from;
+    for _ in 0..most {
+        if !is_within(at) {
             return at;
         }
-        at = text.ceil_char_boundary(at + 1);
+        at = step(at);
     }
-    ceiling
+    from
+}
+
+/// Tells whether a cut would split a word or a number. Scripts that put no spaces between words may be
+/// cut anywhere.
+fn within_word(text: &str, at: usize) -> bool {
+    let joins = |c: char| c.is_alphanumeric() && c < '\u{2e80}' || c == '_';
+    let mut ahead = text[at..].chars();
+    let (mut behind, next) = (text[..at].chars().rev(), ahead.next());
+    let (Some(last), Some(next)) = (behind.next(), next) else { return false };
+    if joins(last) && joins(next) {
+        return true;
+    }
+    // 1,024 and 3.14 are one number.
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let points = |c: char| matches!(c, '.' | ',');
+    (points(next) && is_digit(Some(last)) && is_digit(ahead.next()))
+        || (points(last) && is_digit(Some(next)) && is_digit(behind.next()))
 }
 
 /// Tells whether a cut would part a character from its marks, joined characters, or `\r\n`.
@@ -136,4 +163,29 @@ fn is_extending(c: char) -> bool {
         | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{200d}' | '\u{20d0}'..='\u{20ff}'
         | '\u{3099}' | '\u{309a}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}'
         | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_stand_between_words_and_numbers() {
+        let text = "alpha beta 1,024 3.14 snake_case 中文字 end";
+        let whole = |at: usize| (&text[..before(text, at)], &text[after(text, at)..]);
+        assert_eq!(whole(8), ("alpha ", " 1,024 3.14 snake_case 中文字 end"));
+        assert_eq!(whole(13), ("alpha beta ", " 3.14 snake_case 中文字 end"));
+        assert_eq!(whole(18), ("alpha beta 1,024 ", " snake_case 中文字 end"));
+        assert_eq!(whole(27), ("alpha beta 1,024 3.14 ", " 中文字 end"));
+        // Between two characters of a script without spaces it may be cut as it is.
+        let chinese = text.find('文').unwrap();
+        assert_eq!(whole(chinese).1, "文字 end");
+    }
+
+    #[test]
+    fn what_has_no_end_in_sight_is_cut_all_the_same() {
+        let text = "x".repeat(1_000);
+        assert_eq!((before(&text, 500), after(&text, 500)), (500, 500));
+        assert_eq!((before(&text, 10), after(&text, 990)), (0, 1_000));
+    }
 }
