@@ -263,7 +263,9 @@ impl ContextSystem {
                 continue;
             }
             let model = options.model.as_deref();
-            let rendered = Arc::new(provider::render_piece(format, &piece, mark, model));
+            let mut rendered = provider::render_piece(format, &piece, mark, model);
+            rendered.shrink();
+            let rendered = Arc::new(rendered);
             self.inner.measures.keep_rendered(key, &rendered, since);
             talk.push(rendered);
         }

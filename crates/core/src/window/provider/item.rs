@@ -21,9 +21,14 @@ impl RenderedPiece {
         self.items.iter().map(|item| item.json.as_str())
     }
 
-    /// Returns the bytes its items take.
+    /// Returns the bytes its items take in memory.
     pub fn bytes(&self) -> usize {
-        self.items.iter().map(|item| item.json.len()).sum()
+        self.items.iter().map(|item| item.json.capacity() + size_of::<Item>()).sum()
+    }
+
+    /// Gives room back that was taken while it was written, before it is kept.
+    pub(crate) fn shrink(&mut self) {
+        self.items.iter_mut().for_each(|item| item.json.shrink_to_fit());
     }
 }
 
