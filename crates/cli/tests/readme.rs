@@ -39,6 +39,12 @@ fn the_first_five_minutes_work_when_pasted() {
     assert!(!fold["undoneBy"].is_null(), "{fold}");
     let window = sandbox.text(&["window"]);
     assert!(window.contains("[FULL] **[usr-4]**") && !window.contains("[RUN] "), "{window}");
-    let copied = sandbox.json(&["--session", "copy", "page", "show", "usr-1"]);
+    let sessions = sandbox.json(&["session", "list"]);
+    let ids = sessions["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap());
+    let copy = ids.filter(|id| id.starts_with("copy-")).collect::<Vec<_>>();
+    let copied = sandbox.json(&["--session", copy[0], "page", "show", "usr-1"]);
     assert_eq!(copied["detail"], sandbox.json(&["page", "show", "usr-1"])["detail"]);
+    // It can be pasted again in the same folder.
+    let again = sandbox.shell(&format!("set -e\n{script}")).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
 }
