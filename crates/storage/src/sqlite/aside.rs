@@ -2,12 +2,14 @@
 //!
 //! A read of a few rows takes microseconds and is made on the caller's thread: handing it over would
 //! cost more. One that may take long would hold up everything else that the caller's executor has to do,
-//! so a few threads of the storage's own make it. They are started when the first is asked for, and
-//! end with the storage, which waits for the read they are at.
+//! so threads of the storage's own make it. One is started when a read finds all others busy: reads
+//! that follow each other stay on one thread, and what they allocate in one arena of the allocator.
+//! The threads end with the storage, which waits for the read they are at.
 
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     thread::JoinHandle,
@@ -30,12 +32,33 @@ type Read = Box<dyn FnOnce() + Send>;
 
 /// Makes long reads.
 #[derive(Debug, Default)]
-pub(crate) struct Aside(Mutex<Option<Threads>>);
+pub(crate) struct Aside {
+    threads: Mutex<Option<Threads>>,
+    /// Reads that wait or are being made.
+    pending: Arc<AtomicUsize>,
+}
 
 #[derive(Debug)]
 struct Threads {
     reads: Sender<Read>,
+    waiting: Arc<Mutex<Receiver<Read>>>,
     handles: Vec<JoinHandle<()>>,
+}
+
+/// A read that is not done yet.
+struct Pending(Arc<AtomicUsize>);
+
+impl Pending {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Aside {
@@ -46,11 +69,14 @@ impl Aside {
         read: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
     ) -> StorageResult<T> {
         let (reply, answer) = oneshot::channel();
-        let from = readers.clone();
+        let (from, pending) = (readers.clone(), Pending::new(&self.pending));
         let job: Read = Box::new(move || {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             if !reply.is_canceled() {
-                let _ = reply.send(from.read(read));
+                let found = from.read(read);
+                // The thread counts as free before the caller hears: its next read needs no other one.
+                drop(pending);
+                let _ = reply.send(found);
             }
         });
         if let Err(job) = self.hand_over(job) {
@@ -62,23 +88,24 @@ impl Aside {
     /// Hands a read over; returns it where no thread can be started.
     fn hand_over(&self, read: Read) -> Result<(), Read> {
         let mut threads = self.lock();
-        if threads.is_none() {
-            *threads = Threads::start();
+        let threads = threads.get_or_insert_with(Threads::new);
+        if self.pending.load(Ordering::Acquire) > threads.handles.len() {
+            threads.start_one();
         }
-        match &*threads {
-            Some(threads) => threads.reads.send(read).map_err(|unsent| unsent.0),
-            None => Err(read),
+        match threads.handles.is_empty() {
+            true => Err(read),
+            false => threads.reads.send(read).map_err(|unsent| unsent.0),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Threads>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        let Some(Threads { reads, handles }) = self.lock().take() else { return };
+        let Some(Threads { reads, handles, .. }) = self.lock().take() else { return };
         // No more will come.
         drop(reads);
         for handle in handles {
@@ -90,17 +117,18 @@ impl Drop for Aside {
 }
 
 impl Threads {
-    /// Starts the threads, as many of them as the system lets it; none where it lets it start none.
-    fn start() -> Option<Self> {
-        let (reads, waiting) = channel::<Read>();
-        let waiting = Arc::new(Mutex::new(waiting));
-        let mut handles = Vec::with_capacity(THREADS);
-        for _ in 0..THREADS {
-            let waiting = waiting.clone();
+    fn new() -> Self {
+        let (reads, waiting) = channel();
+        Self { reads, waiting: Arc::new(Mutex::new(waiting)), handles: Vec::new() }
+    }
+
+    /// Starts another thread, unless there are enough or the system lets it start none.
+    fn start_one(&mut self) {
+        if self.handles.len() < THREADS {
+            let waiting = self.waiting.clone();
             let thread = std::thread::Builder::new().name("contexture-read".to_owned());
-            handles.extend(thread.spawn(move || work(&waiting)).ok());
+            self.handles.extend(thread.spawn(move || work(&waiting)).ok());
         }
-        (!handles.is_empty()).then_some(Self { reads, handles })
     }
 }
 
@@ -156,6 +184,28 @@ mod tests {
             let (same, thread) = read.await.unwrap();
             assert_eq!((same, thread.as_deref()), (found, Some("contexture-read")));
         });
+    }
+
+    #[test]
+    fn a_thread_is_started_only_where_all_others_are_busy() {
+        let (_dir, storage) = storage();
+        let started = || storage.aside.lock().as_ref().map_or(0, |threads| threads.handles.len());
+        for _ in 0..20 {
+            block_on(storage.read(NEAR + 1, tables)).unwrap();
+        }
+        assert_eq!(started(), 1);
+        let (go, wait) = mpsc::channel::<()>();
+        block_on(async {
+            let mut long = Box::pin(storage.read(NEAR + 1, move |db| {
+                wait.recv().unwrap();
+                tables(db)
+            }));
+            assert!(matches!(poll!(long.as_mut()), Poll::Pending));
+            storage.read(NEAR + 1, tables).await.unwrap();
+            go.send(()).unwrap();
+            long.await.unwrap();
+        });
+        assert_eq!(started(), 2);
     }
 
     #[test]
