@@ -51,7 +51,7 @@ fn clean(text: &str, allowed: impl Fn(char) -> bool) -> String {
     clean
 }
 
-/// Tells whether a character acts on the terminal, or changes the order in which others are shown.
+/// Returns whether a character acts on the terminal, or changes the order in which others are shown.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')

@@ -18,7 +18,7 @@ use crate::terminal::Gate;
 /// What `less` is told unless the user says otherwise.
 const LESS: &str = "FRX";
 
-/// Tells whether a text has more lines than the screen, long ones counted as they wrap.
+/// Returns whether a text has more lines than the screen, long ones counted as they wrap.
 pub(crate) fn is_long(text: &str) -> bool {
     let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else { return false };
     lines_on_screen(text, usize::from(width.0)) >= usize::from(height.0)

@@ -44,7 +44,7 @@ impl<'a> Printer<'a> {
         self.json = json;
     }
 
-    /// Tells whether JSON was asked for.
+    /// Returns whether JSON was asked for.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
@@ -54,7 +54,7 @@ impl<'a> Printer<'a> {
         self.paint.0
     }
 
-    /// Tells whether a person reads the data: in a terminal, or where colour was asked for.
+    /// Returns whether a person reads the data: in a terminal, or where colour was asked for.
     pub(crate) fn is_read(&self) -> bool {
         self.terminal.0 || self.paint.0 == Paint::Colour
     }
@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
         self.note(&format!("… {left}more: --cursor {next}"))
     }
 
-    /// Writes lines for a person: in the pager where they are longer than the screen. Tells whether
+    /// Writes lines for a person: in the pager where they are longer than the screen. Returns whether
     /// they are.
     pub(crate) fn pages(&mut self, lines: &[String]) -> Result<bool> {
         self.work = None;
@@ -140,7 +140,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Tells whether a person sits before the terminal who can be asked.
+    /// Returns whether a person sits before the terminal who can be asked.
     pub(crate) fn can_ask(&self) -> bool {
         self.terminal.1 && !self.json && io::stdin().is_terminal()
     }

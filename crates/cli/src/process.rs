@@ -14,7 +14,7 @@ pub(crate) fn driver() -> Driver {
     Driver { host: host(), process, started: started(process).unwrap_or_default() }
 }
 
-/// Tells whether the process that drives a run still lives. Of another machine that cannot be seen:
+/// Returns whether the process that drives a run still lives. Of another machine that cannot be seen:
 /// a run there counts as going on for as long as it was heard of lately.
 pub(crate) fn is_alive(stored: &StoredRun, now: Timestamp) -> bool {
     let Some(driver) = &stored.run.driver else { return false };

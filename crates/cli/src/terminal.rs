@@ -141,7 +141,7 @@ fn sequence(text: &str) -> Sequence {
     }
 }
 
-/// Tells whether a code is of a style we use: no background and nothing that hides text.
+/// Returns whether a code is of a style we use: no background and nothing that hides text.
 fn is_style(code: &str) -> bool {
     let code = if code.is_empty() { Ok(0) } else { code.parse::<u8>() };
     matches!(code, Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97))

@@ -181,7 +181,7 @@ fn refuse(word: &str) -> Result<()> {
     }
 }
 
-/// Tells whether a word is an option that has a value.
+/// Returns whether a word is an option that has a value.
 fn is_valued(word: &str) -> bool {
     VALUED.contains(&word)
 }

@@ -57,7 +57,7 @@ impl Options {
         Ok(begin.unwrap_or(words.len()))
     }
 
-    /// Tells whether words are nothing but options and their values.
+    /// Returns whether words are nothing but options and their values.
     fn are_options(&self, words: &[String]) -> bool {
         let mut words = words.iter();
         while let Some(word) = words.next() {
