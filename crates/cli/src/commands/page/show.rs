@@ -10,14 +10,14 @@ use crate::{
 
 /// Show one page with its text or its children
 ///
-/// Visibility, level, lifecycle and pin are shown as your view has them.
+/// Visibility, level, lifecycle and pin are those of your view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture page show usr-0")]
 pub(crate) struct Args {
     /// The page, such as usr-3
     #[arg(value_name = "INDEX")]
     index: String,
-    /// Show it also when it is in the archive
+    /// Show it even if it is in the archive
     #[arg(long)]
     archived: bool,
 }
