@@ -150,7 +150,7 @@ fn how(flags: Flags) -> Result<How> {
     let context = flags.context.as_deref().map(super::context::mode).transpose()?;
     if flags.temperature.is_some_and(|it| !it.is_finite() || it < 0.0) {
         return Err(Stop::invalid(
-            "invalid temperature: it is less than 0",
+            "the temperature must be 0 or more",
             "most models accept 0 to 2",
         ));
     }
