@@ -241,7 +241,7 @@ fn failed(stop: Stop, agent: &AgentDefinition, left: bool) -> Stop {
     match stop {
         Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
             let resume =
-                format!("`contexture agents run {} --resume` resumes from here", agent.name);
+                format!("`contexture agents run {} --resume` continues from here", agent.name);
             Stop::failed(kind, message, format!("{hint}; {resume}"))
         }
         stop => stop,

@@ -142,7 +142,7 @@ fn nothing_left(agent: &AgentDefinition) -> Stop {
 fn failed(stop: Stop, left: bool) -> Stop {
     match stop {
         Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
-            Stop::failed(kind, message, format!("{hint}; /resume resumes from here"))
+            Stop::failed(kind, message, format!("{hint}; /resume continues from here"))
         }
         stop => stop,
     }
