@@ -67,7 +67,7 @@ fn everything_a_file_says() {
     let shown = stage.text(&["agents", "show", "writer"]);
     let steady: Vec<&str> = shown
         .lines()
-        .filter(|line| !line.starts_with("made ") && !line.starts_with("changed "))
+        .filter(|line| !line.starts_with("created ") && !line.starts_with("changed "))
         .collect();
     insta::assert_snapshot!(steady.join("\n"));
     let object = stage.json(&["agents", "show", "writer"]);
