@@ -80,8 +80,9 @@ impl Caller {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => {
                 let revision = outcome.revision;
-                let message =
-                    format!("revision {revision} was committed, but {index} cannot be shown: {error}");
+                let message = format!(
+                    "revision {revision} was committed, but {index} cannot be shown: {error}"
+                );
                 Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
             }
         }

@@ -152,7 +152,9 @@ impl StoreUrl {
         Stop::failed(
             ErrorKind::NotFound,
             format!("there is no store at {what}"),
-            format!("run `{init}` to create one, or choose another with --store or CONTEXTURE_STORE"),
+            format!(
+                "run `{init}` to create one, or choose another with --store or CONTEXTURE_STORE"
+            ),
         )
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  a line ──► line ──┬─ plain text ──► the assistant ─┐
 //!                    ├─ @agent …   ──► that agent    ─┴─► answer: prepare, run, show, status
-//!                    └─ /command … ──► slash: the commands of the command line, where there is one
+//!                    └─ /command … ──► slash: mostly commands of the command line
 //! ```
 //!
 //! Every line opens the session and reads the agents' files again, so changes by others take effect. An

@@ -130,7 +130,9 @@ pub(super) async fn print_made(
         return Ok(Status::Done);
     }
     let page = index.map_or_else(|| "its page".to_owned(), |index| printer.paint().id(index));
-    printer.line(format_args!("revision {revision} was committed; your view no longer shows {page}"))?;
+    printer.line(format_args!(
+        "revision {revision} was committed; your view no longer shows {page}"
+    ))?;
     Ok(Status::Done)
 }
 

@@ -41,7 +41,8 @@ impl FromStr for StoreUrl {
         let wrong = |reason: &str| {
             Stop::invalid(format!("invalid store '{}': {reason}", without_secrets(url)), HINT)
         };
-        let (scheme, rest) = url.split_once(':').ok_or_else(|| wrong("it does not name a kind of storage"))?;
+        let (scheme, rest) =
+            url.split_once(':').ok_or_else(|| wrong("it does not name a kind of storage"))?;
         let read = match scheme {
             "sqlite" => sqlite(rest),
             "files" => files(rest),

@@ -205,8 +205,7 @@ async fn execute(
     let response = match done {
         Ok(Some(response)) => response,
         Ok(None) => {
-            let message =
-                format!("another process took over the run of agent '{}'", job.agent.name);
+            let message = format!("somebody else took over the run of agent '{}'", job.agent.name);
             let hint = format!("`contexture agents context {}` shows its runs", job.agent.name);
             return Err(Stop::failed(ErrorKind::Conflict, message, hint));
         }

@@ -20,8 +20,8 @@ use crate::{
 /// Copy sessions to another store, read them back and compare
 ///
 /// Everything is copied as it is: pages, history, level states, ledgers, run records. Without --session,
-/// all sessions are copied. Edits made meanwhile are not part of the copy. A session appears in the target
-/// only once it is complete, so an interrupted copy can simply be repeated.
+/// all sessions are copied. Changes made meanwhile are not part of the copy. A session appears in the
+/// target only once it is complete, so an interrupted copy can simply be repeated.
 ///
 /// A copy is a backup that can be repeated: an earlier state of a session in the target is brought up to
 /// date, and an identical one is left alone. A session that has diverged in the target, by an edit there
