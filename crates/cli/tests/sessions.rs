@@ -46,10 +46,7 @@ fn a_session_is_not_removed_by_accident() {
     let sandbox = Sandbox::with_pages();
     let (kind, message) = sandbox.unchanged(&["session", "remove", "default"]);
     assert_eq!(kind, "invalid");
-    assert_eq!(
-        message,
-        "session 'default' was not removed: there is no terminal to ask for confirmation"
-    );
+    assert_eq!(message, "session 'default' was not removed: cannot ask for confirmation here");
     let ran = sandbox.run(&["session", "remove", "default"]);
     assert!(ran.err.contains("session remove default --yes"), "{}", ran.err);
     // What is not there is not asked for.

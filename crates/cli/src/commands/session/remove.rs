@@ -64,9 +64,7 @@ fn confirmed(info: &SessionInfo, printer: &mut Printer<'_>) -> Result<bool> {
     let (session, revision) = (&info.id, info.revision);
     if !printer.can_ask() {
         return Err(Stop::invalid(
-            format!(
-                "session '{session}' was not removed: there is no terminal to ask for confirmation"
-            ),
+            format!("session '{session}' was not removed: cannot ask for confirmation here"),
             format!("run `contexture session remove {session} --yes` to destroy it for good"),
         ));
     }
