@@ -1,4 +1,4 @@
-//! The command line as it is typed. Help is written here and on each command's `Args`, once.
+//! The command line as typed. Help is written once: here and on each command's `Args`.
 
 use std::ffi::OsStr;
 
@@ -13,12 +13,12 @@ use crate::commands;
 /// Virtual memory for the context window of LLM agents.
 ///
 /// Contexture keeps everything an agent has seen, said and done as a durable tree of pages. Pages
-/// live in segments (`sys` for system prompts, `usr` for the conversation …), have an index such as
-/// usr-3, and nothing is lost: fold lowers what the model sees, remove archives, undo takes back, only
-/// purge destroys.
+/// live in segments (`sys` for system prompts, `usr` for the conversation …) and have an index such as
+/// usr-3. Nothing is lost: `fold` shows the model less, `remove` archives, `undo` reverts an edit, and
+/// only `purge` destroys.
 ///
-/// Begin with `contexture tour`, or in a folder of your own with `contexture init`, or with
-/// `contexture import FILE` of a conversation you have.
+/// Start with `contexture tour`, with `contexture init` in a folder of your own, or with `contexture
+/// import FILE` to bring in a conversation you already have.
 #[derive(Debug, Parser)]
 #[command(
     name = "contexture",
@@ -38,12 +38,12 @@ pub(crate) struct Cli {
     pub(crate) command: commands::Command,
 }
 
-/// Flags every command takes, before it or after it.
+/// Flags that every command takes, before or after its name.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// The store: sqlite:PATH, files:DIR, postgres://…, s3://BUCKET/PREFIX or memory: [default:
-    /// sqlite:.contexture/contexture.db, here or in the nearest folder above]
+    /// sqlite:.contexture/contexture.db, here or in the nearest parent folder]
     #[arg(
         long,
         global = true,
@@ -55,33 +55,33 @@ pub(crate) struct GlobalArgs {
     /// The session in the store
     #[arg(long, global = true, value_name = "NAME", default_value = "default")]
     pub(crate) session: String,
-    /// Act as this agent, within its view and permissions; without it, as the system side
+    /// Act as this agent, with its view and permissions; by default you act as the system side
     #[arg(long = "as", global = true, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Who acts on the system side: the name stands in the history [env: CONTEXTURE_USER]
+    /// The name to record in the history for edits by the system side [env: CONTEXTURE_USER]
     #[arg(long, global = true, value_name = "USER", conflicts_with = "agent")]
     pub(crate) by: Option<String>,
-    /// Print JSON: data on standard output, an error as one object on standard error
+    /// Print JSON: data to standard output, an error as one object to standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 
-/// How much of a list is printed, and from where on.
+/// How much of a list to print, and where to start.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Print at most this many
+    /// Print at most this many entries
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
-    /// Go on where a list ended: its `next`
+    /// Continue where an earlier list ended: the value of its `next`
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
 }
 
-/// Whether pages of a list come with what they say.
+/// Whether a list of pages includes their text.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct TextArgs {
-    /// With --json, print the text and the messages of each page too
+    /// With --json, also print the text and the messages of each page
     #[arg(long)]
     full: bool,
 }
@@ -98,7 +98,8 @@ impl ListArgs {
     }
 }
 
-/// Takes any text and suggests some, so that the core says what is wrong with the others.
+/// Accepts any text and suggests the known values, so that the core can explain what is wrong with
+/// the others.
 #[derive(Debug, Clone)]
 pub(crate) struct Suggested(pub(crate) &'static [&'static str]);
 

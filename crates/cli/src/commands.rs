@@ -1,4 +1,4 @@
-//! The commands, one file each: `Args` and one function that writes through the printer it is given.
+//! The commands, one file each: `Args`, and one function that writes through the given printer.
 
 mod agents;
 mod chat;
@@ -34,14 +34,14 @@ use crate::{
     settings::Settings,
 };
 
-/// How a command ended that was not stopped.
+/// How a command ended, if no error stopped it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// As asked.
+    /// It did what was asked.
     Done,
-    /// It looked, and what it saw is not in order.
+    /// It ran, and reports that something is wrong.
     NotOk,
-    /// As asked, but bytes of what was destroyed remain somewhere.
+    /// It did what was asked, but traces of destroyed data remain.
     TracesRemain,
 }
 
@@ -49,10 +49,10 @@ pub(crate) enum Status {
 pub(crate) enum Command {
     Tour(tour::Args),
     Init(init::Args),
-    /// List, make and remove sessions, and set their custom state
+    /// List, create and remove sessions, and set their custom state
     ///
     /// A store holds many sessions, each with its own segments, pages, views and history. The other
-    /// commands work on the one that --session names.
+    /// commands work on the session that --session names.
     #[command(subcommand, after_help = "Example:\n  contexture session list")]
     Session(session::Command),
     /// Add, list, change and remove segments
@@ -63,14 +63,14 @@ pub(crate) enum Command {
     Segment(segment::Command),
     /// Create, read, change, move and archive pages
     ///
-    /// A page is a DetailPage, a leaf that holds messages, or a ContentsPage, a directory of pages. Its
-    /// index is its segment and a number that is never used again, such as usr-3; the root of a
-    /// segment is number 0. Remove archives; purge destroys.
+    /// A page is either a DetailPage, a leaf that holds messages, or a ContentsPage, a directory of pages.
+    /// Its index, such as usr-3, is its segment and a number that is never reused; the root of a segment
+    /// has number 0. `remove` archives a page; `purge` destroys it.
     #[command(subcommand, after_help = "Example:\n  contexture page tree")]
     Page(page::Command),
     /// Write turns of a conversation as pages
     ///
-    /// A turn is a user message and all that follows until the next.
+    /// A turn is a user message and everything that follows it until the next user message.
     #[command(subcommand, after_help = "Example:\n  contexture turn add --user 'What is 6 x 7?'")]
     Turn(turn::Command),
     Window(window::Args),
@@ -79,18 +79,19 @@ pub(crate) enum Command {
     Press(press::Args),
     History(history::Args),
     Undo(undo::Args),
-    /// Run agents, see what they are and whose history they share
+    /// Run agents, and see what they are and whose history they share
     ///
     /// An agent is a file with front matter and a prompt, in .contexture/agents or where other tools
     /// keep theirs (.gemini, .claude, .opencode, .letta, .codex). It runs isolated, with a history of
-    /// its own, or shared, in the main session or a group's. The session must exist to run one.
+    /// its own, or shared, with the history of the main session or of a group. To run an agent, the
+    /// session must exist.
     #[command(subcommand, after_help = "Example:\n  contexture agents list")]
     Agents(agents::Command),
     Chat(chat::Args),
     Import(import::Args),
     Export(export::Args),
     Load(load::Args),
-    /// Look after the store itself
+    /// Check, copy and scrub the store itself
     #[command(subcommand, after_help = "Example:\n  contexture store check")]
     Store(store::Command),
     Completions(completions::Args),
@@ -98,7 +99,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns the line it was read from with its options where they are read, if some stand elsewhere.
+    /// Returns the line it was parsed from with misplaced options moved to where they are read, if any.
     pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
         match self {
             Command::Agents(command) => command.rearranged(line),
@@ -106,14 +107,14 @@ impl Command {
         }
     }
 
-    /// Notes the line it was read from, where its words say more than their meaning.
+    /// Notes the line it was parsed from, for commands that need its exact words.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
         if let Command::Store(command) = self {
             command.note_line(line);
         }
     }
 
-    /// Names the command if it belongs to the system side: agents are refused before anything opens.
+    /// Names the command if only the system side may run it: agents are refused before anything opens.
     fn system_side_only(&self) -> Option<String> {
         match self {
             Command::Tour(_) => Some("'tour'".to_owned()),
@@ -139,7 +140,7 @@ impl Command {
         }
     }
 
-    /// Says what is being done, for a person who waits; none where the command speaks for itself.
+    /// Returns what to show while a person waits; none if the command prints its own progress.
     pub(crate) fn doing(&self) -> Option<&'static str> {
         Some(match self {
             Command::Tour(_)
@@ -167,7 +168,7 @@ impl Command {
     }
 }
 
-/// Returns on whose behalf a command works.
+/// Returns the caller that a command acts for.
 fn caller(global: &GlobalArgs) -> Result<Actor> {
     if let Some(name) = &global.agent {
         return Ok(Actor::Agent(name.parse()?));
@@ -189,7 +190,7 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
     }
     let settings = || Settings::resolve(&global, caller.clone());
     match command {
-        // These use no store, or one of their own.
+        // These commands use no store, or create their own.
         Command::Tour(args) => tour::run(&args, printer),
         Command::Completions(args) => completions::run(&args, printer),
         Command::Man(args) => man::run(&args, printer),

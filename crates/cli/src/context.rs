@@ -1,4 +1,4 @@
-//! What a command works on: an opened session, and on whose behalf.
+//! What a command works on: an opened session, and the caller it acts for.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     store::{Access, StoreUrl},
 };
 
-/// An opened session in the hands of the one who asks.
+/// An opened session, held by the caller of a command.
 pub(crate) struct Caller {
     system: ContextSystem,
     session: Session,
@@ -31,7 +31,7 @@ impl Caller {
         Self::open_on(storage, settings).await
     }
 
-    /// Opens the session to read much of it as of one moment, whatever others write meanwhile.
+    /// Opens a snapshot of the session: long reads see one moment, whatever others write meanwhile.
     pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Self> {
         let storage = settings.store.open(Access::Existing).await?;
         let snapshot = storage.snapshot().await.map_err(Error::from)?;
@@ -56,7 +56,7 @@ impl Caller {
         Ok(Self { system, session })
     }
 
-    /// Returns the session without anybody's view, for what only the host does.
+    /// Returns the session without a view, for operations that only the host performs.
     pub(crate) fn system(&self) -> &ContextSystem {
         &self.system
     }
@@ -66,13 +66,13 @@ impl Caller {
         Ok(self.ledger(format, 1).await?.pop())
     }
 
-    /// Returns the segment turns go to: the one named, or where the caller writes.
+    /// Returns the segment for turns: the one named, or the one the caller writes to.
     pub(crate) fn turn_segment(&self, named: Option<&str>) -> Result<SegmentId> {
         Ok(named.map_or_else(|| Ok(self.writes_to()), str::parse)?)
     }
 
-    /// Returns the page an edit was about, wherever it now stands; none if the caller does not see it
-    /// any more, be it through the edit itself.
+    /// Returns the page that an edit changed, in the tree or in the archive; none if the caller no longer
+    /// sees it, perhaps because of the edit itself.
     pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<Option<PageView>> {
         let Some(index) = outcome.pages.first() else { return Ok(None) };
         match self.reader().page_or_archived(index).await {
@@ -80,8 +80,9 @@ impl Caller {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => {
                 let revision = outcome.revision;
-                let message =
-                    format!("revision {revision} was made, but {index} is not shown: {error}");
+                let message = format!(
+                    "revision {revision} was committed, but {index} cannot be shown: {error}"
+                );
                 Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
             }
         }
@@ -98,7 +99,7 @@ impl Deref for Caller {
 
 fn not_opened(error: Error, settings: &Settings) -> Stop {
     if settings.store == StoreUrl::Memory && error.kind() == ErrorKind::NotFound {
-        let hint = "memory: lives as long as one command; use sqlite:PATH to keep a session";
+        let hint = "a memory: store lasts for one command only; use sqlite:PATH to keep a session";
         return Stop::failed(error.kind(), error.to_string(), hint);
     }
     error.into()

@@ -1,5 +1,5 @@
-//! What commands on agents work with: the agents and settings of this folder and this user, models
-//! by their names, tools by the agent's files. Only here does the environment come in.
+//! What commands on agents work with: the agents and settings of this folder and this user, models by
+//! name, tools by the agent's files. Only this module reads the environment for them.
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
@@ -26,10 +26,10 @@ use crate::{
     store::StoreUrl,
 };
 
-/// How long an MCP server may take to start, and each of its calls.
+/// The time limit for an MCP server to start, and for each of its calls.
 const MCP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a local server may take to say that it is there.
+/// The time limit for a local server to respond.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// The agents and settings of this folder and this user.
@@ -39,9 +39,9 @@ pub(crate) struct Crew {
     pub(crate) catalog: Catalog,
     /// The user's home.
     home: Option<PathBuf>,
-    /// Where the user's own agents and settings lie.
+    /// The folder of the user's own agents and settings.
     pub(crate) config: Option<PathBuf>,
-    /// Who answers in `chat` when no agent is named, unless there is a file of that name.
+    /// The agent that answers in `chat` when none is named, unless a file defines one of that name.
     assistant: AgentDefinition,
 }
 
@@ -65,13 +65,13 @@ impl Crew {
         Ok(Self { project, settings, catalog, home, config, assistant: team::assistant() })
     }
 
-    /// Returns where settings are looked for.
+    /// Returns the places to look for settings.
     fn settings_places(&self) -> SettingsPlaces {
         let (home, config) = (self.home.clone(), self.config.clone());
         SettingsPlaces { project: self.project.clone(), home, config }
     }
 
-    /// Returns where agent files are looked for.
+    /// Returns the places to look for agent files.
     pub(crate) fn places(&self) -> Places {
         let (user, config) = (self.home.clone(), self.config.clone());
         Places { project: self.project.clone(), user, config }
@@ -82,18 +82,18 @@ impl Crew {
         Ok(self.catalog.find(name)?)
     }
 
-    /// Says that a project's agent takes the place of one of the user's (C48).
+    /// Returns a warning if a project's agent is used instead of one of the user's (C48).
     pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
         let hidden = self.catalog.hidden_of_user(name)?.display();
-        Some(format!("the project's agent '{name}' takes the place of yours: {hidden}"))
+        Some(format!("the project's agent '{name}' is used instead of yours: {hidden}"))
     }
 
-    /// Returns who answers in `chat` when no agent is named.
+    /// Returns the agent that answers in `chat` when none is named.
     pub(crate) fn assistant(&self) -> &AgentDefinition {
         self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)
     }
 
-    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    /// Resolves the mode an agent runs in, including the session's override (C28).
     pub(crate) async fn mode(
         &self,
         team: &Team,
@@ -103,12 +103,12 @@ impl Crew {
         Ok(team.mode(agent, &self.settings, flag).await?)
     }
 
-    /// Returns the model an agent runs on, and who says so (M-21).
+    /// Returns the model an agent runs on, and where it was set (M-21).
     pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
         self.settings.model_of(agent, flag)
     }
 
-    /// Resolves the shares of windows, of an agent's where one is named.
+    /// Resolves the shares of windows, for an agent if one is given.
     pub(crate) fn shares(
         &self,
         call: &ShareSettings,
@@ -117,13 +117,13 @@ impl Crew {
         Ok(shares::resolve(call, agent, &self.settings)?)
     }
 
-    /// Names who says something, files of the project by their path in it.
+    /// Names a source; files of the project by their path within it.
     pub(crate) fn said_by(&self, source: &Source) -> String {
         source.within(&self.project)
     }
 
-    /// Connects to a model; what is missing is said with what to set and which local servers were
-    /// looked for.
+    /// Connects to a model. If something is missing, the error says what to set and which local servers
+    /// were looked for.
     pub(crate) async fn connect(&self, model: &str) -> Result<Arc<dyn Model>> {
         let endpoint = match self.endpoint(model) {
             Ok(endpoint) => endpoint,
@@ -132,12 +132,12 @@ impl Crew {
         Ok(connected(endpoint))
     }
 
-    /// Returns the format a model's windows have; none where it cannot be asked.
+    /// Returns the format of a model's windows; none if the model cannot be resolved.
     pub(crate) fn format_of(&self, model: &str) -> Option<Format> {
         self.endpoint(model).ok().map(|endpoint| connected(endpoint).window_format())
     }
 
-    /// Returns the model that writes lines of folded turns, where the settings name one.
+    /// Returns the model that writes lines of folded turns, if the settings name one.
     pub(crate) fn summarizer(&self) -> Option<Result<Arc<dyn Model>, AgentsError>> {
         let set = self.settings.summarizer.as_ref()?;
         Some(self.endpoint(&set.value).map(connected))
@@ -148,15 +148,16 @@ impl Crew {
         provider::resolve_trusted(model, &variable, &self.settings)
     }
 
-    /// Returns an agent's tools beside those on the context, and what is wrong with some of them.
-    /// Servers that the project's files define are started only where the call says so.
+    /// Returns an agent's tools other than those on the context, with warnings about tools that do not
+    /// work. Servers that the project's files define are started only if the call allows it.
     pub(crate) async fn tools(
         &self,
         agent: &AgentDefinition,
         how: &How,
     ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
         let folder = workspace::Workspace::open(&self.project).map_err(|error| {
-            Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
+            let message = format!("cannot use the project folder: {error}");
+            Stop::invalid(message, "change to another folder")
         })?;
         let folder = folder.protecting(self.protected(how.store.as_ref()));
         let mut tools = workspace::tools(&Arc::new(folder));
@@ -178,8 +179,8 @@ impl Crew {
         Ok((tools, warnings))
     }
 
-    /// Returns what tools on files keep off: the stores of this process, and everything that decides
-    /// what later runs do, wherever it lies.
+    /// Returns the files that tools must not touch: the stores of this process, and everything that
+    /// decides what later runs do, wherever it is.
     fn protected(&self, store: Option<&StoreUrl>) -> Protected {
         let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
         let usual = Some(StoreUrl::in_project(&self.project));
@@ -195,7 +196,7 @@ impl Crew {
         protected
     }
 
-    /// Prepares to run agents in a session, counting as a model does.
+    /// Prepares to run agents in a session, counting tokens as a model does.
     pub(crate) fn runner(&self, system: ContextSystem, model: &str) -> Runner {
         let clock = system.clone();
         let alive = move |stored: &_| process::is_alive(stored, clock.now());
@@ -203,27 +204,27 @@ impl Crew {
         Runner::new(Team::new(system), self.settings.clone(), counter, process::driver(), alive)
     }
 
-    /// Returns all agents that can be run, by name.
+    /// Returns the names of all agents that can be run.
     pub(crate) fn names(&self) -> Vec<AgentName> {
         self.catalog.agents().map(|agent| agent.name.clone()).collect()
     }
 }
 
-/// Says why a server is not started, and what starts it.
+/// Returns why a server was not started, and how to start it.
 fn left_server(left: &LeftServer) -> String {
     match left {
-        LeftServer::Untrusted { .. } => format!("{left}: say --trust-mcp if you trust it"),
+        LeftServer::Untrusted { .. } => format!("{left}: add --trust-mcp if you trust it"),
         LeftServer::Undefined { .. } => left.to_string(),
     }
 }
 
 fn connected(endpoint: Endpoint) -> Arc<dyn Model> {
-    // Processes that fail together should not come back together.
+    // Processes that fail together should not retry together.
     let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
     provider::connect(endpoint, Timeouts::default(), retry)
 }
 
-/// Adds to an error what to set and which local servers were looked for, where that is of use.
+/// Adds to an error what to set and which local servers were looked for, if that helps.
 pub(crate) async fn explained(error: AgentsError) -> AgentsError {
     match provider::explains(&error) {
         true => provider::explain(error, &provider::local_servers(LOOK).await),

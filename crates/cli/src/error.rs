@@ -1,4 +1,4 @@
-//! Why a command ended early: kind, message and hint, whoever said so.
+//! Why a command ended early: kind, message and hint, from any layer.
 
 use std::io;
 
@@ -13,26 +13,26 @@ pub(crate) type Result<T, E = Stop> = std::result::Result<T, E>;
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It was refused, or went wrong.
+    /// It was refused or failed.
     Failed {
         /// What the caller can do about it.
         kind: ErrorKind,
-        /// What, which and why.
+        /// What happened, to which thing, and why.
         message: String,
         /// What to do next.
         hint: String,
     },
-    /// Nobody reads the output any more.
+    /// The output was closed by its reader.
     Closed,
 }
 
 impl Stop {
-    /// Says that the request itself is wrong.
+    /// Reports that the request itself is wrong.
     pub(crate) fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::failed(ErrorKind::Invalid, message, hint)
     }
 
-    /// Says what went wrong.
+    /// Reports a failure of any kind.
     pub(crate) fn failed(
         kind: ErrorKind,
         message: impl Into<String>,
@@ -60,17 +60,17 @@ impl From<StorageError> for Stop {
     }
 }
 
-/// For what is written to standard output; reading files says more (see [`crate::input`]).
+/// For writes to standard output; errors of reading files say more (see [`crate::input`]).
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
         }
-        let message = format!("the output cannot be written: {error}");
+        let message = format!("cannot write the output: {error}");
         Self::failed(
             ErrorKind::Unavailable,
             message,
-            "what was asked for is done; look at where the output goes before repeating it",
+            "the command has done its work; check where its output goes before you run it again",
         )
     }
 }

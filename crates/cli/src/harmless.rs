@@ -1,8 +1,8 @@
 //! Makes stored text harmless for a terminal.
 //!
-//! A page may hold anything, terminal escapes included: printed as they are, they could recolour,
-//! overwrite or forge what a person reads. What goes to a file or another program is data and is
-//! left alone. Commands make harmless what they print; [`crate::terminal`] catches the rest.
+//! A page may contain anything, including terminal escapes: printed as they are, they could recolour,
+//! overwrite or forge what a person reads. Output to a file or another program is data and stays as it
+//! is. Commands make their own output harmless; [`crate::terminal`] catches the rest.
 
 /// Makes text of several lines harmless: line breaks and tabs stay.
 pub(crate) fn text(text: &str) -> String {
@@ -29,7 +29,7 @@ pub(crate) fn json(text: &str) -> String {
     clean
 }
 
-/// Returns what stands for a character that must not reach a terminal; none for all others.
+/// Returns the replacement for a character that must not reach a terminal; none for all others.
 pub(crate) fn instead(c: char) -> Option<String> {
     match c {
         // The pictures Unicode has for them, such as ␛ for escape.
@@ -51,7 +51,7 @@ fn clean(text: &str, allowed: impl Fn(char) -> bool) -> String {
     clean
 }
 
-/// Tells whether a character acts on the terminal, or changes the order in which others are shown.
+/// Returns whether a character acts on the terminal, or changes the order in which others are shown.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')

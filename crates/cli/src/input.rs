@@ -13,13 +13,13 @@ use contexture_core::{
 
 use crate::error::{Result, Stop};
 
-/// The most that is read of messages, texts and documents, in bytes.
+/// The limit for messages and texts, in bytes.
 pub(crate) const MOST: u64 = 64 * 1024 * 1024;
 
-/// The most that is read of a document to load: a whole session.
+/// The limit for a document that holds a whole session, in bytes.
 pub(crate) const MOST_OF_A_DOCUMENT: u64 = 4 * 1024 * 1024 * 1024;
 
-/// How much is read at a time where not everything is held.
+/// How many bytes to read at a time when not everything is kept.
 const PIECE: usize = 64 * 1024;
 
 /// Reads a text, which must be UTF-8; `-` is standard input.
@@ -43,8 +43,8 @@ pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a transcript; `-` is standard input. Lines that are too long are never held: they are returned
-/// as problems.
+/// Reads a transcript; `-` is standard input. Lines that are too long are not kept in memory; they are
+/// returned as problems.
 pub(crate) fn transcript(path: &Path) -> Result<(Vec<u8>, Vec<Problem>)> {
     let failed = |error: io::Error| unreadable(path, &error);
     let mut file = open(path).map_err(failed)?;
@@ -70,17 +70,17 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 fn too_large(path: &Path, most: u64) -> Stop {
-    let message = format!("{} has more than {most} bytes, the most that is read", shown(path));
+    let message = format!("{} is larger than the limit of {most} bytes", shown(path));
     Stop::failed(ErrorKind::TooLarge, message, "split it into several files")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Stop {
-    let hint = "name a file that can be read, or - for standard input";
+    let hint = "pass a file that you can read, or - for standard input";
     match error.kind() {
         io::ErrorKind::NotFound => {
             Stop::failed(ErrorKind::NotFound, format!("file {} not found", shown(path)), hint)
         }
-        _ => Stop::invalid(format!("{} cannot be read: {error}", shown(path)), hint),
+        _ => Stop::invalid(format!("cannot read {}: {error}", shown(path)), hint),
     }
 }
 

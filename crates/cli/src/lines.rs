@@ -1,4 +1,4 @@
-//! One line per thing, for people to read.
+//! Formats pages, segments and edits as lines for people, one line each.
 
 use std::fmt::Display;
 
@@ -27,7 +27,7 @@ fn page_padded(paint: Paint, seen: &PageView, width: usize) -> String {
     join([index, name(paint, seen), paint.dim(marks.join(", "))])
 }
 
-/// Joins what is there with two spaces.
+/// Joins the parts that are not empty with two spaces.
 pub(crate) fn join(parts: impl IntoIterator<Item = String>) -> String {
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("  ")
@@ -39,7 +39,7 @@ pub(crate) fn name(paint: Paint, seen: &PageView) -> String {
     if seen.page.is_contents() { paint.strong(format!("{name}/")) } else { name }
 }
 
-/// Returns what is special about how a page stands.
+/// Returns the marks of a page: its turn, pin, level and place in the archive.
 pub(crate) fn marks(seen: &PageView) -> Vec<String> {
     let page = &seen.page;
     let mut marks = Vec::new();
@@ -61,19 +61,19 @@ pub(crate) fn marks(seen: &PageView) -> Vec<String> {
         WindowLevel::Summary => Some("hidden"),
         WindowLevel::Gist => Some("gist"),
         WindowLevel::Run => Some("in a run"),
-        // Where the archive does not say so already: folded out, or in a hidden directory.
+        // Folded out or in a hidden directory; an archived page has its own mark.
         WindowLevel::Out => Some("out").filter(|_| archived.is_none()),
     };
     marks.extend(level.into_iter().chain(archived).map(str::to_owned));
     marks
 }
 
-/// Returns how many messages a leaf holds; none for a directory.
+/// Returns the number of messages in a leaf; none for a directory.
 pub(crate) fn message_count(seen: &PageView) -> Option<String> {
     seen.page.detail().map(|detail| count(u64::from(detail.messages), "message"))
 }
 
-/// Returns a number of things in words.
+/// Returns a number with its noun, such as `2 pages`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     match number {
         0 => format!("no {thing}s"),
@@ -94,7 +94,7 @@ pub(crate) fn segments<'a>(
         if segment.capacity.0 > 0 {
             facts.push(format!("at most {} tokens", segment.capacity));
         }
-        facts.extend(segment.owner.as_ref().map(|owner| format!("of {owner}")));
+        facts.extend(segment.owner.as_ref().map(|owner| format!("owned by {owner}")));
         join([
             paint.id(format!("{:width$}", segment.id.as_str())),
             format!("{:6}", segment.kind),
@@ -138,10 +138,10 @@ pub(crate) fn history(paint: Paint, entries: &[HistoryEntry]) -> Vec<String> {
     entries.iter().map(line).collect()
 }
 
-/// Says what a fold saved and cost.
+/// Returns what a fold saved and cost.
 pub(crate) fn fold(report: &FoldReport) -> String {
     let (saved, reread) = (tokens(report.saved_tokens), tokens(report.reread_tokens));
-    format!("{}, {saved} saved, {reread} read again", count(report.folded, "page"))
+    format!("{}, {saved} tokens saved, {reread} read again", count(report.folded, "page"))
 }
 
 /// Returns a number of tokens, rounded: 812, 8.6k, 86k, 1.2M.
@@ -157,7 +157,7 @@ pub(crate) fn tokens(number: u64) -> String {
     }
 }
 
-/// Returns a number with its thousands apart: 12,345.
+/// Returns a number with its thousands separated: 12,345.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
@@ -170,7 +170,7 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Names the first few of what an edit was about.
+/// Names the first few pages or segments that an edit changed.
 fn subjects(entry: &HistoryEntry) -> String {
     if entry.pages.is_empty() {
         return some(&entry.segments);
@@ -194,7 +194,7 @@ pub(crate) fn time(at: Timestamp) -> String {
     format!("{}Z", seconds.replace('T', " "))
 }
 
-/// Returns indices, joined; of many the first.
+/// Returns indices joined by spaces; of many, only the first.
 pub(crate) fn indices(paint: Paint, indices: &[PageIndex]) -> String {
     const MANY: usize = 20;
     let mut named: Vec<String> = indices.iter().take(MANY).map(|it| paint.id(it)).collect();

@@ -1,4 +1,4 @@
-//! The log: off unless `CONTEXTURE_LOG` asks for it, and then on standard error.
+//! The log: off unless `CONTEXTURE_LOG` turns it on, and then on standard error.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{error::Stop, printer::Printer, run, terminal::Gate};
 
-/// Starts the log where the environment asks for one; returns the exit code if it asks wrongly.
+/// Starts the log if the environment asks for it; returns an exit code if the filter is invalid.
 pub(crate) fn start(printer: &mut Printer<'_>) -> Option<u8> {
     let wanted = std::env::var_os("CONTEXTURE_LOG").filter(|text| !text.is_empty())?;
     let filter = wanted.to_str().and_then(|text| EnvFilter::try_new(text).ok());

@@ -1,8 +1,8 @@
 //! The command line of Contexture: flags → settings → components → one function per command.
 //!
-//! Only this crate knows the terminal and the environment. Data goes to standard output, talk to
-//! standard error; every command writes through the [`printer::Printer`] it is given and decides
-//! nothing that the core could decide.
+//! Only this crate knows the terminal and the environment. Data goes to standard output, messages to
+//! standard error. Every command writes through the [`printer::Printer`] it is given and leaves to the
+//! core every decision that the core can make.
 
 mod advice;
 mod args;

@@ -1,4 +1,4 @@
-//! What the parser of command lines has to say of a misuse, as message and hint.
+//! Turns a usage error of the command-line parser into a message and a hint.
 
 use clap::error::ErrorKind;
 
@@ -7,9 +7,9 @@ pub(crate) fn told(error: &clap::Error) -> (String, String) {
     let text = error.render().to_string();
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
     let message = match error.kind() {
-        // What is rendered then is help, or all commands there are.
+        // For these, clap renders the help or the list of commands.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            "a command is missing".to_owned()
+            "no command was given".to_owned()
         }
         _ => first_paragraph(&text),
     };
@@ -17,7 +17,7 @@ pub(crate) fn told(error: &clap::Error) -> (String, String) {
     let usage = usage.map(|usage| format!("usage: {usage}"));
     let hints: Vec<String> = tips.map(str::to_owned).chain(usage).collect();
     let hint = match hints.as_slice() {
-        [] => "add --help to see what the command takes".to_owned(),
+        [] => "run the command with --help to see its arguments".to_owned(),
         hints => hints.join("; "),
     };
     (message, hint)

@@ -1,8 +1,8 @@
-//! Long output in a terminal goes through a pager, as git does it.
+//! Long output in a terminal goes through a pager, as in git.
 //!
-//! `CONTEXTURE_PAGER`, else `PAGER`, names it; empty or `cat` turns it off. Without either it is
-//! `less`, which is told to leave short texts alone, to show colours and to leave the text on the
-//! screen. Where no pager can be started the text is printed as it is.
+//! `CONTEXTURE_PAGER`, else `PAGER`, names the pager; empty or `cat` turns it off. The default is `less`,
+//! with options to print short texts directly, to show colours and to leave the text on the screen. If
+//! no pager can be started, the text is printed as it is.
 
 use std::{
     env,
@@ -15,10 +15,10 @@ use tokio::{runtime::Builder, signal};
 
 use crate::terminal::Gate;
 
-/// What `less` is told unless the user says otherwise.
+/// The options of `less`, unless the user sets others.
 const LESS: &str = "FRX";
 
-/// Tells whether a text has more lines than the screen, long ones counted as they wrap.
+/// Returns whether a text has more lines than the screen, counting long lines as they wrap.
 pub(crate) fn is_long(text: &str) -> bool {
     let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else { return false };
     lines_on_screen(text, usize::from(width.0)) >= usize::from(height.0)
@@ -29,13 +29,13 @@ fn lines_on_screen(text: &str, width: usize) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(width).max(1)).sum()
 }
 
-/// Shows a text in the pager and waits for its end; `false` where there is none.
+/// Shows a text in the pager and waits until it ends; `false` if there is no pager.
 pub(crate) fn show(text: &str) -> io::Result<bool> {
     let Some(mut pager) = start() else { return Ok(false) };
     if let Some(input) = pager.stdin.take() {
         let mut input = Gate::closed(input);
         match input.write_all(text.as_bytes()).and_then(|()| input.flush()) {
-            // The reader has seen enough.
+            // The reader closed the pager early.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written?,
         }
@@ -46,7 +46,7 @@ pub(crate) fn show(text: &str) -> io::Result<bool> {
 
 fn start() -> Option<Child> {
     let pager = pager(env::var_os("CONTEXTURE_PAGER"), env::var_os("PAGER"))?;
-    // A shell reads its options, and says with its exit code that there is none.
+    // A shell splits the options, and its exit code says whether the program exists.
     let mut command = Command::new("sh");
     command.arg("-c").arg(&pager).stdin(Stdio::piped());
     if env::var_os("LESS").is_none() {
@@ -72,8 +72,8 @@ fn pager(own: Option<OsString>, common: Option<OsString>) -> Option<OsString> {
     (!is_off).then_some(named)
 }
 
-/// Leaves Ctrl-C to the pager from now on: it ends a search there, and must not end this program
-/// before the pager has put the terminal back in order.
+/// Leaves Ctrl-C to the pager from now on: it ends a search there, and must not end this program before
+/// the pager has restored the terminal.
 fn outlive_interrupts() {
     if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
         runtime.block_on(async {

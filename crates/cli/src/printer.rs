@@ -1,4 +1,4 @@
-//! Where commands write: data to standard output, talk to standard error.
+//! Where commands write: data to standard output, messages to standard error.
 
 use std::{
     fmt::Display,
@@ -14,19 +14,19 @@ use serde::Serialize;
 
 use crate::{error::Result, harmless, lines, pager, progress::Progress};
 
-/// Writes what a command says, for a person or as JSON.
+/// Writes the output of a command, for a person or as JSON.
 pub(crate) struct Printer<'a> {
     out: &'a mut (dyn Write + Send),
     err: &'a mut (dyn Write + Send),
     paint: (Paint, Paint),
     terminal: (bool, bool),
     json: bool,
-    /// The work that is shown until something is written.
+    /// The progress line, shown until something is written.
     work: Option<Progress>,
 }
 
 impl<'a> Printer<'a> {
-    /// Writes data to `out` and talk to `err`, each painted as `paint` says.
+    /// Writes data to `out` and messages to `err`, each painted as `paint` says.
     pub(crate) fn new(
         out: &'a mut (dyn Write + Send),
         err: &'a mut (dyn Write + Send),
@@ -35,7 +35,7 @@ impl<'a> Printer<'a> {
         Self { out, err, paint, terminal: (false, false), json: false, work: None }
     }
 
-    /// Says which of data and talk a person reads in a terminal.
+    /// Sets whether data and messages go to a terminal.
     pub(crate) fn set_terminal(&mut self, out: bool, err: bool) {
         self.terminal = (out, err);
     }
@@ -44,7 +44,7 @@ impl<'a> Printer<'a> {
         self.json = json;
     }
 
-    /// Tells whether JSON was asked for.
+    /// Returns whether JSON was asked for.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
@@ -54,7 +54,7 @@ impl<'a> Printer<'a> {
         self.paint.0
     }
 
-    /// Tells whether a person reads the data: in a terminal, or where colour was asked for.
+    /// Returns whether a person reads the data: in a terminal, or if colour was asked for.
     pub(crate) fn is_read(&self) -> bool {
         self.terminal.0 || self.paint.0 == Paint::Colour
     }
@@ -75,21 +75,21 @@ impl<'a> Printer<'a> {
         Ok(writeln!(self.out, "{text}")?)
     }
 
-    /// Writes a line for a person. What came from a page must have been made harmless.
+    /// Writes a line for a person. Text from pages must have been made harmless.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
         self.work = None;
         Ok(writeln!(self.out, "{line}")?)
     }
 
-    /// Says where a list goes on, if it does, and how much is left where that is known.
+    /// Says how to continue a list that has more entries, and how many, if known.
     pub(crate) fn more(&mut self, next: Option<&str>, left: Option<u64>) -> Result<()> {
         let Some(next) = next else { return Ok(()) };
         let left = left.map(|left| format!("{} ", lines::grouped(left))).unwrap_or_default();
         self.note(&format!("… {left}more: --cursor {next}"))
     }
 
-    /// Writes lines for a person: in the pager where they are longer than the screen. Tells whether
-    /// they are.
+    /// Writes lines for a person, in the pager if there are more than the screen holds. Returns whether
+    /// there are.
     pub(crate) fn pages(&mut self, lines: &[String]) -> Result<bool> {
         self.work = None;
         let text = lines.join("\n") + "\n";
@@ -110,26 +110,25 @@ impl<'a> Printer<'a> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Says something that is no data.
+    /// Prints a warning.
     pub(crate) fn warn(&mut self, text: &str) -> Result<()> {
         self.pause()?;
         let label = self.paint.1.warning("warning:");
         Ok(writeln!(self.err, "{label} {}", harmless::line(text))?)
     }
 
-    /// Says something beside the data that needs no attention.
+    /// Prints a message that needs no attention.
     pub(crate) fn note(&mut self, text: &str) -> Result<()> {
         self.pause()?;
         Ok(writeln!(self.err, "{}", self.paint.1.dim(harmless::line(text)))?)
     }
 
-    /// Says what to try next, to a person in a terminal.
+    /// Suggests what to try next, in a terminal only.
     pub(crate) fn tip(&mut self, text: &str) -> Result<()> {
         if self.terminal.1 { self.note(text) } else { Ok(()) }
     }
 
-    /// Shows how far work has come, from when it takes long until something else is written. Only in a
-    /// terminal.
+    /// Shows progress of long work until something else is written. Only in a terminal.
     pub(crate) fn progress(&mut self, doing: &str) {
         match &self.work {
             Some(work) => work.set(doing),
@@ -140,12 +139,12 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Tells whether a person sits before the terminal who can be asked.
+    /// Returns whether a person at the terminal can be asked.
     pub(crate) fn can_ask(&self) -> bool {
         self.terminal.1 && !self.json && io::stdin().is_terminal()
     }
 
-    /// Asks the person at the terminal; anything but yes is no.
+    /// Asks the person at the terminal; any answer but yes means no.
     pub(crate) fn asks(&mut self, question: &str) -> Result<bool> {
         self.pause()?;
         write!(self.err, "{} [y/N] ", harmless::line(question))?;
@@ -158,13 +157,13 @@ impl<'a> Printer<'a> {
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Ends the line that shows work, and brings out what was written so far.
+    /// Clears the progress line and flushes the data written so far.
     fn pause(&mut self) -> io::Result<()> {
         self.work = None;
         self.out.flush()
     }
 
-    /// Tells what went wrong. Where even that cannot be written, the exit code has to do.
+    /// Reports an error. If that cannot be written either, the exit code has to suffice.
     pub(crate) fn fail(&mut self, kind: ErrorKind, message: &str, hint: &str) {
         let _ = self.pause();
         let _ = if self.json {
@@ -180,7 +179,7 @@ impl<'a> Printer<'a> {
         };
     }
 
-    /// Writes what the parser of command lines has to say: help, or a misuse.
+    /// Writes the output of the command-line parser: help, or a usage error.
     pub(crate) fn clap(&mut self, text: &StyledStr, is_talk: bool) -> io::Result<()> {
         self.work = None;
         let (stream, paint) =
@@ -205,7 +204,7 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// Colours what goes to a terminal, unless `NO_COLOR` or its like says otherwise.
+    /// Colours text for a terminal, unless `NO_COLOR` or a similar variable says otherwise.
     pub(crate) fn for_stream(stream: &(impl RawStream + IsTerminal)) -> Self {
         match AutoStream::choice(stream) {
             ColorChoice::Never => Paint::Plain,
@@ -223,17 +222,17 @@ impl Paint {
         self.with(Style::new().bold(), text)
     }
 
-    /// Paints what matters less.
+    /// Paints text that matters less.
     pub(crate) fn dim(self, text: impl Display) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
-    /// Paints a mark to be noticed.
+    /// Paints a warning.
     pub(crate) fn warning(self, text: impl Display) -> String {
         self.with(AnsiColor::Yellow.on_default(), text)
     }
 
-    /// Paints what went wrong.
+    /// Paints an error.
     pub(crate) fn failure(self, text: impl Display) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }

@@ -1,11 +1,11 @@
-//! Which process this is, and whether the one that drives a run still lives.
+//! Identifies this process, and checks whether the process that drives a run is still alive.
 
 use std::{fs, path::Path};
 
 use contexture_agents::{run::Driver, team::StoredRun};
 use contexture_core::Timestamp;
 
-/// How long a run of another machine may be silent before it counts as gone.
+/// How long a run on another machine may be silent before it counts as dead.
 const SILENT_MILLIS: i64 = 15 * 60 * 1_000;
 
 /// Returns this process as the driver of runs.
@@ -14,8 +14,8 @@ pub(crate) fn driver() -> Driver {
     Driver { host: host(), process, started: started(process).unwrap_or_default() }
 }
 
-/// Tells whether the process that drives a run still lives. Of another machine that cannot be seen:
-/// a run there counts as going on for as long as it was heard of lately.
+/// Returns whether the process that drives a run is still alive. On another machine that cannot be
+/// checked: a run there counts as alive while it was heard of recently.
 pub(crate) fn is_alive(stored: &StoredRun, now: Timestamp) -> bool {
     let Some(driver) = &stored.run.driver else { return false };
     let lately = now.as_millis() - stored.heard_at().as_millis() < SILENT_MILLIS;
@@ -36,13 +36,13 @@ fn host() -> String {
     )
 }
 
-/// Returns when a process began, in the machine's own ticks; none when there is none.
+/// Returns when a process started, in the machine's own ticks; none if it does not exist.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is the program's name in brackets and may hold anything.
+    // The second field is the program's name in parentheses and may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
-    // One that has ended and was not yet taken note of is still listed.
+    // A process that has ended is still listed until its parent waits for it.
     let ended = matches!(fields.next()?, "Z" | "X");
     fields.nth(18).filter(|_| !ended)?.parse().ok()
 }
@@ -67,7 +67,7 @@ mod tests {
             let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
             stat.contains(") Z ")
         };
-        // It ends by itself; until somebody waits for it, it stays listed.
+        // It ends by itself, but stays listed until somebody waits for it.
         while !listed(child.id()) {
             std::thread::yield_now();
         }

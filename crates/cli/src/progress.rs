@@ -1,8 +1,7 @@
-//! The line that shows that long work goes on: one for all commands, in a terminal only.
+//! The progress line of long work: one for all commands, in a terminal only.
 //!
-//! A thread of its own writes it, because the work itself may not return for a long time. It is shown
-//! after a second, so that a quick command shows nothing, and is cleared before anything else is
-//! written.
+//! A separate thread writes it, because the work itself may not return for a long time. It appears after
+//! a second, so that a quick command shows nothing, and is cleared before anything else is written.
 
 use std::{
     io::{self, Write as _},
@@ -19,7 +18,7 @@ use crate::{
     terminal::{BEGIN_LINE, Gate},
 };
 
-/// How long work takes before it is shown.
+/// How long work may take before the line appears.
 const QUICK: Duration = Duration::from_secs(1);
 
 /// How often the line is written again.
@@ -28,13 +27,13 @@ const TICK: Duration = Duration::from_millis(200);
 /// Work that is shown until this is dropped.
 pub(crate) struct Progress {
     doing: Arc<Mutex<String>>,
-    /// Its end is the end of the line.
+    /// Dropped to end the line.
     ends: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Begins to show what is being done on standard error.
+    /// Starts to show on standard error what is being done.
     pub(crate) fn begin(doing: &str, paint: Paint) -> Self {
         let doing = Arc::new(Mutex::new(doing.to_owned()));
         let (ends, ended) = mpsc::channel();
@@ -43,7 +42,7 @@ impl Progress {
             let begun = Instant::now();
             let mut terminal = Gate::new(io::stderr());
             let mut is_shown = false;
-            // A line that cannot be written is done without.
+            // A line that cannot be written is left out.
             let mut write = |text: &str| {
                 let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
             };
@@ -61,7 +60,7 @@ impl Progress {
         Self { doing, ends: Some(ends), thread: Some(thread) }
     }
 
-    /// Says what is being done now.
+    /// Changes what is shown as being done.
     pub(crate) fn set(&self, doing: &str) {
         doing.clone_into(&mut self.doing.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -71,13 +70,13 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.ends = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say but its line.
+            // The thread returns nothing of interest.
             let _ = thread.join();
         }
     }
 }
 
-/// Returns the line for work that has taken so long; none while it is quick.
+/// Returns the line for work that has taken this long; none while it is quick.
 fn line(doing: &str, taken: Duration) -> Option<String> {
     (taken >= QUICK).then(|| format!("{doing} … {} s", taken.as_secs()))
 }

@@ -1,4 +1,4 @@
-//! The project: the folder that `.contexture` lies in, found from anywhere below it as git does.
+//! The project: the folder that holds `.contexture`, found from anywhere below it as git does.
 
 use std::{
     env, fs,
@@ -13,24 +13,25 @@ const MARK: &str = ".contexture";
 /// Returns the working folder.
 pub(crate) fn working_folder() -> Result<PathBuf> {
     env::current_dir().map_err(|error| {
-        Stop::invalid(format!("the working folder cannot be read: {error}"), "go elsewhere")
+        let message = format!("cannot read the working folder: {error}");
+        Stop::invalid(message, "change to a folder that you can read")
     })
 }
 
-/// Returns the user's home, where the environment names one.
+/// Returns the user's home, if the environment names one.
 pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// Returns the project that the working folder belongs to; the working folder itself where nothing
-/// marks one.
+/// Returns the project that the working folder belongs to, or the working folder itself if it belongs
+/// to none.
 pub(crate) fn find() -> Result<PathBuf> {
     let folder = working_folder()?;
     Ok(find_from(&folder, home().as_deref()).unwrap_or(folder))
 }
 
-/// Looks for the nearest marked folder. What lies in the user's home is the user's own and marks no
-/// project below it, and a folder above that belongs to somebody else is none of ours.
+/// Looks for the nearest marked folder. A mark in the user's home is the user's own and marks no project
+/// below it; a parent folder that belongs to another user is not taken either.
 fn find_from(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let marked = |at: &&Path| at.join(MARK).is_dir();
     let above = folder.ancestors().skip(1).take_while(|at| Some(*at) != home);
@@ -63,7 +64,7 @@ mod tests {
         fs::create_dir_all(at("home/.contexture/agents")).unwrap();
         let home = at("home");
         let found = |from: &str| find_from(&at(from), Some(&home));
-        // What is in the home belongs to the user, not to a project below it.
+        // A mark in the home belongs to the user, not to a project below it.
         assert_eq!(found("home/work/app/src"), None);
         assert_eq!(found("home"), Some(at("home")));
         fs::create_dir_all(at("home/work/app/.contexture")).unwrap();

@@ -1,6 +1,6 @@
-//! One command line, from its words to its exit code.
+//! Runs one command line, from its words to its exit code.
 //!
-//! The tour runs the lines it shows through [`run`] too, so what it shows is what happens.
+//! The tour also runs the lines it shows through [`run`], so its output is real.
 
 use std::{
     ffi::OsString,
@@ -17,11 +17,11 @@ use crate::{
     printer::Printer,
 };
 
-/// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused, 3 done with
-/// traces left of what was destroyed.
+/// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused, 3 done but
+/// traces of destroyed data remain.
 pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printer<'_>) -> u8 {
     let line: Vec<OsString> = line.into_iter().collect();
-    // Known before parsing, so that an argument nobody can read is still reported as asked.
+    // Decided before parsing, so that an argument that cannot be parsed is reported in the right form.
     printer.set_json(line.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
     let mut cli = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
@@ -37,7 +37,7 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
     }
     printer.set_json(cli.global.json);
     cli.command.note_line(&line);
-    // What a person types must not have a line written into it.
+    // No progress line while a person is typing: it would be written into their text.
     let is_typed = line.iter().any(|word| word == "-") && io::stdin().is_terminal();
     if let Some(doing) = cli.command.doing().filter(|_| !is_typed) {
         printer.progress(doing);
@@ -54,10 +54,10 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
     }
 }
 
-/// Tells why a command stopped, and returns the exit code.
+/// Reports why a command stopped, and returns the exit code.
 pub(crate) fn report(stop: &Stop, printer: &mut Printer<'_>) -> u8 {
     match stop {
-        // Whoever read the output has had enough, as `head` has; that is no failure.
+        // The reader closed the output early, as `head` does; that is not a failure.
         Stop::Closed => 0,
         Stop::Failed { kind, message, hint } => {
             printer.fail(*kind, message, hint);
@@ -74,7 +74,7 @@ fn misused(error: &clap::Error, line: &[OsString], printer: &mut Printer<'_>) ->
         };
         let stop = Stop::invalid(
             format!("{what} is not valid UTF-8"),
-            "put text of another encoding into a file, converted to UTF-8",
+            "convert the text to UTF-8 and put it into a file",
         );
         return report(&stop, printer);
     }
@@ -84,7 +84,7 @@ fn misused(error: &clap::Error, line: &[OsString], printer: &mut Printer<'_>) ->
         printer.fail(contexture_core::ErrorKind::Invalid, &message, &hint);
         return exit;
     }
-    // Nobody is left to hear of it when this cannot be written either.
+    // If this cannot be written either, there is nowhere left to report it.
     let _ = printer.clap(&error.render(), error.use_stderr());
     exit
 }

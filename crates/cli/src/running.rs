@@ -1,5 +1,4 @@
-//! Running an agent for whoever sits before the terminal: what a run needs, what is shown of it, and
-//! how it is stopped.
+//! Runs an agent for the person at the terminal: prepares the run, shows it, and stops it on Ctrl-C.
 
 use std::{
     io::{self, BufRead as _},
@@ -31,69 +30,69 @@ use crate::{
     store::StoreUrl,
 };
 
-/// How many characters of a tool's arguments and answers are shown.
+/// How many characters to show of a tool's arguments and results.
 const SHOWN: usize = 160;
 
-/// The exit code of a program that Ctrl-C ended.
+/// The exit code of a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Makes the runtime that commands on agents need; all others do without.
+/// Creates the runtime that commands on agents need; other commands need none.
 pub(crate) fn runtime() -> Result<Runtime> {
     let made = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     made.map_err(|error| {
-        let message = format!("no threads to run agents with: {error}");
+        let message = format!("cannot start the threads that run agents: {error}");
         Stop::failed(ErrorKind::Unavailable, message, "try again when the machine is less busy")
     })
 }
 
-/// How an agent is to be run, as far as the call says.
+/// How to run an agent, as far as the call says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct How {
-    /// Whose history it sees.
+    /// Whose history the agent sees.
     pub(crate) context: Option<ContextMode>,
     /// The model.
     pub(crate) model: Option<String>,
-    /// What a window may take, in tokens.
+    /// The token budget of a window.
     pub(crate) budget: Option<u64>,
     /// The shares of its windows.
     pub(crate) shares: ShareSettings,
-    /// How often the model may be asked.
+    /// How many requests may be sent to the model.
     pub(crate) max_turns: Option<u32>,
-    /// How many tokens the run's requests and answers may take.
+    /// The limit for all tokens of the run, requests and answers.
     pub(crate) token_limit: Option<u64>,
-    /// The most tokens an answer may have.
+    /// The limit for the tokens of one answer.
     pub(crate) max_tokens: Option<u64>,
     /// The sampling temperature.
     pub(crate) temperature: Option<f64>,
-    /// Whether answers come as one piece.
+    /// Whether to ask for answers in one piece instead of streaming.
     pub(crate) no_stream: bool,
     /// Whether to ask before a tool changes anything.
     pub(crate) ask: bool,
-    /// Whether MCP servers that the project's files define are started.
+    /// Whether to start MCP servers that the project's files define.
     pub(crate) trust_mcp: bool,
-    /// The store in use: no tool reads or writes its files.
+    /// The store in use; no tool may read or write its files.
     pub(crate) store: Option<StoreUrl>,
 }
 
 /// An agent ready to be run.
 pub(crate) struct Ready<'a> {
-    /// Runs it.
+    /// The runner.
     pub(crate) runner: Runner,
-    /// What it is to do it with.
+    /// The agent with its mode, model, tools and options.
     pub(crate) job: Job<'a>,
-    /// What to tell before it begins.
+    /// Warnings to print before the run begins.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Prepares a run: the mode, the model, the tools. Nothing is sent and nothing is written; programs
-/// of MCP servers are started.
+/// Prepares a run: the mode, the model, the tools. Sends and writes nothing, but starts the programs of
+/// MCP servers.
 pub(crate) async fn prepare<'a>(
     crew: &Crew,
     system: &ContextSystem,
     agent: &'a AgentDefinition,
     how: &How,
 ) -> Result<Ready<'a>> {
-    // Said before anything is started.
+    // Checked before anything is started.
     crew.shares(&how.shares, Some(agent))?;
     let (model, _) = crew.model_of(agent, how.model.as_deref());
     let runner = crew.runner(system.clone(), &model);
@@ -103,9 +102,9 @@ pub(crate) async fn prepare<'a>(
     let runner = match crew.summarizer() {
         None => runner,
         Some(Ok(summarizer)) => runner.summarizing(summarizer),
-        // Lines can do without: the run need not.
+        // A run works without a summarizer.
         Some(Err(error)) => {
-            warnings.push(format!("window.summarizer cannot be used: {error}"));
+            warnings.push(format!("cannot use window.summarizer: {error}"));
             runner
         }
     };
@@ -133,27 +132,27 @@ pub(crate) async fn prepare<'a>(
 
 /// Shows a run: the answer on standard output as it comes, everything else on standard error.
 ///
-/// Where nobody reads along, an answer is written when it is whole, so that one which had to be asked
-/// for again is not there twice. With JSON nothing is shown; what is worth knowing is kept.
+/// If nobody reads along, an answer is written once it is complete, so that a retried answer does not
+/// appear twice. With JSON nothing is shown; notices are kept.
 pub(crate) struct Shown<'p, 'w> {
     printer: &'p mut Printer<'w>,
-    /// The answer so far, as far as it is not written.
+    /// The part of the answer that is not yet written.
     held: String,
-    /// Whether what was written last ends its line.
+    /// Whether the last text written ended its line.
     at_line_start: bool,
-    /// What a window took last, and what it might take.
+    /// The tokens of the last window, and its budget.
     window: Option<(u64, u64)>,
-    /// What was worth knowing.
+    /// Notices of the run.
     notices: Vec<String>,
-    /// Why nothing can be written any more.
+    /// The first error of writing.
     failed: Option<Stop>,
 }
 
-/// What is left to tell when a run is over.
+/// What remains to be printed after a run.
 pub(crate) struct Seen {
-    /// What the last window took, and what it might take.
+    /// The tokens of the last window, and its budget.
     pub(crate) window: Option<(u64, u64)>,
-    /// What was worth knowing, where it was not shown.
+    /// Notices that were not shown.
     pub(crate) notices: Vec<String>,
 }
 
@@ -163,7 +162,7 @@ impl<'p, 'w> Shown<'p, 'w> {
         Self { printer, held, at_line_start: true, window: None, notices, failed: None }
     }
 
-    /// Writes what is still held and ends the line; says if something could not be written.
+    /// Writes the held text and ends the line; returns the first error of writing.
     pub(crate) fn finish(mut self) -> Result<Seen> {
         self.end_line();
         match self.failed {
@@ -172,7 +171,7 @@ impl<'p, 'w> Shown<'p, 'w> {
         }
     }
 
-    /// Says lines to the person, also beside JSON.
+    /// Prints lines for the person, even with JSON.
     fn say(&mut self, lines: &[String]) {
         for line in lines {
             let said = self.printer.note(line);
@@ -189,7 +188,7 @@ impl<'p, 'w> Shown<'p, 'w> {
         self.keep(noted);
     }
 
-    /// Writes what is held and begins a new line, so that other words do not run into it.
+    /// Writes the held text and starts a new line, so that other messages do not run into it.
     fn end_line(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.write(&held);
@@ -233,10 +232,10 @@ impl Watcher for Shown<'_, '_> {
     fn tool_result(&mut self, name: &str, result: &str, error: bool) {
         let mark = if error { '✗' } else { '✓' };
         let mut told = result.lines().filter(|line| !line.trim().is_empty());
-        let first = told.next().unwrap_or("nothing");
+        let first = told.next().unwrap_or("(empty)");
         let more = match told.count() {
             0 => String::new(),
-            more => format!(" … {} more", lines::count(more as u64, "line")),
+            more => format!(" … {}", lines::count(more as u64, "more line")),
         };
         self.note(&format!("{mark} {name}: {}{more}", shortened(first)));
     }
@@ -245,9 +244,9 @@ impl Watcher for Shown<'_, '_> {
         self.end_line();
         self.say(&question.lines());
         loop {
-            self.say(&["allow it? y/N, ? shows all of it".to_owned()]);
+            self.say(&["allow this call? [y/N] (? shows all of it)".to_owned()]);
             let mut answer = String::new();
-            // No answer is no.
+            // No answer means no.
             match io::stdin().lock().read_line(&mut answer) {
                 Ok(1..) => {}
                 Ok(0) | Err(_) => return false,
@@ -262,9 +261,9 @@ impl Watcher for Shown<'_, '_> {
 
     fn retry(&mut self, reason: &str, wait: Duration) {
         self.held.clear();
-        let void = if self.at_line_start { "" } else { "; the answer begins anew" };
+        let void = if self.at_line_start { "" } else { "; the answer starts over" };
         let wait = wait.as_millis();
-        self.note(&format!("… {reason}: asking again in {wait} ms{void}"));
+        self.note(&format!("… {reason}: retrying in {wait} ms{void}"));
     }
 
     fn folded(&mut self, report: &FoldReport) {
@@ -274,7 +273,7 @@ impl Watcher for Shown<'_, '_> {
     fn summarized(&mut self, done: &Summarized) {
         if done.turns > 0 {
             let turns = lines::count(done.turns, "folded turn");
-            self.note(&format!("… summarized {turns}: {}", lines::tokens(done.tokens)));
+            self.note(&format!("… summarized {turns}: {} tokens", lines::tokens(done.tokens)));
         }
     }
 
@@ -294,19 +293,19 @@ impl Watcher for Shown<'_, '_> {
     }
 }
 
-/// Cuts a text that is too long for a line, between two words where one ends near.
+/// Cuts a text that is too long for a line, between two words if a word ends nearby.
 fn shortened(text: &str) -> String {
     let Some((at, next)) = text.char_indices().nth(SHOWN) else { return text.to_owned() };
     let begin = &text[..at];
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    // A number or a word is shown whole or not at all.
+    // Words and numbers are shown whole or not at all.
     let within = is_word(next) && begin.ends_with(is_word);
     let word = begin.len() - begin.trim_end_matches(is_word).len();
     let end = if within && word < at / 2 { at - word } else { at };
     format!("{}…", text[..end].trim_end())
 }
 
-/// Returns a run in one line: who, in which mode, on which model, what it took (M-35, M-41).
+/// Returns a run in one line: agent, mode, model, requests and tokens (M-35, M-41).
 pub(crate) fn status(response: &Response, window: Option<(u64, u64)>) -> String {
     let metadata = &response.metadata;
     let tokens = &metadata.tokens;
@@ -327,29 +326,29 @@ pub(crate) fn status(response: &Response, window: Option<(u64, u64)>) -> String 
     parts.join(" · ")
 }
 
-/// Says why a run ended without its whole answer; nothing where it did not.
+/// Returns why a run ended without a complete answer; none if the answer is complete.
 pub(crate) fn ended(ending: &Ending) -> Option<String> {
     match ending {
         Ending::Answered => None,
-        Ending::CutShort => Some("the answer reached its limit of tokens and is cut".to_owned()),
+        Ending::CutShort => Some("the answer reached its token limit and was cut off".to_owned()),
         Ending::Limit(what) => Some(format!("stopped at a limit: {what}")),
-        Ending::Stuck(what) => Some(format!("stopped, it was stuck: {what}")),
+        Ending::Stuck(what) => Some(format!("stopped because it was stuck: {what}")),
         Ending::Refused(why) => Some(format!("the provider refused to answer: {why}")),
-        Ending::Stopped => Some("stopped; what there is is kept".to_owned()),
+        Ending::Stopped => Some("stopped; everything so far is kept".to_owned()),
     }
 }
 
-/// Stops a run at Ctrl-C for as long as it lives; the second Ctrl-C ends the program at once.
+/// Stops a run at the first Ctrl-C, for as long as this exists; a second one ends the program at once.
 pub(crate) struct Interrupt {
     signal: StopSignal,
     listening: JoinHandle<()>,
 }
 
 impl Interrupt {
-    /// Begins to listen; needs a runtime.
+    /// Starts listening; needs a runtime.
     pub(crate) fn listen() -> Self {
         let (stopper, signal) = stop_signal();
-        // Polled once at least before this returns: from then on Ctrl-C does not end the program.
+        // Polled at least once before this returns: from then on Ctrl-C does not end the program.
         let mut first = Box::pin(signal::ctrl_c());
         let at_once = first.as_mut().now_or_never();
         let listening = tokio::spawn(async move {
@@ -395,7 +394,7 @@ mod tests {
             assert!(text.starts_with(&format!("{shown} ")), "{short}");
             assert!(shown.chars().count() > SHOWN - 6, "{short}");
         }
-        // What has no end near is cut where the room ends.
+        // A text without a nearby word end is cut at the limit.
         assert_eq!(shortened(&"é".repeat(400)).chars().count(), SHOWN + 1);
     }
 }

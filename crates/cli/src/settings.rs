@@ -1,4 +1,4 @@
-//! The settings of a command: raw flags resolved, with nothing left open.
+//! The settings of a command: the raw flags, resolved, with every default filled in.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::{
     store::{self, Access, StoreUrl},
 };
 
-/// Which store, which session, and on whose behalf.
+/// The store, the session and the caller of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The storage.
+    /// The store.
     pub(crate) store: StoreUrl,
     /// The session in it.
     pub(crate) session: SessionId,
-    /// The system side, or an agent.
+    /// The system side, perhaps as a named user, or an agent.
     pub(crate) caller: Actor,
 }
 
 impl Settings {
-    /// Opens the store, made where it does not exist, for the process.
+    /// Opens the store, creating it if it does not exist.
     pub(crate) async fn engine(&self) -> Result<Engine> {
         let storage = self.store.open(Access::Create).await?;
         Ok(Engine::new(storage, Arc::new(SystemClock)))
     }
 
-    /// Returns who works on the system side: the host, or the person that is named.
+    /// Returns who acts on the system side: the host, or the user that was named.
     pub(crate) fn system_side(&self) -> Principal {
         match &self.caller {
             Actor::User(name) => Principal::User(name.clone()),
-            // An agent is refused before anything opens.
+            // Agents are refused before anything is opened.
             Actor::System | Actor::Agent(_) => Principal::System,
         }
     }
 
-    /// Checks the flags; touches nothing. Where no store is named it is the project's.
+    /// Checks the flags and touches nothing. Without --store, uses the project's store.
     pub(crate) fn resolve(global: &GlobalArgs, caller: Actor) -> Result<Self> {
         let project = project::find()?;
         let usual = match project == project::working_folder()? {
@@ -49,7 +49,7 @@ impl Settings {
         Self::new(global, caller, usual)
     }
 
-    /// The same for what makes a project: where no store is named it is the working folder's.
+    /// Does the same for commands that create a project: without --store, uses the working folder's.
     pub(crate) fn here(global: &GlobalArgs, caller: Actor) -> Result<Self> {
         Self::new(global, caller, store::DEFAULT.parse()?)
     }

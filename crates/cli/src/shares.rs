@@ -1,4 +1,4 @@
-//! `--share`, and the shares that hold for who asks.
+//! `--share`, and the shares that apply to the caller.
 
 use contexture_agents::{
     AgentDefinition,
@@ -12,16 +12,16 @@ use crate::{
     settings::Settings,
 };
 
-/// Shares that a call sets.
+/// The shares that a call sets.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ShareArgs {
-    /// Set one of the shares that shape folds, such as requests=0.25; may be repeated
+    /// Set one of the shares that shape folds, such as requests=0.25; repeatable
     #[arg(long = "share", value_name = "NAME=VALUE")]
     pub(crate) share: Vec<String>,
 }
 
 impl ShareArgs {
-    /// Reads what was given.
+    /// Parses the shares.
     pub(crate) fn read(&self) -> Result<ShareSettings> {
         let mut shares = ShareSettings::default();
         for given in &self.share {
@@ -46,7 +46,7 @@ impl ShareArgs {
     }
 }
 
-/// Returns the agent on whose behalf a command works, where it has a file. A broken file is an error.
+/// Returns the agent that a command acts as, if it has a file. A broken file is an error.
 pub(crate) fn agent<'a>(
     crew: &'a Crew,
     settings: &Settings,

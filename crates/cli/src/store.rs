@@ -1,4 +1,4 @@
-//! Which storage: its URL, and opening it.
+//! The store: its URL, and how to open it.
 
 mod url;
 
@@ -23,30 +23,30 @@ use crate::error::{Result, Stop};
 
 pub(crate) use url::StoreUrl;
 
-/// The store that is used when none is named.
+/// The store to use when none is named.
 pub(crate) const DEFAULT: &str = "sqlite:.contexture/contexture.db";
 
 /// What `.contexture/.gitignore` says.
 const GITIGNORE: &str =
     "# Conversations stay on this machine; agents and settings are for everybody.\n/*.db*\n";
 
-/// Whether opening may make what is not there.
+/// Whether opening may create a missing store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Only what exists; where it cannot be written, to read it.
+    /// Opens an existing store only; read-only if it cannot be written.
     Existing,
-    /// Makes it, folder included, where it does not exist.
+    /// Creates the store, folder included, if it does not exist.
     Create,
 }
 
 impl StoreUrl {
-    /// Returns the store of a project that the working folder lies below.
+    /// Returns the store of a project that the working folder is in.
     pub(crate) fn in_project(project: &Path) -> Self {
         let path = project.join(".contexture/contexture.db");
         StoreUrl::Sqlite { path, durability: Durability::PowerCut }
     }
 
-    /// Opens the storage; without [`Access::Create`] nothing is ever made.
+    /// Opens the store; without [`Access::Create`], nothing is ever created.
     pub(crate) async fn open(&self, access: Access) -> Result<Arc<dyn PageStorage>> {
         let storage = match self.try_open(access).await {
             Err(StorageError::Missing { what }) => return Err(self.missing(&what)),
@@ -58,7 +58,7 @@ impl StoreUrl {
         Ok(storage)
     }
 
-    /// Keeps a store in `.contexture` from being committed by accident; a file that is there stays.
+    /// Keeps a store in `.contexture` from being committed by accident; an existing `.gitignore` stays.
     fn keep_out_of_git(&self) -> Result<()> {
         let StoreUrl::Sqlite { path, .. } = self else { return Ok(()) };
         let Some(folder) = path.parent().filter(|folder| folder.ends_with(".contexture")) else {
@@ -68,7 +68,7 @@ impl StoreUrl {
         let file = fs::File::create_new(&ignored);
         match file.and_then(|mut file| file.write_all(GITIGNORE.as_bytes())) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                let message = format!("{} cannot be written: {error}", ignored.display());
+                let message = format!("cannot write {}: {error}", ignored.display());
                 Err(Stop::failed(ErrorKind::Unavailable, message, "make the folder writable"))
             }
             Ok(()) | Err(_) => Ok(()),
@@ -108,8 +108,8 @@ impl StoreUrl {
         })
     }
 
-    /// Gets a damaged store ready to be opened and repaired, where that is possible: moves what is in
-    /// the way aside, or saves what can be saved. Returns what was done, a sentence each.
+    /// Prepares a damaged store for opening and repair, if possible: moves obstacles aside, or saves what
+    /// can be saved. Returns what was done, one sentence each.
     pub(crate) fn make_ready(&self) -> StorageResult<Vec<String>> {
         match self {
             StoreUrl::Sqlite { path, .. } => SqliteStorage::salvage(path, SqliteOptions::default()),
@@ -118,7 +118,7 @@ impl StoreUrl {
         }
     }
 
-    /// Adds the files it lies in, which must not be reached in another way.
+    /// Adds the store's own files, which no tool may reach.
     pub(crate) fn protected(&self, protected: Protected) -> Protected {
         match self {
             StoreUrl::Sqlite { path, .. } => protected.database(path),
@@ -127,7 +127,7 @@ impl StoreUrl {
         }
     }
 
-    /// Tells whether two name the same store, however they are written, as far as that can be told.
+    /// Returns whether two URLs name the same store, however they are written, as far as can be known.
     pub(crate) fn is_same(&self, other: &StoreUrl) -> bool {
         match (self, other) {
             (StoreUrl::Sqlite { path, .. }, StoreUrl::Sqlite { path: other, .. })
@@ -152,12 +152,14 @@ impl StoreUrl {
         Stop::failed(
             ErrorKind::NotFound,
             format!("there is no store at {what}"),
-            format!("`{init}` makes one; --store or CONTEXTURE_STORE names another"),
+            format!(
+                "run `{init}` to create one, or choose another with --store or CONTEXTURE_STORE"
+            ),
         )
     }
 }
 
-/// Tells whether nothing lies there, or an empty file; where that cannot be told, opening says why.
+/// Returns whether the file is missing or empty; if that cannot be known, opening it reports why.
 fn is_missing(path: &Path) -> bool {
     match path.metadata() {
         Ok(file) => file.is_file() && file.len() == 0,
@@ -165,7 +167,7 @@ fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Tells whether two paths lead to one file, as hard links do.
+/// Returns whether two paths name the same file, as hard links do.
 fn is_same_file(path: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     {

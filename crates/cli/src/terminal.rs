@@ -1,17 +1,17 @@
-//! The gate to a terminal: nothing passes that acts on it but what this program itself writes.
+//! The gate to a terminal: only control sequences that this program itself writes pass.
 //!
-//! Whatever a command forgets to make harmless, what the parser of command lines quotes and what the
-//! log tells is shown here instead of being acted upon. To a file or another program every byte
-//! goes as it is.
+//! Others are shown instead of obeyed, whether a command forgot to make its text harmless, the
+//! command-line parser quotes an argument, or the log writes them. Output to a file or another program
+//! passes byte for byte.
 
 use std::io::{IsTerminal, Result, Write};
 
 use crate::harmless;
 
-/// Where a line begins again: how progress takes the place of what stood there.
+/// Returns to the start of the line and clears it, so that progress overwrites itself.
 pub(crate) const BEGIN_LINE: &str = "\r\u{1b}[K";
 
-/// The longest sequence that is waited for: beyond it, none is one of ours.
+/// The longest sequence to wait for; none of ours is longer.
 const LONGEST: usize = 16;
 
 /// A stream that may be a terminal.
@@ -23,7 +23,7 @@ pub(crate) struct Gate<W> {
 }
 
 impl<W: Write + IsTerminal> Gate<W> {
-    /// Watches over a stream, if it is a terminal.
+    /// Guards a stream, if it is a terminal.
     pub(crate) fn new(inner: W) -> Self {
         let terminal = inner.is_terminal();
         Self { inner, terminal, held: Vec::new() }
@@ -31,12 +31,12 @@ impl<W: Write + IsTerminal> Gate<W> {
 }
 
 impl<W: Write> Gate<W> {
-    /// Watches over a stream that leads to a terminal through another program.
+    /// Guards a stream that leads to a terminal through another program.
     pub(crate) fn closed(inner: W) -> Self {
         Self { inner, terminal: true, held: Vec::new() }
     }
 
-    /// Writes what is held, as far as it is whole; all of it at the end.
+    /// Writes the held bytes as far as they are complete; all of them at the end.
     fn pass(&mut self, is_end: bool) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let mut shown = String::with_capacity(held.len());
@@ -86,7 +86,7 @@ impl<W: Write> Write for Gate<W> {
     }
 }
 
-/// Shows a text; returns how many bytes at its end may be the beginning of a sequence of ours.
+/// Appends a text in its shown form; returns how many bytes at its end may begin one of our sequences.
 fn show(text: &str, is_end: bool, shown: &mut String) -> usize {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -110,13 +110,13 @@ fn show(text: &str, is_end: bool, shown: &mut String) -> usize {
     0
 }
 
-/// What a text begins with.
+/// The sequence that a text begins with.
 enum Sequence {
-    /// A sequence that this program writes, of so many bytes.
+    /// A sequence that this program writes, with its length in bytes.
     Ours(usize),
-    /// What may become one.
+    /// The possible beginning of one.
     Open,
-    /// Something else.
+    /// Any other text.
     Foreign,
 }
 
@@ -141,7 +141,7 @@ fn sequence(text: &str) -> Sequence {
     }
 }
 
-/// Tells whether a code is of a style we use: no background and nothing that hides text.
+/// Returns whether a code belongs to a style we use: no background and nothing that hides text.
 fn is_style(code: &str) -> bool {
     let code = if code.is_empty() { Ok(0) } else { code.parse::<u8>() };
     matches!(code, Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97))
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(shown(&[b"a\xffb\xe2\x82"]), "a\u{fffd}b\u{fffd}");
     }
 
-    // Wherever a text is cut, the same is shown.
+    // The result does not depend on where a text is cut.
     #[test]
     fn cuts_change_nothing() {
         let text = "é\u{1b}[1mb\u{1b}[0m\u{1b}[2J\r\u{1b}[Kc\u{202e}原\rd".as_bytes();

@@ -1,4 +1,4 @@
-//! The tree of pages: grown within bounds, drawn for people, or nested as JSON.
+//! The tree of pages: loaded within bounds, drawn for people, or nested as JSON.
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
 use contexture_core::{PageIndex, storage::Order, system::PageView};
@@ -6,33 +6,33 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::{context::Caller, error::Result, lines, printer::Paint};
 
-/// How much of a tree is grown, and from which end.
+/// How much of a tree to load, and from which end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Which children of a directory come first.
     pub(crate) order: Order,
-    /// Children of one directory.
+    /// The limit for the children of one directory.
     pub(crate) children: usize,
-    /// Directories within directories.
+    /// The limit for directories within directories.
     pub(crate) depth: usize,
-    /// Pages in all.
+    /// The limit for all pages.
     pub(crate) pages: usize,
 }
 
-/// A page with what was grown below it.
+/// A page with the part of its subtree that was loaded.
 pub(crate) struct Branch {
     seen: PageView,
-    /// What kind of segment it is the root of, and what agents may do there.
+    /// For a root: the kind and the permission of its segment.
     segment: Option<String>,
-    /// How many children it has, grown or not.
+    /// How many children it has, loaded or not.
     child_count: u64,
     children: Vec<Branch>,
-    /// Which of them come first.
+    /// Which children come first.
     order: Order,
 }
 
 impl Branch {
-    /// Grows the tree below a page.
+    /// Loads the tree below a page.
     pub(crate) async fn grow(caller: &Caller, seen: PageView, bounds: &mut Bounds) -> Result<Self> {
         grow(caller, seen, bounds.depth, bounds).await
     }
@@ -69,7 +69,7 @@ impl Branch {
         lines::join([index, lines::name(paint, seen), paint.dim(marks.join(", "))])
     }
 
-    /// Says how many children were not grown, and which command shows them.
+    /// Returns how many children were not loaded, and which command shows them.
     fn unseen(&self) -> Option<String> {
         let grown = self.children.len() as u64;
         let rest = self.child_count.saturating_sub(grown);
@@ -79,7 +79,7 @@ impl Branch {
             (0, ..) => None,
             (_, 0, _) => Some(format!("… {count} below (page tree {index})")),
             (.., Order::Forward) => Some(format!(
-                "… {count} more (page children {index}; the newest first: page tree {index} --newest)"
+                "… {count} more (page children {index}; newest first: page tree {index} --newest)"
             )),
             (.., Order::Backward) => Some(format!("… {count} older (page children {index})")),
         }

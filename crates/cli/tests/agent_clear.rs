@@ -24,11 +24,11 @@ fn its_own_history_goes_to_the_archive_and_comes_back() {
     assert_eq!(own, ["agent-code-reviewer-1", "agent-code-reviewer-2"]);
     assert_eq!(
         stage.text(&["agents", "clear", "code-reviewer"]),
-        "2 pages of agent-code-reviewer went to the archive\n\
-         2 published pages in the main session kept\n\
-         1 page it wrote in the main session itself kept\n\
-         the main session was not touched\n\
-         the session's override (shared) is kept\n\
+        "2 pages of agent-code-reviewer moved to the archive\n\
+         kept 2 published pages in the main session\n\
+         kept 1 page that it wrote in the main session itself\n\
+         the main session is unchanged\n\
+         kept the session's override (shared)\n\
          `contexture undo` brings them back\n"
     );
     assert_eq!(stage.sandbox.json(&["page", "children", "usr-0"]), main);
@@ -58,9 +58,9 @@ fn what_it_published_can_be_cleared_and_its_turns_stay() {
     assert_eq!(stage.sandbox.indices(&["page", "children", "usr-0"]), ["usr-1", "usr-4"]);
     assert_eq!(
         stage.text(&["agents", "clear", "code-reviewer", "--scope", "published"]),
-        "no pages published in the main session went to the archive\n\
-         1 page it wrote in the main session itself kept\n\
-         the main session was not touched\n"
+        "no pages published in the main session moved to the archive\n\
+         kept 1 page that it wrote in the main session itself\n\
+         the main session is unchanged\n"
     );
     stage.sandbox.json(&["undo"]);
     let back = stage.sandbox.indices(&["page", "children", "usr-0"]);

@@ -95,7 +95,7 @@ fn reading_makes_nothing_and_switching_touches_no_file() {
     assert_eq!(stage.json(&["agents", "context", "bug-fixer"])["sessionOverride"], Value::Null);
     assert_eq!(
         stage.refused(&["agents", "context", "bug-fixer", "--mode", "both"]),
-        error("invalid", "'both' is no context mode")
+        error("invalid", "unknown context mode 'both'")
     );
     assert_eq!(stage.run(&["agents", "context"]).code, 2);
 }
@@ -196,7 +196,7 @@ fn what_there_is_not() {
     assert_eq!(
         ran.err,
         "error: Agent 'bug-fixr' not found\n\
-         hint: did you mean 'bug-fixer'? `agents list` shows what there is\n"
+         hint: did you mean 'bug-fixer'? `contexture agents list` shows all agents\n"
     );
     let none = ["--session", "none", "agents", "context", "bug-fixer"];
     assert!(stage.text(&none).contains("Context Mode: shared\n"));

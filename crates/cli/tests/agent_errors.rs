@@ -56,7 +56,7 @@ fn something_else_than_an_answer() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("warning: run 1 of 'code-reviewer' was interrupted"), "{}", ran.err);
     assert!(ran.err.contains("no such model"), "{}", ran.err);
-    assert!(ran.err.contains("--resume` goes on from here"), "{}", ran.err);
+    assert!(ran.err.contains("--resume` continues from here"), "{}", ran.err);
 }
 
 // A request that failed is sent again, and its answer stands there once.
@@ -65,7 +65,7 @@ fn an_answer_that_broke_off_is_not_there_twice() {
     let stage = Stage::openai([Reply::text("whole").cut_stream_after(2), Reply::text("whole")]);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "whole\n"), "{}", ran.err);
-    assert!(ran.err.contains(": asking again in "), "{}", ran.err);
+    assert!(ran.err.contains(": retrying in "), "{}", ran.err);
 }
 
 /// Returns the newest tool result that the model was sent.
@@ -131,7 +131,7 @@ fn a_loop_of_calls_ends() {
     let stage = Stage::with(Protocol::OpenAi, server);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    let told = "warning: stopped, it was stuck: read_file was called 5 times in a row";
+    let told = "warning: stopped because it was stuck: read_file was called 5 times in a row";
     assert!(ran.err.contains(told), "{}", ran.err);
     assert_eq!(stage.requests().len(), 5);
 }
@@ -155,7 +155,7 @@ fn endings_and_their_exit_codes() {
     ]);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "half\n"));
-    assert!(ran.err.contains("warning: the answer reached its limit of tokens"), "{}", ran.err);
+    assert!(ran.err.contains("warning: the answer reached its token limit"), "{}", ran.err);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("warning: the provider refused to answer: "), "{}", ran.err);

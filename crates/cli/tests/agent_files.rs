@@ -67,7 +67,7 @@ fn everything_a_file_says() {
     let shown = stage.text(&["agents", "show", "writer"]);
     let steady: Vec<&str> = shown
         .lines()
-        .filter(|line| !line.starts_with("made ") && !line.starts_with("changed "))
+        .filter(|line| !line.starts_with("created ") && !line.starts_with("changed "))
         .collect();
     insta::assert_snapshot!(steady.join("\n"));
     let object = stage.json(&["agents", "show", "writer"]);
@@ -139,8 +139,8 @@ fn what_is_made_can_be_read_and_run() {
     ];
     assert_eq!(
         stage.text(&args),
-        "agent doc_writer made in .contexture/agents/doc_writer.md\n\
-         write its prompt below the second ---, then:\n  contexture agents run doc_writer 'what it is to do'\n"
+        "created agent doc_writer in .contexture/agents/doc_writer.md\n\
+         write its prompt below the second ---, then run it:\n  contexture agents run doc_writer 'what to do'\n"
     );
     assert_eq!(stage.json(&["agents", "validate", "doc_writer"])["warnings"], json!([]));
     let shown = stage.json(&["agents", "show", "doc_writer"]);
@@ -196,11 +196,11 @@ fn an_agent_for_all_projects() {
     // The project's come first, and that is said.
     let ran = stage.run(&["agents", "create", "bug-fixer", "--user"]);
     assert_eq!(ran.code, 0);
-    assert!(
-        ran.err.contains("another agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md")
-    );
+    assert!(ran.err.contains(
+        "another file for agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md"
+    ));
     // C48: what comes with the project and takes the place of the user's own is told.
-    let told = "warning: the project's agent 'bug-fixer' takes the place of yours: ";
+    let told = "warning: the project's agent 'bug-fixer' is used instead of yours: ";
     let listed = stage.run(&["agents", "list"]);
     assert!(listed.err.contains(told), "{}", listed.err);
     let ran = stage.run(&["agents", "run", "bug-fixer", "look"]);

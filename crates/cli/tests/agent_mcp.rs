@@ -199,7 +199,7 @@ fn a_server_that_hangs_can_be_stopped() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("stopped before it began"), "{err}");
+    assert!(err.contains("stopped before the run began"), "{err}");
     assert_eq!(stage.requests().len(), 0);
 }
 

@@ -59,13 +59,13 @@ fn options_and_the_request() {
 // C33: a mode that was asked for is never ignored, nor sent to the model as text.
 #[test]
 fn options_that_would_be_ignored_are_refused() {
-    let within = "the option '--context' stands within the request";
+    let within = "the option '--context' is inside the request";
     let cases: [(&[&str], &str); 6] = [
         (&["a", "--context", "shared", "b"], within),
         (&["a", "--context=shared", "b", "--max-turns", "3"], within),
         (&["a", "--context", "shared", "--", "b"], within),
         (&["a", "--context"], "'--context' has no value"),
-        (&["a", "--contex", "shared"], "there is no option '--contex'"),
+        (&["a", "--contex", "shared"], "unknown option '--contex'"),
         (&["a", "--context", "open"], "open"),
     ];
     let stage = Stage::openai([]);
@@ -194,7 +194,8 @@ fn a_person_may_be_asked() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
-        let asked = "\nwrite_file x.txt: makes a new file of 1 byte\n  content: x\nallow it? y/N";
+        let asked =
+            "\nwrite_file x.txt: makes a new file of 1 byte\n  content: x\nallow this call? [y/N]";
         assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);
@@ -205,7 +206,7 @@ fn a_person_may_be_asked() {
 #[test]
 fn a_person_sees_what_a_call_would_change() {
     let (path, long) = ("deep/down/keys.txt", "x".repeat(3_000));
-    let content = format!("{long}\\nallow it? y/N\\n\u{202e}LAST");
+    let content = format!("{long}\\nallow this call? [y/N]\\n\u{202e}LAST");
     let replies = [
         Reply::call("c1", "write_file", &format!(r#"{{"content":"{content}","path":"{path}"}}"#)),
         Reply::call(
@@ -226,15 +227,15 @@ fn a_person_sees_what_a_call_would_change() {
     assert!(output.status.success(), "{err}");
     let lines: Vec<&str> = err.lines().collect();
     let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
-    let asked = at("write_file deep/down/keys.txt: makes a new file of 3022 bytes");
-    assert!(lines[asked + 1].starts_with("  content: (3022 bytes) xxx"), "{err}");
+    let asked = at("write_file deep/down/keys.txt: makes a new file of 3031 bytes");
+    assert!(lines[asked + 1].starts_with("  content: (3031 bytes) xxx"), "{err}");
     assert!(lines[asked + 1].ends_with("\\u{202e}LAST"), "{err}");
-    assert_eq!(lines[asked + 2], "allow it? y/N, ? shows all of it");
+    assert_eq!(lines[asked + 2], "allow this call? [y/N] (? shows all of it)");
     // All of it, and no line of it passes for one of ours.
     assert_eq!(lines[asked + 3], "write_file");
-    let all = [format!("    | {long}"), "    | allow it? y/N".to_owned()];
+    let all = [format!("    | {long}"), "    | allow this call? [y/N]".to_owned()];
     assert!(all.iter().all(|line| lines.contains(&line.as_str())), "{err}");
-    assert_eq!(err.matches("\nallow it? y/N").count(), 3, "{err}");
+    assert_eq!(err.matches("\nallow this call? [y/N]").count(), 3, "{err}");
     let asked = at("edit_file old.txt");
     let around = "x".repeat(40);
     assert_eq!(

@@ -171,6 +171,6 @@ fn an_edit_that_was_made_is_told_as_made() {
     assert_eq!(undone["undone"], made["revision"], "{undone}");
     assert_eq!(stage.json(&["page", "show", "usr-1"])["detail"], "only a request");
     let told = stage.text(&update);
-    assert!(told.contains("was made; your view no longer shows usr-1"), "{told}");
+    assert!(told.contains("was committed; your view no longer shows usr-1"), "{told}");
     assert_eq!(stage.json(&["page", "show", "usr-1"])["detail"], "mine");
 }

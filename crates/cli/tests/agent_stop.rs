@@ -28,12 +28,12 @@ fn a_run_can_be_stopped() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("warning: stopped; what there is is kept\n"), "{err}");
+    assert!(err.contains("warning: stopped; everything so far is kept\n"), "{err}");
     stage.server.wait_for_closed(1);
     let pages = stage.sandbox.indices(&["page", "children", "agent-code-reviewer-0"]);
     assert_eq!(pages, ["agent-code-reviewer-1"]);
     let shown = stage.text(&["agents", "context", "code-reviewer"]);
-    assert!(shown.contains("(run 1: stopped; what there is is kept)"), "{shown}");
+    assert!(shown.contains("(run 1: stopped; everything so far is kept)"), "{shown}");
     assert_eq!(stage.text(&["agents", "run", "code-reviewer", "again"]), "yes\n");
     assert!(stage.last_request().contains("again"));
 }

@@ -142,7 +142,7 @@ fn texts_must_be_utf8_and_within_the_limit() {
     huge.set_len(64 * 1024 * 1024 + 1).unwrap();
     assert_eq!(
         file("huge.txt"),
-        error("too-large", "huge.txt has more than 67108864 bytes, the most that is read")
+        error("too-large", "huge.txt is larger than the limit of 67108864 bytes")
     );
 }
 

@@ -36,7 +36,7 @@ fn a_missing_store_is_not_made_by_looking() {
     }
     assert_eq!(sandbox.files(), [""; 0]);
     let ran = sandbox.run(&["page", "list"]);
-    assert!(ran.err.contains("`contexture init` makes one"), "{}", ran.err);
+    assert!(ran.err.contains("run `contexture init` to create one"), "{}", ran.err);
     let ran = sandbox.run(&["--store", "sqlite:x/y.db", "page", "list"]);
     assert!(ran.err.contains("`contexture --store sqlite:x/y.db init`"), "{}", ran.err);
 }

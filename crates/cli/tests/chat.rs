@@ -45,7 +45,7 @@ fn status(chat: &mut Terminal, room: &Room, agent: &str, mode: &str) {
 fn the_seeds_examples(protocol: Protocol) {
     let room = seed(protocol);
     let mut chat = room.chat(&[]);
-    chat.expect("session default made, in sqlite:.contexture/contexture.db");
+    chat.expect("created session default in sqlite:.contexture/contexture.db");
 
     chat.enter("你好");
     chat.expect("Assistant:");

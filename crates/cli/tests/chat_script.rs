@@ -17,7 +17,7 @@ fn lines_can_be_piped_in() {
     );
     let told: Vec<&str> = ran.err.lines().collect();
     let [made, first, second] = told.as_slice() else { panic!("{}", ran.err) };
-    assert_eq!(*made, "session default made, in sqlite:.contexture/contexture.db");
+    assert_eq!(*made, "created session default in sqlite:.contexture/contexture.db");
     assert!(first.starts_with("chat · shared · openai/gpt-4o · "), "{first}");
     assert!(second.starts_with("code-reviewer · shared · openai/gpt-4o · "), "{second}");
     assert!(second.contains(" · window ") && second.contains(" of 100,000"), "{second}");
@@ -54,19 +54,19 @@ fn what_goes_wrong_is_told_and_the_chat_goes_on() {
     let ran = room.script(&[], input);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for told in [
-        "warning: some agent files are broken; `/agents validate` says what is wrong",
-        "error: there is no command '/windwo'\nhint: did you mean /window?",
-        "error: there is no command '/etc/hosts'\nhint: /help lists them; a space before the line",
+        "warning: some agent files are broken; `/agents validate` shows what is wrong",
+        "error: unknown command '/windwo'\nhint: did you mean /window?",
+        "error: unknown command '/etc/hosts'\nhint: /help lists the commands; start the line with a space",
         "error: Agent 'code-reviewr' not found\nhint: did you mean 'code-reviewer'",
-        "error: there is nothing to ask agent 'code-reviewer'",
-        "error: there is no option '--sharde'\nhint: did you mean --shared?",
-        "error: which agent is to be run?",
+        "error: the request for agent 'code-reviewer' is empty",
+        "error: unknown option '--sharde'\nhint: did you mean --shared?",
+        "error: no agent was named",
         "error: Agent 'nobody' not found",
         "error: unrecognized subcommand 'lst'",
         "error: page usr-99 not found",
-        "error: there is nothing to take back",
+        "error: there is nothing to undo",
         "error: invalid value 'much' for '--budget'",
-        "/resume goes on from here",
+        "/resume continues from here",
         "error: the line is not valid UTF-8",
     ] {
         assert!(ran.err.contains(told), "{told:?} is not in\n{}", ran.err);
@@ -125,7 +125,7 @@ fn the_assistants_window_is_folded_by_hand() {
     assert!(ran.out.starts_with("no fold is due: the window takes "), "{}", ran.out);
     assert!(ran.out.contains("usr-2  What is in module 1?  turn, pinned"), "{}", ran.out);
     assert!(ran.out.contains("\nfolded: "), "{}", ran.out);
-    assert!(ran.err.contains("/fold takes nothing but --budget N"), "{}", ran.err);
+    assert!(ran.err.contains("/fold takes no arguments except --budget N"), "{}", ran.err);
     let windows: Vec<&str> = ran.out.split("## **[usr-0]**").skip(1).collect();
     let [pinned, unpinned] = windows.as_slice() else { panic!("{}", ran.out) };
     let full = "[FULL] **[usr-2]**";
@@ -133,7 +133,7 @@ fn the_assistants_window_is_folded_by_hand() {
     assert!(!unpinned.contains(full) && unpinned.contains("[RUN] "), "{unpinned}");
     // Each fold says how it is taken back.
     let undo = ran.err.lines().rfind(|line| line.starts_with("/undo ")).unwrap();
-    let (command, _) = undo.split_once(" takes it back").unwrap();
+    let (command, _) = undo.split_once(" undoes it").unwrap();
     let ran = room.script(&[], format!("{command}\n"));
     assert!(ran.out.contains("undone by revision"), "{}{}", ran.out, ran.err);
 }
@@ -161,7 +161,7 @@ fn the_status_agrees_with_the_line_below_an_answer() {
         for (run, status) in runs.iter().zip(&told) {
             let (tokens, budget) = run.split_once(" of ").unwrap();
             let (now, rest) = status.split_once(" of ").unwrap();
-            assert_eq!(rest, format!("{budget} tokens, {tokens} when last asked"));
+            assert_eq!(rest, format!("{budget} tokens, {tokens} at the last request"));
             // The answer came on top, and nothing that the request counted is left out.
             assert!(number(now) > number(tokens), "{run} and {status}");
         }
@@ -206,14 +206,14 @@ fn the_window_is_that_of_the_assistant() {
         ran.out
     );
     assert!(ran.out.contains("Assistant on openai/gpt-4o\nwindow "), "{}", ran.out);
-    assert!(ran.err.contains("/window takes nothing but --budget N"), "{}", ran.err);
+    assert!(ran.err.contains("/window takes no arguments except --budget N"), "{}", ran.err);
 }
 
 #[test]
 fn what_chat_cannot_do_is_refused() {
     let room = room([]);
     let refused = |args: &[&str]| room.sandbox.run(args).err;
-    assert!(refused(&["chat", "--json"]).contains("chat speaks to people"));
+    assert!(refused(&["chat", "--json"]).contains("chat is interactive"));
     assert!(refused(&["chat", "--store", "memory:"]).contains("memory:"));
     let denied = room.sandbox.run(&["--as", "bug-fixer", "chat"]);
     assert_eq!(denied.code, 1);

@@ -15,7 +15,7 @@ fn an_answer_that_is_stopped_is_kept() {
         chat.enter("Tell me everything.");
         chat.expect("The first");
         chat.keys("\u{3}");
-        chat.expect("stopped; what there is is kept");
+        chat.expect("stopped; everything so far is kept");
         room.server.wait_for_closed(1);
         chat.enter("/window");
         chat.expect("Tell me everything.");
@@ -40,12 +40,12 @@ fn the_prompt_is_left_with_ctrl_c_twice_or_ctrl_d() {
     chat.keys("half a line");
     chat.expect("half a line");
     chat.keys("\u{3}");
-    chat.expect("Ctrl-C again or Ctrl-D leaves");
+    chat.expect("press Ctrl-C again or Ctrl-D to quit");
     // A line in between begins the count anew.
     chat.enter("/find nothing");
     chat.expect("> ");
     chat.keys("\u{3}");
-    chat.expect("Ctrl-C again or Ctrl-D leaves");
+    chat.expect("press Ctrl-C again or Ctrl-D to quit");
     chat.expect("> ");
     chat.keys("\u{3}");
     assert_eq!(chat.end(), 0);
@@ -162,10 +162,10 @@ fn changes_are_asked_for() {
     let mut chat = room.chat(&["--ask"]);
     chat.enter("write");
     chat.expect("write_file one.txt: makes a new file of 3 bytes");
-    chat.expect("allow it? y/N, ? shows all of it");
+    chat.expect("allow this call? [y/N] (? shows all of it)");
     chat.keys("?\r");
     chat.expect("    | new");
-    chat.expect("allow it? y/N");
+    chat.expect("allow this call? [y/N]");
     chat.keys("n\r");
     chat.expect("✗ write_file: permission denied");
     chat.expect("two.txt");

@@ -66,7 +66,7 @@ fn it_makes_the_session_and_says_what_it_did() {
         (other.out.as_str(), other.err.as_str()),
         (
             "imported from openai: 9 exchanges (12 messages) as 3 pages, usr-1 to usr-3\n",
-            "its system prompt stands as sys-1, which binds every agent\n",
+            "its system prompt is now sys-1, which binds every agent\n",
         )
     );
 }
@@ -98,7 +98,7 @@ fn system_messages_are_quoted_unless_the_prompt_is_taken() {
     assert_eq!(
         imported.err,
         "its system prompt is kept as quoted text in usr-1; --take-prompt puts it into sys\n\
-         1 system message in the conversation kept as quoted text\n"
+         kept 1 system message in the conversation as quoted text\n"
     );
     // It grows: what was there is known again, and nothing is quoted twice.
     sandbox.write("talk.json", talk.to_string());
@@ -145,7 +145,7 @@ fn system_messages_are_quoted_unless_the_prompt_is_taken() {
     // There may be none to take.
     sandbox.write("plain.json", r#"[{"role":"user","content":"Two"}]"#);
     let ran = sandbox.run(&["import", "plain.json", "--take-prompt"]);
-    assert_eq!(ran.err, "the transcript has no system prompt at its head to take\n");
+    assert_eq!(ran.err, "the transcript has no system prompt at its start to take\n");
 }
 
 // C25: nor does a line of a Claude Code session speak as the system, whatever role it claims.

@@ -321,8 +321,8 @@ fn a_misuse_is_an_error_object_too() {
         (&["page", "show", "--json"][..], "the following required arguments", "usage: contexture"),
         (&["--json", "page", "shwo", "usr-1"], "unrecognized subcommand 'shwo'", "show"),
         (&["page", "list", "--limit", "0", "--json"], "invalid value '0' for '--limit <N>'", "-"),
-        (&["--json", "page"], "a command is missing", "usage: contexture page"),
-        (&["--json"], "a command is missing", "usage: contexture"),
+        (&["--json", "page"], "no command was given", "usage: contexture page"),
+        (&["--json"], "no command was given", "usage: contexture"),
         (&["window", "--json", "--nosuch"], "unexpected argument '--nosuch'", "usage: contexture"),
     ];
     for (args, message, hint) in misused {

@@ -48,7 +48,7 @@ fn a_large_directory_is_drawn_in_part() {
     usr-0  User/  user, read-write, 5 pages
     ├── usr-1  Page  no messages
     ├── usr-2  Page  no messages
-    └── … 3 more (page children usr-0; the newest first: page tree usr-0 --newest)
+    └── … 3 more (page children usr-0; newest first: page tree usr-0 --newest)
     ");
     assert_snapshot!(sandbox.text(&["page", "tree", "usr-0", "--limit", "2", "--newest"]), @r"
     usr-0  User/  user, read-write, 5 pages
@@ -98,7 +98,7 @@ fn lists_say_what_they_leave_out() {
     let first = notes(&["page", "children", "usr-0", "--limit", "1"]);
     assert!(first.starts_with("… 2 more: --cursor "), "{first}");
     let last = notes(&["page", "children", "usr-0", "--last", "1"]);
-    assert_eq!(last, "… 2 before them: page children usr-0\n");
+    assert_eq!(last, "… 2 earlier: page children usr-0\n");
     assert_eq!(notes(&["page", "children", "usr-0", "--last", "3"]), "");
 }
 

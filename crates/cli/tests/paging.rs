@@ -32,7 +32,7 @@ fn a_long_window_goes_through_the_pager() {
     let lines: Vec<&str> = text.lines().map(|line| &line[2..]).collect();
     assert_eq!(lines, window.lines().collect::<Vec<_>>());
     // What has no budget says how large it is, and how to bound it.
-    assert!(after.contains(" tokens, without a budget; --budget N fits it into one"), "{after}");
+    assert!(after.contains(" tokens, no budget; --budget N fits the window into one"), "{after}");
 
     // The common variable counts where ours is not set; where ours is empty, no pager is used.
     for (variables, is_paged) in [
@@ -49,7 +49,7 @@ fn a_long_window_goes_through_the_pager() {
     for args in [&["window", "--json"][..], &["window", "--level", "gist", "--budget", "1000"]] {
         let shown = shown(args, &[pager]);
         assert!(!shown.contains("the pager ended"), "{args:?}: {shown}");
-        assert!(!shown.contains("without a budget"), "{args:?}: {shown}");
+        assert!(!shown.contains("--budget N fits"), "{args:?}: {shown}");
     }
     let mut piped = room.sandbox.command(&["window"]);
     let output = piped.env("CONTEXTURE_PAGER", MARKS).output().unwrap();

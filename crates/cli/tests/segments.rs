@@ -106,7 +106,7 @@ fn giving_agents_write_access_to_system_prompts_needs_yes() {
     let sandbox = Sandbox::with_pages();
     let loosened = |permission: &str| {
         let says = format!(
-            "segment sys holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove every page of it but the root, and so their own instructions"
+            "segment sys holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove all of its pages except the root, and so their own instructions"
         );
         error("invalid", &says)
     };

@@ -46,7 +46,7 @@ fn a_session_is_not_removed_by_accident() {
     let sandbox = Sandbox::with_pages();
     let (kind, message) = sandbox.unchanged(&["session", "remove", "default"]);
     assert_eq!(kind, "invalid");
-    assert_eq!(message, "session 'default' was not removed: there is nobody here to ask");
+    assert_eq!(message, "session 'default' was not removed: cannot ask for confirmation here");
     let ran = sandbox.run(&["session", "remove", "default"]);
     assert!(ran.err.contains("session remove default --yes"), "{}", ran.err);
     // What is not there is not asked for.
@@ -64,7 +64,7 @@ fn a_person_is_asked_before_a_session_is_removed() {
     for (answer, code) in [("\r", 1), ("n\r", 1), ("\u{4}", 1), ("yes\r", 0)] {
         assert_eq!(room.sandbox.json(&["session", "list"])["items"].as_array().unwrap().len(), 1);
         let mut terminal = room.terminal(&["session", "remove", "default"], &[]);
-        terminal.expect("Destroy session 'default' for good, at revision 1, last changed ");
+        terminal.expect("Destroy session 'default' (revision 1, last changed ");
         terminal.expect("? [y/N] ");
         terminal.keys(answer);
         assert_eq!(terminal.end(), code, "{answer:?}: {}", terminal.text());

@@ -7,7 +7,10 @@ fn a_sound_store_is_ok() {
     let sandbox = Sandbox::with_pages();
     sandbox.json(&["session", "create", "other"]);
     assert_eq!(sandbox.json(&["store", "check"]), json!({ "ok": true, "problems": [] }));
-    assert_eq!(sandbox.text(&["store", "check"]), "sqlite:.contexture/contexture.db is in order\n");
+    assert_eq!(
+        sandbox.text(&["store", "check"]),
+        "sqlite:.contexture/contexture.db: no problems found\n"
+    );
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn a_lost_sector_is_never_an_empty_answer() {
         assert_eq!(repaired.code, 0, "sector {sector}: {}{}", repaired.out, repaired.err);
         assert_eq!(
             sandbox.text(&["store", "check"]),
-            "sqlite:.contexture/contexture.db is in order\n"
+            "sqlite:.contexture/contexture.db: no problems found\n"
         );
         for left in std::fs::read_dir(sandbox.path().join(".contexture")).unwrap() {
             std::fs::remove_file(left.unwrap().path()).unwrap();
@@ -83,7 +86,11 @@ fn a_file_that_is_gone_is_named() {
         assert!(checked.out.contains(file), "{file}: {}", checked.out);
         std::fs::write(&path, &whole).unwrap();
         let checked = run(&["store", "check"]);
-        assert_eq!((checked.code, checked.out.as_str()), (0, "files:day is in order\n"), "{file}");
+        assert_eq!(
+            (checked.code, checked.out.as_str()),
+            (0, "files:day: no problems found\n"),
+            "{file}"
+        );
     }
 }
 
@@ -136,7 +143,7 @@ fn sessions_are_copied_to_another_store() {
     assert_eq!(again["sessions"][0]["outcome"], "already-there");
     assert_eq!(again["sessions"][0]["hash"], sessions[0]["hash"]);
     let text = sandbox.text(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
-    assert!(text.contains("default already there, the same: revision"), "{text}");
+    assert!(text.contains("default already up to date: revision"), "{text}");
     assert!(text.ends_with("2 sessions are in sqlite:copy/copy.db\n"), "{text}");
 }
 
@@ -247,7 +254,7 @@ fn damage_is_repaired_when_asked_for() {
     assert!(shown["detail"].as_str().unwrap().contains("was lost"), "{shown}");
     assert_eq!(sandbox.json(&["page", "show", "usr-3"])["parent"], "usr-2");
     let text = sandbox.text(&["store", "check", "--repair"]);
-    assert_eq!(text, "sqlite:.contexture/contexture.db is in order\n");
+    assert_eq!(text, "sqlite:.contexture/contexture.db: no problems found\n");
     // What is repaired can be copied.
     sandbox.json(&["store", "copy", "--to", "sqlite:copy/copy.db"]);
     assert_same(&sandbox, "default");

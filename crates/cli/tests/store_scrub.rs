@@ -33,7 +33,7 @@ fn traces_have_an_exit_code_and_are_scrubbed() {
     drop(reader);
     let scrubbed = sandbox.run(&["store", "scrub"]);
     assert_eq!(scrubbed.code, 0, "{}{}", scrubbed.out, scrubbed.err);
-    assert!(scrubbed.out.starts_with("nothing of what was purged or removed is left"));
+    assert!(scrubbed.out.starts_with("no traces of purged or removed data remain"));
     assert!(!is_stored(&sandbox));
 }
 

@@ -156,7 +156,7 @@ fn the_account_can_be_read() {
     let model = sandbox.text(&["window", "--account", "--model", "claude-opus-4-6"]);
     assert!(model.contains("estimated with o200k_base"), "{model}");
     let about =
-        "about 1,915 as claude-opus-4-6 counts, ±20 % (its provider has reported nothing yet)";
+        "about 1,915 tokens as claude-opus-4-6 counts, ±20 % (no reports from its provider yet)";
     assert!(model.contains(about), "{model}");
     let claude = sandbox.json(&["window", "--account", "--model", "claude-opus-4-6"]);
     let expected = json!({

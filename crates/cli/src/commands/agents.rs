@@ -39,7 +39,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns the line it was read from with its options where they are read.
+    /// Returns the line it was parsed from with its options moved to where they are read.
     pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
         match self {
             Command::Run(args) => args.rearranged(line),
@@ -73,7 +73,7 @@ async fn team(settings: &Settings) -> Result<Team> {
     Ok(Team::new(caller.system().clone()))
 }
 
-/// Opens the session's agents, if there is a session: what the files say is true without one.
+/// Opens the session's agents, if the session exists: what the files say needs none.
 async fn team_if_any(settings: &Settings) -> Result<Option<Team>> {
     match team(settings).await {
         Ok(team) => Ok(Some(team)),
@@ -82,11 +82,11 @@ async fn team_if_any(settings: &Settings) -> Result<Option<Team>> {
     }
 }
 
-/// Tells which agent files make no agent, and which take the place of the user's own (C48).
+/// Warns of agent files that define no agent, and of those used instead of the user's own (C48).
 fn warn_of_files(crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
     for (file, problem) in crew.catalog.problems() {
         if problem.severity == Severity::Error {
-            // One line each: `validate` tells all of it.
+            // One line each: `validate` prints all of it.
             let told = problem.display(shown(crew, file)).to_string();
             printer.warn(told.lines().next().unwrap_or_default())?;
         }
@@ -99,7 +99,7 @@ fn warn_of_files(crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns a path as people are shown it: within the project from there on.
+/// Returns a path for people: relative to the project if it is inside.
 fn shown<'a>(crew: &Crew, path: &'a Path) -> &'a Path {
     path.strip_prefix(&crew.project).unwrap_or(path)
 }

@@ -3,11 +3,11 @@
 //! ```text
 //!  a line ──► line ──┬─ plain text ──► the assistant ─┐
 //!                    ├─ @agent …   ──► that agent    ─┴─► answer: prepare, run, show, status
-//!                    └─ /command … ──► slash: the commands of the command line, where there is one
+//!                    └─ /command … ──► slash: mostly commands of the command line
 //! ```
 //!
-//! Every line opens the session anew and reads the agents' files again, so what others wrote in the
-//! meantime counts. Nothing that goes wrong with a line ends the chat.
+//! Every line opens the session and reads the agents' files again, so changes by others take effect. An
+//! error in one line never ends the chat.
 
 mod answer;
 mod compact;
@@ -47,18 +47,19 @@ use crate::{
     store::StoreUrl,
 };
 
-/// The exit code of a program that Ctrl-C ended.
+/// The exit code of a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Talk with the assistant and your agents
+/// Chat with the assistant and your agents
 ///
-/// A line goes to the assistant; `@agent …` runs that agent, `@agent --shared …` with the history of
-/// the main session; `/help` lists the commands. A line that ends in \ goes on in the next. Ctrl-C
-/// stops an answer and keeps what there is; Ctrl-D leaves. The store and the session are made where
-/// there are none. Where standard input is no terminal, its lines are read without a prompt.
+/// A line goes to the assistant; `@agent …` runs that agent, and `@agent --shared …` runs it with the
+/// history of the main session; `/help` lists the commands. A line that ends in \ continues on the next
+/// line. Ctrl-C stops an answer and keeps everything so far; Ctrl-D quits. The store and the session are
+/// created if they do not exist. If standard input is not a terminal, its lines are read without a
+/// prompt.
 ///
-/// Models are named with their provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
-/// ollama/llama3.2, and want their key in OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.
+/// Name a model with its provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
+/// ollama/llama3.2. Keys are read from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,10 +67,10 @@ Examples:
   contexture chat --model ollama/llama3.2
   printf '/agents list\\n/window\\n' | contexture chat")]
 pub(crate) struct Args {
-    /// The model to ask, whatever the agents' files say
+    /// The model to use, whatever the agents' files say
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The tokens a window may take
+    /// The token budget of a window
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Ask before a tool changes anything
@@ -80,7 +81,7 @@ pub(crate) struct Args {
     trust_mcp: bool,
 }
 
-/// Whether the chat goes on after a line.
+/// Whether the chat continues after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Go {
     On,
@@ -92,9 +93,9 @@ struct Chat<'s> {
     args: Args,
     settings: &'s Settings,
     runtime: Runtime,
-    /// Whether a run goes on, which Ctrl-C then stops.
+    /// Whether an agent is running, which Ctrl-C then stops.
     running: Arc<AtomicBool>,
-    /// What the assistant's window took when it was last asked.
+    /// The tokens of the assistant's window at its last request.
     asked: Cell<Option<u64>>,
 }
 
@@ -118,11 +119,11 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
         let done = match typed {
             Typed::Line(text) => chat.take(&text, printer),
             Typed::Unreadable => {
-                Err(Stop::invalid("the line is not valid UTF-8", "convert what you send to UTF-8"))
+                Err(Stop::invalid("the line is not valid UTF-8", "convert your input to UTF-8"))
             }
             Typed::Interrupted if again => break,
             Typed::Interrupted => {
-                printer.tip("Ctrl-C again or Ctrl-D leaves")?;
+                printer.tip("press Ctrl-C again or Ctrl-D to quit")?;
                 Ok(Go::On)
             }
             Typed::End => break,
@@ -140,36 +141,36 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
 fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
     if printer.is_json() {
         return Err(Stop::invalid(
-            "chat speaks to people and has no --json",
-            "`contexture agents run NAME PROMPT --json` answers one request as JSON",
+            "chat is interactive and has no --json",
+            "`contexture agents run NAME PROMPT --json` runs one request and prints JSON",
         ));
     }
     if settings.store == StoreUrl::Memory {
         return Err(Stop::invalid(
-            "chat keeps its session, and memory: lives as long as one command",
-            "use sqlite:PATH, or leave --store out",
+            "chat needs a store that lasts, and memory: lasts for one command only",
+            "use sqlite:PATH, or leave out --store",
         ));
     }
     Ok(())
 }
 
-/// Makes the store and the session where there are none, and says so.
+/// Creates the store and the session if they do not exist, and says so.
 async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
     let engine = settings.engine().await?;
     if setup::create_if_absent(&engine, &settings.session).await?.is_some() {
         let store = harmless::line(&settings.store.to_string());
-        printer.note(&format!("session {} made, in {store}", settings.session))?;
+        printer.note(&format!("created session {} in {store}", settings.session))?;
     }
     Ok(())
 }
 
 impl Chat<'_> {
-    /// Keeps Ctrl-C from ending the program in the midst of something. A script's reader ends by it
-    /// between runs, as any program that reads; the line editor sees it as a key.
+    /// Keeps Ctrl-C from ending the program in the middle of a run. Between runs it ends a chat that reads
+    /// from a script, as it would any program; the line editor sees it as a key.
     fn listen(&self, terminal: bool) {
         let running = self.running.clone();
         let mut pressed = Box::pin(signal::ctrl_c());
-        // The line editor puts back what it found: this must be there before it first reads.
+        // The line editor restores the handler it found: this one must be in place before it first reads.
         let already = self.runtime.block_on(async { futures::poll!(pressed.as_mut()) });
         if already.is_ready() {
             return;
@@ -186,7 +187,7 @@ impl Chat<'_> {
 
     fn greet(&self, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
         if crew.catalog.has_errors() {
-            printer.warn("some agent files are broken; `/agents validate` says what is wrong")?;
+            printer.warn("some agent files are broken; `/agents validate` shows what is wrong")?;
         }
         let (model, _) = crew.model_of(crew.assistant(), self.args.model.as_deref());
         let agents = lines::count(crew.catalog.agents().len() as u64, "agent");
@@ -194,7 +195,7 @@ impl Chat<'_> {
         printer.tip(&format!("session {session} · {model} · {agents} · /help lists the commands"))
     }
 
-    /// Does what a line says.
+    /// Runs a line.
     fn take(&self, text: &str, printer: &mut Printer<'_>) -> Result<Go> {
         match line::read(text) {
             Line::Nothing => Ok(Go::On),
@@ -211,7 +212,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Opens the session as it is now.
+    /// Opens the session in its current state.
     async fn session(&self) -> Result<Caller> {
         Caller::open(self.settings).await
     }

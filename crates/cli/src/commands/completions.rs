@@ -6,9 +6,9 @@ use clap_complete::Shell;
 use super::Status;
 use crate::{args::Cli, error::Result, printer::Printer};
 
-/// Print a script that completes commands in a shell
+/// Print a completion script for a shell
 ///
-/// Put it where your shell looks for such scripts, or read it in directly.
+/// Put it where your shell looks for completion scripts, or source it directly.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture completions bash > contexture.bash")]
 pub(crate) struct Args {

@@ -7,8 +7,8 @@ use crate::{context::Caller, error::Result, printer::Printer, settings::Settings
 
 /// Print the whole session as one JSON document
 ///
-/// Segments and pages with their messages, the archive included; no history and no views. `load`
-/// reads it back.
+/// The document holds segments and pages with their messages, the archive included, but no history and no
+/// views. `load` reads it back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture export > session.json")]
 pub(crate) struct Args {}

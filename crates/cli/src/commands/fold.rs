@@ -14,11 +14,11 @@ use crate::{
     shares::{self, ShareArgs},
 };
 
-/// Take the fold that is due, so that your window fits its budget
+/// Fold your window so that it fits its budget
 ///
-/// Folding lowers pages to a line and runs of pages to one, in your view only: nothing is lost,
-/// `page expand` brings a page back and `undo` all of them. What stands behind the first folded page
-/// must be read again by the provider; the rest stays cached. Segments over their capacity fold too.
+/// Folding reduces a page, or a run of pages, to one line, in your view only. Nothing is lost: `page
+/// expand` brings a page back, and `undo` brings all of them back. The provider must read everything after
+/// the first folded page again; the rest stays cached. Segments over their capacity are folded too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,12 +26,12 @@ Examples:
   contexture fold --budget 2000 --preview
   contexture fold --budget 2000")]
 pub(crate) struct Args {
-    /// The tokens the window may take; by default the session's `budget`, else capacities alone
+    /// The token budget; by default the session's `budget`, otherwise capacities alone
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     #[command(flatten)]
     shares: ShareArgs,
-    /// Say what it would save and cost, and commit nothing
+    /// Print what the fold would save and cost, and commit nothing
     #[arg(long)]
     preview: bool,
 }
@@ -66,7 +66,7 @@ pub(crate) async fn run(
     let (before, after) =
         (lines::grouped(report.tokens_before), lines::grouped(report.tokens_after));
     let done = match revision {
-        Some(revision) => format!("folded, as revision {revision}"),
+        Some(revision) => format!("folded as revision {revision}"),
         None => "would fold".to_owned(),
     };
     printer.line(format_args!("{done}: {}", lines::fold(&report)))?;
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Says that there is nothing to fold.
+/// Reports that there is nothing to fold.
 fn not_due(tokens: u64, budget: Option<u64>, printer: &mut Printer<'_>) -> Result<Status> {
     if printer.is_json() {
         let report =

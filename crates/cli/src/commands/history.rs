@@ -14,16 +14,16 @@ use crate::{
 
 /// Show who changed what and when, newest first
 ///
-/// Every committed edit is there for good. With --as: your own edits and the system side's, on pages
-/// you see.
+/// Every committed edit stays in the history for good. With --as, it shows your own edits and those of
+/// the system side, on pages you see.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture history --limit 5")]
 pub(crate) struct Args {
-    /// Print at most this many
+    /// Print at most this many entries
     #[arg(long, value_name = "N", default_value_t = 50)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Go on where a list ended: its `next`, a revision
+    /// Continue where an earlier list ended: the value of its `next`, a revision
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -52,10 +52,10 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Reads a revision.
+/// Parses a revision.
 pub(crate) fn revision(text: &str) -> Result<Revision> {
     text.parse().map(Revision).map_err(|_| {
         let message = format!("invalid revision '{text}': it is not a number");
-        Stop::invalid(message, "`history` shows the revisions there are")
+        Stop::invalid(message, "`contexture history` shows the revisions")
     })
 }

@@ -18,27 +18,27 @@ use crate::{
     settings::Settings,
 };
 
-/// What `--format` suggests.
+/// The values that `--format` suggests.
 const FORMATS: &[&str] = &["openai", "anthropic", "claude-code"];
 
-/// How many problems are told; the rest is counted.
+/// How many problems to print; the rest is counted.
 const PROBLEMS_TOLD: usize = 20;
 
-/// Import a conversation that another tool wrote down
+/// Import a conversation that another tool recorded
 ///
-/// Reads OpenAI- and Anthropic-style messages (an array, an object with `messages`, or one a line) and
-/// the sessions of Claude Code (~/.claude/projects/…/*.jsonl). What cannot be read is told by line and
-/// never stops the rest; a message that is too large to be kept is an error at the end. Run it again
-/// when the file has grown: only what is new is added. It is one edit, so one `undo` takes it back
-/// (beyond 64 MiB of text there are several). The session is made where it does not exist, as `init`
-/// would make it.
+/// Reads OpenAI- and Anthropic-style messages (an array, an object with `messages`, or one per line) and
+/// the sessions of Claude Code (~/.claude/projects/…/*.jsonl). Lines that cannot be read are reported and
+/// never stop the rest; a message that is too large to keep is an error at the end. Run it again when the
+/// file has grown: only what is new is added. An import is one edit, so one `undo` reverts it (with more
+/// than 64 MiB of text there are several). The session is created if it does not exist, as `init` would
+/// create it.
 ///
-/// What spoke as the system in the transcript binds nobody here: system and developer messages are kept
-/// as quoted text. With --take-prompt those at its head become a page of `sys`, which binds every agent.
+/// System and developer messages in the transcript bind nobody here: they are kept as quoted text. With
+/// --take-prompt, those at its start become a page of `sys`, which binds every agent.
 ///
 /// With --json: {"imported":{"format","exchanges","messages","pages","skipped","held","quoted",
-/// "prompt","problems","notes"},"pages":[first,last]}, where skipped counts exchanges that were there
-/// already, held the messages that wait for results and quoted the system messages between the others;
+/// "prompt","problems","notes"},"pages":[first,last]}, where skipped counts the exchanges imported
+/// before, held the messages that wait for results, and quoted the system messages between the others;
 /// prompt is {"as":"quoted" or "page","page"}, and problems are {"line","what"}.
 #[allow(rustdoc::broken_intra_doc_links, reason = "it is help text, where brackets are JSON")]
 #[derive(Debug, clap::Args)]
@@ -50,16 +50,16 @@ pub(crate) struct Args {
     /// The transcript; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How it is written; by default as it seems to be
+    /// The format of the transcript; detected by default
     #[arg(long, value_name = "FORMAT", value_parser = Suggested(FORMATS))]
     format: Option<String>,
-    /// Where its turns go
+    /// The segment to put its turns in
     #[arg(long, value_name = "SEGMENT", default_value = "usr")]
     segment: String,
-    /// Put the system prompt at its head into `sys`, where it binds every agent
+    /// Put the system prompt at its start into `sys`, where it binds every agent
     #[arg(long)]
     take_prompt: bool,
-    /// Take the last messages even if they wait for results: those are noted as interrupted
+    /// Import the last messages even if they wait for results: those are recorded as interrupted
     #[arg(long)]
     finish: bool,
 }
@@ -84,29 +84,29 @@ pub(crate) async fn run(
     let imported = import(&session, source, &options, &mut watch).await.map_err(refused)?;
     let Imported { object, unit, too_large } = imported;
     if args.take_prompt && object.imported.prompt.is_none() && !printer.is_json() {
-        printer.note("the transcript has no system prompt at its head to take")?;
+        printer.note("the transcript has no system prompt at its start to take")?;
     }
     print(object, unit, printer)?;
     all_kept(&too_large, unit)?;
     Ok(Status::Done)
 }
 
-/// Says why nothing, or not all, was imported.
+/// Turns an import error into an error of the command.
 fn refused(error: ImportError) -> Stop {
     let hint = match error {
         ImportError::TooLarge { .. } => "shorten it in the file and import again",
         ImportError::Overtaken => {
-            "import it again when that one is done: only what is new is added"
+            "import again when the other import is done: only what is new is added"
         }
         ImportError::SegmentMissing { .. } => "`contexture init` adds it",
-        ImportError::RecordUnreadable { .. } => "import it into a new session: --session NAME",
-        ImportError::NotRecorded { .. } => "report it as a defect",
+        ImportError::RecordUnreadable { .. } => "import it into a new session with --session NAME",
+        ImportError::NotRecorded { .. } => "report this as a bug",
         ImportError::Core(error) => return error.into(),
     };
     Stop::failed(error.kind(), error.to_string(), hint)
 }
 
-/// Says that something was too large to be kept, where it was.
+/// Fails if something was too large to keep.
 fn all_kept(too_large: &[Problem], unit: Unit) -> Result<()> {
     let Some(Problem { line, what }) = too_large.first() else { return Ok(()) };
     let unit = unit.as_str();
@@ -114,14 +114,14 @@ fn all_kept(too_large: &[Problem], unit: Unit) -> Result<()> {
         1 => format!("{unit} {line} was not imported: {what}"),
         count => format!("{count} messages were not imported, the first in {unit} {line}: {what}"),
     };
-    let hint = "everything else is imported; shorten it in the file and import it again";
+    let hint = "everything else was imported; shorten it in the file and import the file again";
     Err(Stop::failed(ErrorKind::TooLarge, message, hint))
 }
 
-/// Says in a sentence what a system prompt was kept as.
+/// Returns in a sentence how a system prompt was kept.
 fn told(KeptPromptObject { r#as, page }: &KeptPromptObject) -> String {
     match r#as {
-        KeptAs::Page => format!("its system prompt stands as {page}, which binds every agent"),
+        KeptAs::Page => format!("its system prompt is now {page}, which binds every agent"),
         KeptAs::Quoted => format!(
             "its system prompt is kept as quoted text in {page}; --take-prompt puts it into sys"
         ),
@@ -149,12 +149,12 @@ fn print(object: ImportObject, unit: Unit, printer: &mut Printer<'_>) -> Result<
         printer.line(format_args!("imported from {}: {told}", imported.format))?;
         if imported.skipped > 0 {
             let there = lines::count(imported.skipped as u64, "exchange");
-            printer.line(format_args!("{there} were there already"))?;
+            printer.line(format_args!("skipped {there} imported before"))?;
         }
     }
     if imported.held > 0 {
         let held = lines::count(imported.held as u64, "message");
-        let why = "a call in it has no result yet (--finish takes it as interrupted)";
+        let why = "a call has no result yet (--finish imports it as interrupted)";
         printer.line(format_args!("held back at the end: {held}; {why}"))?;
     }
     if let Some(kept) = &imported.prompt {
@@ -162,7 +162,7 @@ fn print(object: ImportObject, unit: Unit, printer: &mut Printer<'_>) -> Result<
     }
     if imported.quoted > 0 {
         let quoted = lines::count(imported.quoted as u64, "system message");
-        printer.note(&format!("{quoted} in the conversation kept as quoted text"))?;
+        printer.note(&format!("kept {quoted} in the conversation as quoted text"))?;
     }
     for note in &imported.notes {
         printer.note(note)?;

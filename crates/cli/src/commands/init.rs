@@ -10,17 +10,17 @@ use contexture_agents::{
 use super::Status;
 use crate::{error::Result, harmless, input, lines, printer::Printer, settings::Settings};
 
-/// Make the store and the session, ready for use
+/// Create the store and the session, ready for use
 ///
 /// The session gets the segments `sys` (kind system, read-only for agents) and `usr` (kind user,
-/// read-write). Run it as often as you like: what is there stays as it is.
+/// read-write). Run it as often as you like: existing data stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture init
   echo 'You are a careful assistant.' | contexture init --system -")]
 pub(crate) struct Args {
-    /// Put this file's text into `sys` as the page 'System prompt', or update it there; - reads
+    /// Put this file's text into `sys` as the page 'System prompt', or update that page; - reads
     /// standard input
     #[arg(long, value_name = "FILE")]
     system: Option<PathBuf>,
@@ -46,9 +46,11 @@ pub(crate) async fn run(
         })?;
         return Ok(Status::Done);
     }
-    let what = if created { "made" } else { "was there already" };
-    let store = harmless::line(&settings.store.to_string());
-    printer.line(format_args!("session {} {what}, in {store}", settings.session))?;
+    let (session, store) = (&settings.session, harmless::line(&settings.store.to_string()));
+    match created {
+        true => printer.line(format_args!("created session {session} in {store}"))?,
+        false => printer.line(format_args!("session {session} already exists in {store}"))?,
+    }
     for line in lines::segments(printer.paint(), segments.iter().map(|segment| &**segment)) {
         printer.line(line)?;
     }

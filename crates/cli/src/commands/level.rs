@@ -8,10 +8,11 @@ use crate::{
     args::Suggested, context::Caller, error::Result, printer::Printer, settings::Settings,
 };
 
-/// Switch your view to a level, or print the one it has
+/// Switch your view to a level of detail, or print its current level
 ///
-/// Nothing stands in more detail until the next switch; segments of kind system stay in full. It is an
-/// edit of your view alone, and `undo` takes it back. For one window only, use `window --level`.
+/// Nothing is shown in more detail until the next switch; segments of kind system stay in full. The
+/// switch is an edit of your view alone, and `undo` reverts it. For one window only, use
+/// `window --level`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,7 @@ pub(crate) async fn run(
     }
     match revision {
         Some(revision) => {
-            printer.line(format_args!("level {}, as revision {revision}", level.as_str()))?;
+            printer.line(format_args!("level {}, set in revision {revision}", level.as_str()))?;
         }
         None => printer.line(level.as_str())?,
     }

@@ -11,8 +11,8 @@ use crate::{error::Result, input, lines, printer::Printer, settings::Settings};
 
 /// Fill a new or empty session from an exported document
 ///
-/// All or nothing: a document with anything wrong in it changes nothing. The session is made where
-/// it does not exist.
+/// All or nothing: a document with any error changes nothing. The session is created if it does not
+/// exist.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -48,6 +48,6 @@ pub(crate) async fn run(
     }
     let segments = lines::count(loaded.segments as u64, "segment");
     let pages = lines::count(loaded.pages as u64, "page");
-    printer.line(format_args!("session {}: {segments}, {pages} loaded", loaded.session))?;
+    printer.line(format_args!("loaded {segments} and {pages} into session {}", loaded.session))?;
     Ok(Status::Done)
 }

@@ -16,15 +16,15 @@ use crate::{
 
 /// Print the manual page, or write one for every command into a folder
 ///
-/// They say what --help says. Where a folder is named, it is made if it does not exist; put the folder
-/// man1 of it into MANPATH, or the pages where man looks for others.
+/// The pages say what --help says. The folder is created if it does not exist; add it to MANPATH, or
+/// move the pages in its man1 to where man looks for pages.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture man > contexture.1
   contexture man manual && ls manual/man1")]
 pub(crate) struct Args {
-    /// The folder to write all pages to, below man1
+    /// The folder to write all pages to, in man1 below it
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
         .and_then(|()| Ok(fs::read_dir(&folder)?.count()));
     let folder = folder.display().to_string();
     let count = written.map_err(|error| {
-        let message = format!("manual pages cannot be written to {folder}: {error}");
-        Stop::failed(ErrorKind::Unavailable, message, "name a folder that can be written")
+        let message = format!("cannot write manual pages to {folder}: {error}");
+        Stop::failed(ErrorKind::Unavailable, message, "choose a folder that you can write to")
     })?;
     let pages = lines::count(count as u64, "manual page");
     printer.line(format_args!("{pages} in {}", harmless::line(&folder)))?;

@@ -38,36 +38,36 @@ pub(crate) enum Command {
     Update(update::Args),
     /// Show a page in full, in your view
     ///
-    /// Without --as this is the default of every view; an agent's own expand and hide touch nobody
+    /// Without --as, this sets the default for every view; an agent's own expand and hide affect nobody
     /// else. A page under a hidden directory cannot be expanded: expand the directory first.
     #[command(after_help = "Example:\n  contexture page expand usr-0")]
     Expand(act::Args),
-    /// Show a page by name and description only, in your view
+    /// Show only the name and description of a page, in your view
     ///
-    /// What lies below a hidden directory leaves the window until it is expanded again. While a segment
-    /// of kind system is read-only, its pages stand in full and cannot be hidden.
+    /// The pages below a hidden directory leave the window until the directory is expanded again. While
+    /// a segment of kind system is read-only, its pages are shown in full and cannot be hidden.
     #[command(after_help = "Example:\n  contexture page hide usr-0")]
     Hide(act::Args),
     /// Keep a page from being folded, in your view
     #[command(after_help = "Example:\n  contexture page pin usr-0")]
     Pin(act::Args),
-    /// Take a pin back, in your view
+    /// Unpin a page, in your view
     #[command(after_help = "Example:\n  contexture page unpin usr-0")]
     Unpin(act::Args),
-    /// Set what your view is focused on
+    /// Focus your view on a page
     #[command(after_help = "Example:\n  contexture page focus usr-0")]
     Focus(act::Args),
-    /// Take a page out of the window, but leave it in the tree
+    /// Take a page out of the window, but keep it in the tree
     ///
     /// `page restore` brings it back.
     #[command(after_help = "\
 Example:
   contexture page create --parent usr-0 --name Plan && contexture page archive usr-1")]
     Archive(act::Args),
-    /// Take a page, with all below it, to the archive: remove archives, purge destroys
+    /// Move a page and everything below it to the archive; only `purge` destroys
     ///
-    /// It leaves the tree and every listing, but can be found with --archived, restored, and the
-    /// removal undone.
+    /// The page leaves the tree and every listing, but you can find it with --archived, restore it, or
+    /// undo the removal.
     #[command(after_help = "\
 Example:
   contexture page create --parent usr-0 --name Plan && contexture page remove usr-1")]
@@ -78,7 +78,7 @@ Example:
 }
 
 impl Command {
-    /// Names the operation and the page if they belong to the system side.
+    /// Names the operation and the page if only the system side may do it.
     pub(super) fn system_side_only(&self) -> Option<String> {
         match self {
             Command::Purge(args) => Some(format!("operation 'purgePage' on {}", args.index)),
@@ -115,7 +115,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Prints the page an edit was about. The edit is made, whether its page is still seen or not.
+/// Prints the page that an edit changed. The edit is committed, even if the caller no longer sees it.
 pub(super) async fn print_made(
     caller: &Caller,
     outcome: &Outcome,
@@ -130,11 +130,13 @@ pub(super) async fn print_made(
         return Ok(Status::Done);
     }
     let page = index.map_or_else(|| "its page".to_owned(), |index| printer.paint().id(index));
-    printer.line(format_args!("revision {revision} was made; your view no longer shows {page}"))?;
+    printer.line(format_args!(
+        "revision {revision} was committed; your view no longer shows {page}"
+    ))?;
     Ok(Status::Done)
 }
 
-/// Prints one page: its object, or one line.
+/// Prints one page: as an object, or as one line.
 pub(super) async fn print(
     caller: &Caller,
     seen: &PageView,
@@ -148,7 +150,7 @@ pub(super) async fn print(
     Ok(Status::Done)
 }
 
-/// Prints some of a list of pages, where it goes on and how many are left, where that is known.
+/// Prints a part of a list of pages, how to continue it, and how many are left, if known.
 pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],

@@ -17,12 +17,12 @@ use crate::{
     settings::Settings,
 };
 
-/// Press an anchor of the window: do what stands behind it
+/// Press an anchor in the window to run its action
 ///
-/// Anchors stand in `window` as [button:KEY] and [form:KEY param=…]: expand, hide, update, move,
-/// create and find. Pressing one is an operation like any other, checked and recorded, and prints
-/// what its own command prints. One that no longer fits its page is a conflict that names the one to
-/// press instead.
+/// Anchors appear in `window` as [button:KEY] and [form:KEY param=…]: expand, hide, update, move, create
+/// and find. Pressing one is an operation like any other: it is checked and recorded, and prints what
+/// the command for it prints. An anchor that no longer fits its page is a conflict, and the error names
+/// the one to press instead.
 #[allow(rustdoc::broken_intra_doc_links, reason = "it is help text, where brackets are anchors")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The anchor, such as expand-usr-3
     #[arg(value_name = "KEY")]
     key: String,
-    /// What a form asks for, each as name=value
+    /// The values that a form asks for, each as name=value
     #[arg(value_name = "PARAM=VALUE")]
     params: Vec<String>,
 }
@@ -75,7 +75,7 @@ fn params(given: &[String]) -> Result<BTreeMap<String, String>> {
             return Err(Stop::invalid(message, "give each as name=value, such as name=Plan"));
         };
         if params.insert(name.to_owned(), value.to_owned()).is_some() {
-            let message = format!("the parameter '{name}' is given twice");
+            let message = format!("parameter '{name}' is given twice");
             return Err(Stop::invalid(message, "give it once"));
         }
     }

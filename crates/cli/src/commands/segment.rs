@@ -18,20 +18,20 @@ use crate::{
     settings::Settings,
 };
 
-/// What `--permission` suggests.
+/// The values that `--permission` suggests.
 const PERMISSIONS: &[&str] = &["read-only", "read-write", "system-managed"];
 
-/// What `--kind` suggests.
+/// The values that `--kind` suggests.
 const KINDS: &[&str] = &["system", "user", "tool", "custom"];
 
 /// What `--permission` means.
 const PERMISSION_HELP: &str = "\
 What agents may do in it
 
-- read-only, the strictest: agents read it and choose what they show of it.
+- read-only, the strictest: agents read the segment and choose how much of it they see.
 - read-write: agents also create, change, move and remove its pages.
 - system-managed, the loosest: agents also rename the segment, change this very permission and remove the segment. \
-The name sounds strict and is not: it means that agents manage the segment as the system side does.";
+The name sounds strict but is not: it means that agents manage the segment as the system side does.";
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -72,8 +72,8 @@ fn print(segment: &Segment, printer: &mut Printer<'_>) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// Asks for `--yes` where agents are about to get write access to system prompts, and says what
-/// they can then do.
+/// Requires `--yes` before agents get write access to system prompts, and says what they could then
+/// do.
 fn confirm_writable_prompt(
     id: &SegmentId,
     kind: SegmentKind,
@@ -85,7 +85,7 @@ fn confirm_writable_prompt(
     }
     Err(Stop::invalid(
         format!(
-            "segment {id} holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove every page of it but the root, and so their own instructions"
+            "segment {id} holds system prompts: with {permission}, agents that see it can rewrite, hide, move and remove all of its pages except the root, and so their own instructions"
         ),
         "add --yes if that is what you want; otherwise use read-only",
     ))
@@ -95,6 +95,6 @@ fn confirm_writable_prompt(
 fn capacity(text: &str) -> Result<Tokens> {
     text.parse().map(Tokens).map_err(|_| {
         let message = format!("invalid capacity '{text}': it is not a whole number of tokens");
-        Stop::invalid(message, "give a number of tokens; 0 is unlimited")
+        Stop::invalid(message, "give a number of tokens; 0 means unlimited")
     })
 }

@@ -21,7 +21,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Says what is being done, for a person who waits.
+    /// Returns what to show while a person waits.
     pub(super) fn doing(&self) -> &'static str {
         match self {
             Command::Check(args) => args.doing(),
@@ -30,7 +30,7 @@ impl Command {
         }
     }
 
-    /// Notes the line it was read from.
+    /// Notes the line it was parsed from.
     pub(crate) fn note_line(&mut self, line: &[OsString]) {
         match self {
             Command::Check(_) | Command::Scrub(_) => {}

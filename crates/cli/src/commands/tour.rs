@@ -1,7 +1,7 @@
 //! `contexture tour`
 //!
-//! The main job in one minute. Every line it shows is parsed and run like any other command line, so
-//! what is shown is what happens, and can be pasted.
+//! Shows the main job in one minute. Every line is parsed and run like any other command line, so its
+//! output is real and the line can be pasted.
 
 mod steps;
 
@@ -24,17 +24,18 @@ use crate::{
     run,
 };
 
-/// See the main job in one minute, each step with the command that does it
+/// See what Contexture does in one minute, each step with its command
 ///
-/// A small agent session is stored, imported, refused, folded to a budget, expanded and undone in a
-/// store of its own, which is left behind to play with. Flags such as --store are for the commands it shows, not for the tour.
+/// In a small agent session, a turn is stored, a conversation imported, an edit refused, a window folded
+/// to a budget, a page expanded and an edit undone. The session has a store of its own, which stays for
+/// you to explore. Flags such as --store are for the commands that the tour shows, not for the tour.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture tour
   contexture tour --keep my-tour")]
 pub(crate) struct Args {
-    /// Leave the store in this folder; by default in a fresh one for temporary files
+    /// Put the store in this folder; by default in a new temporary folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -68,16 +69,16 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
     }
     let paint = printer.paint();
     let place = harmless::line(&folder.display().to_string());
-    printer.line(format_args!("\nThe store is yours to play with, in {place}"))?;
+    printer.line(format_args!("\nThe store stays in {place} for you to explore:"))?;
     for next in ["window", "history", "--help"] {
         let line = command_line(&store, next.split(' '));
         printer.line(paint.strong(format!("$ {}", shell(&line))))?;
     }
-    printer.line("In a folder of your own, begin with `contexture init`.")?;
+    printer.line("To start in a folder of your own, run `contexture init`.")?;
     Ok(Status::Done)
 }
 
-/// Takes one step: shows the line, runs it, shows what it said. As JSON, returns it.
+/// Takes one step: shows the line, runs it, shows its output. With JSON, returns them instead.
 fn take(step: &Step, printer: &mut Printer<'_>) -> Result<Option<Shown>> {
     let command = shell(&step.line);
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -90,8 +91,8 @@ fn take(step: &Step, printer: &mut Printer<'_>) -> Result<Option<Shown>> {
     let output: Vec<u8> = [out, err].concat();
     let output = String::from_utf8_lossy(&output);
     if exit != step.exit {
-        let message = format!("the tour stumbled at `{command}`: {}", output.trim_end());
-        let hint = "run that line by itself to see more";
+        let message = format!("the tour failed at `{command}`: {}", output.trim_end());
+        let hint = "run that command on its own to see more";
         return Err(Stop::failed(ErrorKind::Unavailable, message, hint));
     }
     if printer.is_json() {
@@ -108,17 +109,21 @@ fn take(step: &Step, printer: &mut Printer<'_>) -> Result<Option<Shown>> {
     Ok(None)
 }
 
-/// Puts the files the tour reads into its folder; returns the URL of the store to be.
+/// Puts the files of the tour into its folder; returns the URL for its store.
 fn prepare(folder: &Path) -> Result<String> {
     let unusable = |error: io::Error| {
-        let message = format!("{} cannot be used: {error}", folder.display());
-        Stop::invalid(message, "name another folder with --keep")
+        let message = format!("cannot use {}: {error}", folder.display());
+        Stop::invalid(message, "choose another folder with --keep")
     };
     fs::create_dir_all(folder).map_err(unusable)?;
     let store = folder.join("contexture.db");
     if store.try_exists().map_err(unusable)? {
-        let message = format!("{} holds a store already", folder.display());
-        return Err(Stop::failed(ErrorKind::Conflict, message, "name another folder with --keep"));
+        let message = format!("{} already holds a store", folder.display());
+        return Err(Stop::failed(
+            ErrorKind::Conflict,
+            message,
+            "choose another folder with --keep",
+        ));
     }
     for (name, text) in steps::FILES {
         fs::write(folder.join(name), text).map_err(unusable)?;
@@ -126,13 +131,13 @@ fn prepare(folder: &Path) -> Result<String> {
     match store.to_str() {
         Some(path) if !path.contains('?') => Ok(format!("sqlite:{path}")),
         _ => Err(Stop::invalid(
-            format!("the store would have a path that no URL can name: {}", store.display()),
-            "name a folder in UTF-8 and without '?' with --keep",
+            format!("a store URL cannot name this path: {}", store.display()),
+            "with --keep, choose a folder whose path is UTF-8 and has no '?'",
         )),
     }
 }
 
-/// Returns the folder named, or a fresh one that nobody else can read.
+/// Returns the named folder, or a new one that nobody else can read.
 fn folder(keep: Option<&Path>) -> Result<PathBuf> {
     if let Some(keep) = keep {
         return Ok(keep.to_owned());
@@ -148,8 +153,8 @@ fn folder(keep: Option<&Path>) -> Result<PathBuf> {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => tried += 1,
             Err(error) => {
-                let message = format!("{} cannot be made: {error}", folder.display());
-                return Err(Stop::invalid(message, "name a folder with --keep"));
+                let message = format!("cannot create {}: {error}", folder.display());
+                return Err(Stop::invalid(message, "choose a folder with --keep"));
             }
         }
     }

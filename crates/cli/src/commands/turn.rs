@@ -28,7 +28,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Prints the pages that were made or extended.
+/// Prints the pages that were created or extended.
 async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
     if printer.is_json() {
         printer.json(&TurnObject { pages: outcome.pages.clone() })?;
@@ -36,7 +36,7 @@ async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) ->
     }
     let mut pages = Vec::with_capacity(outcome.pages.len());
     for index in &outcome.pages {
-        // The turn is written, whether others let it stand or not.
+        // The turn is written, even if others have removed it since.
         pages.extend(caller.reader().page_or_archived(index).await.ok());
     }
     for line in lines::pages(printer.paint(), &pages) {

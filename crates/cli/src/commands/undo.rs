@@ -6,17 +6,17 @@ use contexture_core::Edit;
 use super::{Status, history};
 use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
 
-/// Take back your own newest edit, or the one named
+/// Undo your own newest edit, or the one named
 ///
-/// The inverse is a new edit, so nothing vanishes from the history; undoing an undo does the edit
-/// again. An edit that a later one built upon is a conflict. A purge cannot be taken back.
+/// An undo is a new edit, so nothing disappears from the history; undoing an undo does the edit again. An
+/// edit that a later one builds on is a conflict. A purge cannot be undone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture page create --parent usr-0 --name Plan --detail '1. read' && contexture undo
   contexture undo 3")]
 pub(crate) struct Args {
-    /// The edit to take back, by its number in `history`
+    /// The edit to undo, by its number in `history`
     #[arg(value_name = "REVISION")]
     revision: Option<String>,
 }

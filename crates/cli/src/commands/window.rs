@@ -22,25 +22,28 @@ use crate::{
 };
 pub(super) use counting::Counting;
 
-/// What `--format` suggests.
+/// The values that `--format` suggests.
 const FORMATS: &[&str] = &["markdown", "context", "openai", "responses", "anthropic", "gemini"];
 
-/// What `--level` suggests.
+/// The values that `--level` suggests.
 pub(super) const LEVELS: &[&str] = &["full", "summary", "gist"];
 
-/// What counts when no model is named.
+/// The tokenizer when no model is named.
 const TOKENIZER: &str = "o200k_base";
 
-/// Print your window: what of the pages stands before the model, within a budget
+/// Print your window: what the model sees of your pages, within a budget
 ///
-/// It never writes without --fold. Over its budget, it is printed as the fold that is due would leave
-/// it. The same state gives the same bytes, on any machine. Formats: `markdown` with anchors to
-/// `press`; `context`, all of it as one JSON object; and what each provider takes, to which you add
-/// model, tools and the like. With --json, markdown is printed as {"content":…} and the others as
-/// they are; --account puts {"window":…,"account":…,"ledger":…} around it. Where the model's own
-/// tokenizer is not public, account.estimate is what it is expected to count, {"tokens","error",
-/// "observations"}: an error of 0.2 is 20 %, and observations are reports of its provider. A budget is
-/// in counted tokens all the same.
+/// Without --fold, nothing is written. A window over its budget is printed as the fold that is due would
+/// leave it. The same state gives the same bytes on any machine.
+///
+/// The format `markdown` has anchors to `press`; `context` is the whole window as one JSON object; the
+/// others are what each provider takes, to which you add the model, tools and so on. With --json,
+/// markdown is printed as {"content":…} and the other formats as they are; --account wraps them in
+/// {"window":…,"account":…,"ledger":…}.
+///
+/// If the model's own tokenizer is not public, account.estimate is what the model is expected to count,
+/// {"tokens","error","observations"}: an error of 0.2 means 20 %, and observations is the number of
+/// reports from its provider. A budget is in counted tokens all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,33 +54,33 @@ Examples:
   contexture window --format anthropic --budget 100000 --fold > request.json
   contexture window --format anthropic --sent 1")]
 pub(crate) struct Args {
-    /// The tokens it may take; by default the session's `budget`, else capacities alone
+    /// The token budget; by default the session's `budget`, otherwise capacities alone
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     #[command(flatten)]
     shares: ShareArgs,
-    /// Show nothing in more detail than this, this time; segments of kind system stay in full. By
-    /// default the level the view was switched to (`contexture level`)
+    /// Show nothing in more detail than this, for this window; segments of kind system stay in full. By
+    /// default the level that the view was switched to (`contexture level`)
     #[arg(long, value_name = "LEVEL", value_parser = Suggested(LEVELS))]
     level: Option<String>,
-    /// What it is rendered to
+    /// The output format
     #[arg(long, value_name = "FORMAT", value_parser = Suggested(FORMATS))]
     #[arg(default_value = "markdown")]
     format: String,
     /// Commit the fold that is due, and record the window as sent
     #[arg(long)]
     fold: bool,
-    /// Print a window again that was sent, by its number: from 1 per view and format, or `last`. A line
-    /// stands in place of each page that is no longer in the view
+    /// Print a window that was sent before, by its number: from 1 in each view and format, or `last`. A
+    /// line replaces each page that is no longer in the view
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "share", "level", "fold", "model"])]
     sent: Option<Number>,
-    /// Print where its tokens go instead
+    /// Print where the tokens go instead
     #[arg(long)]
     account: bool,
-    /// Print the shares that shape its folds instead, and where each came from
+    /// Print the shares that shape folds instead, and where each comes from
     #[arg(long = "shares", conflicts_with_all = ["sent", "fold", "account"])]
     print_shares: bool,
-    /// The model it is for: its tokenizer counts, where that is public
+    /// The model it is for, whose tokenizer counts if it is public
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 }
@@ -90,7 +93,7 @@ pub(crate) async fn run(
     let format: Format = args.format.parse()?;
     let mut options = options(format, args.budget, args.model.as_deref());
     options.level = args.level.as_deref().map(str::parse).transpose()?;
-    // A window that was sent stands as it was.
+    // A window that was sent is printed as it was.
     if args.sent.is_none() {
         let crew = Crew::load()?;
         let resolved = crew.shares(&args.shares.read()?, agent(&crew, settings)?)?;
@@ -123,7 +126,7 @@ pub(crate) async fn run(
         Some(record) => Some(record),
         None => caller.newest_sent(format).await?,
     };
-    // How a window sent earlier was counted is in its record.
+    // The record of a sent window says how it was counted.
     let account = match args.sent {
         Some(_) => None,
         None => Some(AccountObject::of(&caller, &window, args.model.as_deref()).await?),
@@ -141,7 +144,7 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Returns what a window is asked for.
+/// Returns the options of a window.
 pub(super) fn options(format: Format, budget: Option<u64>, model: Option<&str>) -> WindowOptions {
     let mut options = WindowOptions::new(format, counter_for(model.unwrap_or(TOKENIZER)));
     options.model = model.map(str::to_owned);
@@ -151,16 +154,16 @@ pub(super) fn options(format: Format, budget: Option<u64>, model: Option<&str>) 
     }
 }
 
-/// A window as it was asked for.
+/// A rendered window.
 struct Rendered {
     window: Window,
-    /// Its record, where it was sent.
+    /// Its record, if it was sent.
     record: Option<SentWindow>,
-    /// How many pages it showed once that the caller no longer sees.
+    /// How many pages it once showed that the caller no longer sees.
     withheld: usize,
 }
 
-/// Which of the windows sent.
+/// The number of a sent window.
 #[derive(Debug, Clone, Copy)]
 enum Number {
     At(u64),
@@ -175,7 +178,7 @@ impl std::str::FromStr for Number {
     }
 }
 
-/// Renders what is asked for.
+/// Renders the window that the arguments ask for.
 async fn rendered(
     args: &Args,
     caller: &Caller,
@@ -185,7 +188,7 @@ async fn rendered(
         Some(number) => {
             let number = match number {
                 Number::At(number) => number,
-                // Where none was sent, the error for the first says so.
+                // If none was sent, the error for window 1 says so.
                 Number::Last => caller.newest_sent(options.format).await?.map_or(1, |it| it.number),
             };
             caller.sent_with_any(options, number, [counter_for("cl100k_base")]).await?
@@ -200,7 +203,7 @@ async fn rendered(
     Ok(Rendered { window: sent.window, record: Some(sent.record), withheld })
 }
 
-/// Prints the window itself: for a person painted and harmless, else exactly its bytes.
+/// Prints the window itself: painted and harmless for a person, otherwise its exact bytes.
 pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
     if printer.is_json() && window.format == Format::Markdown {
         return printer.json(&ContentObject { content: &window.body });
@@ -220,19 +223,20 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
         printer.note(&format!("… made valid: {repaired}"))?;
     }
     if let Some(report) = &window.due {
-        let note = format!("… shown as the fold that is due leaves it ({})", lines::fold(report));
+        let note =
+            format!("… shown as the fold that is due would leave it ({})", lines::fold(report));
         printer.note(&format!("{note}; --fold commits it"))?;
     }
     if is_long && window.account.budget.is_none() {
         let tokens = lines::grouped(window.account.tokens);
         printer.tip(&format!(
-            "… {tokens} tokens, without a budget; --budget N fits it into one, --account says where they go"
+            "… {tokens} tokens, no budget; --budget N fits the window into one, --account shows where the tokens go"
         ))?;
     }
     Ok(())
 }
 
-/// Says why there is no window. A caller who asked for a Context gets one that says so (D-25).
+/// Returns why there is no window. A caller that asked for a Context gets one that says so (D-25).
 async fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'_>) -> Stop {
     let broken = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid);
     if broken && format == Format::Context {

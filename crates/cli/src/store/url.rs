@@ -1,4 +1,4 @@
-//! Store URLs: read, and written without what is secret in them.
+//! Store URLs: parsed, and displayed without their secrets.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -9,7 +9,7 @@ use crate::error::{Result, Stop};
 pub(super) const HINT: &str = "use sqlite:PATH, sqlite:PATH?durability=process, files:DIR, \
                                postgres://USER@HOST/DATABASE, s3://BUCKET/PREFIX or memory:";
 
-/// A storage by its URL. Shown, it holds no password.
+/// The URL of a store. Displayed, it shows no password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
     /// A SQLite file.
@@ -20,12 +20,12 @@ pub(crate) enum StoreUrl {
     Postgres { url: String },
     /// A prefix in an S3 bucket.
     S3 { bucket: String, prefix: String },
-    /// Memory that lives as long as one command.
+    /// Memory that lasts for one command.
     Memory,
 }
 
 impl StoreUrl {
-    /// Returns the URL as it was given, secrets included: for another command, never to be shown.
+    /// Returns the URL as given, secrets included: to pass on, never to display.
     pub(crate) fn address(&self) -> String {
         match self {
             StoreUrl::Postgres { url } => url.clone(),
@@ -41,15 +41,16 @@ impl FromStr for StoreUrl {
         let wrong = |reason: &str| {
             Stop::invalid(format!("invalid store '{}': {reason}", without_secrets(url)), HINT)
         };
-        let (scheme, rest) = url.split_once(':').ok_or_else(|| wrong("it names no storage"))?;
+        let (scheme, rest) =
+            url.split_once(':').ok_or_else(|| wrong("it does not name a kind of storage"))?;
         let read = match scheme {
             "sqlite" => sqlite(rest),
             "files" => files(rest),
             "postgres" | "postgresql" => postgres(url, rest),
             "s3" => s3(rest),
             "memory" if rest.is_empty() => Ok(StoreUrl::Memory),
-            "memory" => Err("memory: takes nothing after it".to_owned()),
-            _ => Err(format!("there is no storage '{}'", without_secrets(scheme))),
+            "memory" => Err("nothing can follow memory:".to_owned()),
+            _ => Err(format!("unknown storage '{}'", without_secrets(scheme))),
         };
         read.map_err(|reason| wrong(&reason))
     }
@@ -65,7 +66,7 @@ fn files(rest: &str) -> Result<StoreUrl, String> {
     Ok(StoreUrl::Files { folder, durability })
 }
 
-/// Reads a path and what a commit survives.
+/// Parses a path and the durability of commits.
 fn local(scheme: &str, rest: &str) -> Result<(PathBuf, Durability), String> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let path = named(scheme, path)?;
@@ -74,7 +75,7 @@ fn local(scheme: &str, rest: &str) -> Result<(PathBuf, Durability), String> {
         durability = match option {
             "durability=process" => Durability::Process,
             "durability=power-cut" => Durability::PowerCut,
-            _ => return Err(format!("{scheme}: has no option '{option}'")),
+            _ => return Err(format!("unknown option '{option}' for {scheme}:")),
         };
     }
     Ok((path, durability))
@@ -85,7 +86,7 @@ fn named(scheme: &str, path: &str) -> Result<PathBuf, String> {
         return Err(format!("{scheme}: needs a path"));
     }
     if path.contains('\0') {
-        return Err("a path has no NUL".to_owned());
+        return Err("a path cannot contain NUL".to_owned());
     }
     Ok(path.into())
 }
@@ -108,7 +109,7 @@ fn s3(rest: &str) -> Result<StoreUrl, String> {
     Ok(StoreUrl::S3 { bucket: bucket.to_owned(), prefix })
 }
 
-/// Returns how a URL says what a commit survives.
+/// Returns the option of a URL for a durability.
 fn option(durability: Durability) -> &'static str {
     match durability {
         Durability::PowerCut => "",
@@ -122,7 +123,7 @@ fn without_secrets(url: &str) -> String {
         Some(at) => url.split_at(at + 3),
         None => ("", url),
     };
-    // A password may hold anything, also what ends a host: what stands before the last @ goes first.
+    // A password may hold anything, even the signs that end a host: everything before the last @ goes.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => match user.split_once(':') {
             Some((name, _)) => (format!("{name}:***@"), rest),

@@ -19,22 +19,22 @@ use crate::{
     settings::Settings,
 };
 
-/// What `--scope` suggests.
+/// The values that `--scope` suggests.
 const SCOPES: &[&str] = &["isolated", "published", "all"];
 
-/// Clear an agent's history: its pages go to the archive, and undo brings them back
+/// Clear an agent's history: its pages move to the archive, and undo brings them back
 ///
-/// The turns it took in the main session itself stay, and so does what the session says about its
-/// mode. Refused while it is running.
+/// Turns that the agent took in the main session itself stay, and so does the session's override of its
+/// mode. Refused while the agent is running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture agents create tester && contexture agents clear tester
   contexture agents clear tester --scope all")]
 pub(crate) struct Args {
-    /// The agent
+    /// The agent's name
     name: String,
-    /// What is cleared: its own history, what it published in the main session, or both
+    /// What to clear: its own history, what it published in the main session, or both
     #[arg(long, value_name = "SCOPE", value_parser = Suggested(SCOPES))]
     #[arg(default_value = "isolated")]
     scope: String,
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let scope: ClearScope = args
         .scope
         .parse()
-        .map_err(|reason: String| Stop::invalid(reason, "say isolated, published or all"))?;
+        .map_err(|reason: String| Stop::invalid(reason, "use isolated, published or all"))?;
     let team = team(settings).await?;
     let name = known(&args.name, crew, &team)?;
     let now = team.system().now();
@@ -65,7 +65,7 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Returns an agent by its name: one with a file, or one the session remembers.
+/// Finds an agent by name: one with a file, or one that the session remembers.
 fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
     match crew.agent(name) {
         Ok(agent) => Ok(agent.name.clone()),
@@ -76,7 +76,7 @@ fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
     }
 }
 
-/// Says what was and what was not cleared (C32).
+/// Returns what was and what was not cleared, as lines (C32).
 fn told(
     agent: &AgentName,
     scope: ClearScope,
@@ -86,32 +86,32 @@ fn told(
     let pages = |pages: &[PageIndex]| lines::count(pages.len() as u64, "page");
     let mut told = Vec::new();
     if scope != ClearScope::Published {
-        told.push(format!("{} of agent-{agent} went to the archive", pages(&cleared.isolated)));
+        told.push(format!("{} of agent-{agent} moved to the archive", pages(&cleared.isolated)));
     }
     if scope != ClearScope::Isolated {
         let published = pages(&cleared.published);
-        told.push(format!("{published} published in the main session went to the archive"));
+        told.push(format!("{published} published in the main session moved to the archive"));
     }
     if cleared.published_kept > 0 {
         let kept = lines::count(cleared.published_kept, "published page");
-        told.push(format!("{kept} in the main session kept"));
+        told.push(format!("kept {kept} in the main session"));
     }
     if cleared.kept > 0 {
         let kept = lines::count(cleared.kept, "page");
-        told.push(format!("{kept} it wrote in the main session itself kept"));
+        told.push(format!("kept {kept} that it wrote in the main session itself"));
     }
     if cleared.group_kept > 0 {
         let kept = lines::count(cleared.group_kept, "page");
-        told.push(format!("{kept} it wrote in groups kept"));
+        told.push(format!("kept {kept} that it wrote in groups"));
     }
     if cleared.published.is_empty() {
-        told.push("the main session was not touched".to_owned());
+        told.push("the main session is unchanged".to_owned());
     }
     if cleared.runs > 0 {
-        told.push(format!("{} given up", lines::count(cleared.runs, "interrupted run")));
+        told.push(format!("gave up {}", lines::count(cleared.runs, "interrupted run")));
     }
     if let Some(mode) = session {
-        told.push(format!("the session's override ({mode}) is kept"));
+        told.push(format!("kept the session's override ({mode})"));
     }
     if !cleared.isolated.is_empty() || !cleared.published.is_empty() {
         told.push("`contexture undo` brings them back".to_owned());

@@ -23,14 +23,14 @@ use crate::{
     settings::Settings,
 };
 
-/// What `--mode` suggests.
+/// The values that `--mode` suggests.
 const MODES: &[&str] = &["isolated", "shared", "default"];
 
 /// Show whose history an agent sees and why, or change it for this session
 ///
-/// Who says something about it, the first that does decides: the call, the session, the agent's file,
-/// the project's settings, yours, and else it is isolated. --mode changes what the session says and
-/// touches no file.
+/// The first of these that names a mode decides: the call, the session, the agent's file, the project's
+/// settings, your own settings; otherwise the agent is isolated. --mode changes the session's choice
+/// and touches no file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,16 +40,16 @@ Examples:
   contexture agents context --all
   contexture agents context --graph")]
 pub(crate) struct Args {
-    /// The agent
+    /// The agent's name
     #[arg(required_unless_present_any = ["all", "graph"], conflicts_with_all = ["all", "graph"])]
     name: Option<String>,
-    /// Set what this session says about it; `default` takes that back
+    /// Set its mode for this session; `default` follows the files again
     #[arg(long, value_name = "MODE", value_parser = Suggested(MODES), requires = "name")]
     mode: Option<String>,
     /// List the modes of all agents
     #[arg(long)]
     all: bool,
-    /// Draw who shares what, always of all agents
+    /// Draw which agents share which history; always shows all agents
     #[arg(long)]
     graph: bool,
 }
@@ -96,9 +96,9 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Reads a mode.
+/// Parses a mode.
 pub(super) fn mode(text: &str) -> Result<ContextMode> {
-    text.parse().map_err(|reason: String| Stop::invalid(reason, "say isolated or shared"))
+    text.parse().map_err(|reason: String| Stop::invalid(reason, "use isolated or shared"))
 }
 
 /// Prints an agent's mode in the words of the seed (M-31, M-32).
@@ -120,10 +120,10 @@ fn print(standing: &Standing, agent: &AgentDefinition, printer: &mut Printer<'_>
     Ok(())
 }
 
-/// Says who had a say, those that come first first.
+/// Prints every source of the mode, in order of precedence.
 fn explain(crew: &Crew, standing: &Standing, printer: &mut Printer<'_>) -> Result<()> {
     printer.line("")?;
-    printer.line("Who says so, the first decides:")?;
+    printer.line("Decided by the first of:")?;
     for (source, mode) in &standing.resolution.said {
         let by = harmless::line(&crew.said_by(source));
         printer.line(format_args!("  {:8}  {by}", mode.as_str()))?;
@@ -151,21 +151,21 @@ fn run_line(agent: &AgentDefinition, run: &RunObject) -> String {
     match *state {
         "running" => format!("Running: run {number}, {mode}, since {since}"),
         _ => format!(
-            "Interrupted: run {number}, {mode}, since {since}; `contexture agents run {} --resume` \
-             goes on with it",
+            "Interrupted: run {number}, {mode}, since {since}; resume it with `contexture agents run \
+             {} --resume`",
             agent.name
         ),
     }
 }
 
-/// Returns the agent's runs that have not ended, and whether somebody still drives them.
+/// Returns the agent's runs that have not ended, and whether each is still driven by a process.
 async fn unfinished(team: &Team, agent: &AgentDefinition) -> Result<Vec<RunObject>> {
     let now = team.system().now();
     let object = |stored: &StoredRun| RunObject::of(stored, process::is_alive(stored, now));
     Ok(team.runs(Some(&agent.name)).await?.iter().map(object).collect())
 }
 
-/// Sets or clears what the session says; what the gate forbids is refused (C28, M-27).
+/// Sets or clears the session's mode; a mode that the settings forbid is refused (C28, M-27).
 async fn set(
     wanted: &str,
     agent: &AgentDefinition,
@@ -176,8 +176,8 @@ async fn set(
     let session = match wanted {
         "default" => None,
         wanted => Some(wanted.parse::<ContextMode>().map_err(|_| {
-            let message = format!("'{wanted}' is no context mode");
-            Stop::invalid(message, "say isolated, shared, or default to follow the files again")
+            let message = format!("unknown context mode '{wanted}'");
+            Stop::invalid(message, "use isolated, shared, or default to follow the files again")
         })?),
     };
     let team = team(settings).await?;

@@ -16,19 +16,19 @@ use crate::{
     printer::Printer,
 };
 
-/// What `--context` suggests.
+/// The values that `--context` suggests.
 pub(super) const MODES: &[&str] = &["isolated", "shared"];
 
-/// Make an agent: a file with its name, its tools and a prompt to go on with
+/// Create an agent: a file with its name, its tools and a prompt to start from
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture agents create code-reviewer --tool read_file --tool grep
   contexture agents create bug-fixer --context shared --tool read_file --tool edit_file")]
 pub(crate) struct Args {
-    /// Its name: small letters, digits, - and _
+    /// Its name: lowercase letters, digits, - and _
     name: String,
-    /// What people call it; by default made from the name
+    /// Its display name; by default derived from the name
     #[arg(long)]
     title: Option<String>,
     /// What it is for
@@ -43,13 +43,13 @@ pub(crate) struct Args {
     /// The group whose history it shares instead of the main session's
     #[arg(long)]
     group: Option<String>,
-    /// A tool it may use, repeatable; by default all
+    /// A tool it may use, by default all; repeatable
     #[arg(long = "tool", value_name = "TOOL")]
     tools: Vec<String>,
-    /// A tool it may never use, repeatable
+    /// A tool it may never use; repeatable
     #[arg(long = "deny", value_name = "TOOL")]
     denied: Vec<String>,
-    /// Make it for all your projects, in your configuration folder
+    /// Create it for all your projects, in your configuration folder
     #[arg(long)]
     user: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<
         (true, Some(config)) => config.join("agents"),
         (true, None) => {
             let hint = "set HOME or XDG_CONFIG_HOME";
-            return Err(Stop::invalid("it is not known where your configuration lies", hint));
+            return Err(Stop::invalid("cannot find your configuration folder", hint));
         }
     };
     let context_mode = args.context.as_deref().map(super::context::mode).transpose()?;
@@ -85,15 +85,15 @@ pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<
         printer.json(&CreatedAgentObject { name: name.clone(), file: path, scope })?;
     } else {
         let path = harmless::line(&path);
-        printer.line(format_args!("agent {} made in {path}", printer.paint().id(name)))?;
-        printer.line("write its prompt below the second ---, then:")?;
-        printer.line(format_args!("  contexture agents run {name} 'what it is to do'"))?;
+        printer.line(format_args!("created agent {} in {path}", printer.paint().id(name)))?;
+        printer.line("write its prompt below the second ---, then run it:")?;
+        printer.line(format_args!("  contexture agents run {name} 'what to do'"))?;
     }
-    // Another file of that name may come first.
+    // Another file for that name may take precedence.
     let catalog = Catalog::load(&crew.places());
     if let Some(used) = catalog.get(name).filter(|used| used.file != file) {
         let used = shown(crew, &used.file).display().to_string();
-        printer.warn(&format!("another agent '{name}' is used instead: {used}"))?;
+        printer.warn(&format!("another file for agent '{name}' is used instead: {used}"))?;
     }
     Ok(Status::Done)
 }

@@ -1,7 +1,7 @@
-//! Who shares what: a drawing of histories and the agents that read and write them (M-40).
+//! Draws who shares what: histories and the agents that read and write them (M-40).
 //!
-//! A history is a box; under it hang the agents that read and write it, and those that only record
-//! what they answered there.
+//! A history is a box. Under it hang the agents that read and write it, and those that only record their
+//! answers there.
 
 use contexture_agents::{
     Team,
@@ -36,7 +36,7 @@ pub(super) async fn run(
 fn draw(history: &SharedHistoryObject, printer: &mut Printer<'_>) -> Result<()> {
     let pages = match history.pages {
         Some(pages) => lines::count(pages, "page"),
-        None => "not begun".to_owned(),
+        None => "no pages yet".to_owned(),
     };
     let label = harmless::line(&history.label);
     let below = format!("{} · {pages}", history.segment);
@@ -57,8 +57,8 @@ fn draw(history: &SharedHistoryObject, printer: &mut Printer<'_>) -> Result<()> 
         let (branch, line) = match (at == last, member.relation) {
             (false, HistoryRelation::Shares) => ("├─", "reads and writes"),
             (true, HistoryRelation::Shares) => ("└─", "reads and writes"),
-            (false, HistoryRelation::Publishes) => ("├╌", "only its answers are recorded here"),
-            (true, HistoryRelation::Publishes) => ("└╌", "only its answers are recorded here"),
+            (false, HistoryRelation::Publishes) => ("├╌", "only records its answers here"),
+            (true, HistoryRelation::Publishes) => ("└╌", "only records its answers here"),
         };
         let filter = member.filter.as_ref().map(show::filter).unwrap_or_default();
         let line = lines::join([

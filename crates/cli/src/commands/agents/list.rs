@@ -13,9 +13,9 @@ use crate::{
     settings::Settings,
 };
 
-/// List the agents of this project and of yours
+/// List the agents of this project and your own
 ///
-/// A file that is broken hides nothing but itself; `agents validate` tells all that is wrong with it.
+/// A broken file hides only its own agent; `agents validate` reports everything that is wrong with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture agents list")]
 pub(crate) struct Args {}
@@ -40,12 +40,12 @@ pub(crate) async fn run(
     }
     warn_of_files(crew, printer)?;
     if rows.is_empty() {
-        printer.tip("no agents yet: `contexture agents create NAME` makes one")?;
+        printer.tip("no agents yet: `contexture agents create NAME` creates one")?;
     }
     Ok(Status::Done)
 }
 
-/// Returns how an agent stands; none, with a warning, where the settings refuse what is asked for.
+/// Returns an agent's mode; none, with a warning, if the settings refuse the mode it asks for.
 pub(super) async fn standing(
     crew: &Crew,
     team: Option<&Team>,

@@ -22,17 +22,17 @@ use crate::{
 
 /// Run an agent on a request and print its answer
 ///
-/// The answer goes to standard output as it comes, tool calls and a line with the mode, the model and
-/// what it took to standard error. Ctrl-C stops the run and keeps what there is; an interrupted run
-/// can be resumed.
+/// The answer goes to standard output as it arrives; tool calls, and a last line with the mode, the model
+/// and the usage, go to standard error. Ctrl-C stops the run and keeps everything so far; an interrupted
+/// run can be resumed.
 ///
-/// Options stand before or behind the request, any number of them; -- ends them, and what follows is
-/// sent as it is. Several words are joined with a space; one argument is taken as it is. A word of its
-/// own that is spelled like an option is refused within a request: quote the request, or put -- before
+/// Options go before or after the request, any number of them; -- ends them, and everything after it is
+/// sent as it is. Several words are joined with spaces; a single argument is sent as it is. A separate
+/// word that is spelled like an option is refused within a request: quote the request, or put -- before
 /// it.
 ///
-/// Models are named with their provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
-/// ollama/llama3.2, and want their key in OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.
+/// Name a model with its provider, such as openai/gpt-4o, anthropic/sonnet, gemini-2.0-flash or
+/// ollama/llama3.2. Keys are read from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,11 +42,11 @@ Examples:
   contexture agents run fix-bugs --max-turns 5 -- what does --context do?
   echo 'Find the bug.' | contexture agents run fix-bugs -")]
 pub(crate) struct Args {
-    /// The agent
+    /// The agent's name
     name: String,
     #[command(flatten)]
     flags: Flags,
-    /// Go on with the agent's interrupted run instead of a new request, in its mode and with its limits
+    /// Resume the agent's interrupted run instead of a new request, in its mode and with its limits
     #[arg(long, conflicts_with_all = ["prompt", "context", "max_turns", "token_limit"])]
     resume: bool,
     /// The request; - reads standard input
@@ -56,8 +56,8 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the line with the options behind the request before it, where there are any (C33). The
-    /// request reaches to the end of the line.
+    /// Returns the line with the options after the request moved before it, if there are any (C33). The
+    /// request extends to the end of the line.
     pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
         let begins = line.len().saturating_sub(self.prompt.len());
         if self.prompt.is_empty() || line[..begins].iter().any(|word| word == "--") {
@@ -74,24 +74,24 @@ impl Args {
     }
 }
 
-/// How it is run.
+/// How to run the agent.
 #[derive(Debug, Clone, Default, clap::Args)]
 struct Flags {
     /// Whose history it sees, for this run
     #[arg(long, value_name = "MODE", value_parser = Suggested(MODES))]
     context: Option<String>,
-    /// The model to ask
+    /// The model to use
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The tokens a window may take
+    /// The token budget of a window
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     #[command(flatten)]
     shares: ShareArgs,
-    /// How often the model may be asked
+    /// The most requests to send to the model
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
-    /// Stop when the run's requests and answers took this many tokens
+    /// Stop when the run's requests and answers have used this many tokens
     #[arg(long, value_name = "N")]
     token_limit: Option<u64>,
     /// The most tokens an answer may have
@@ -128,17 +128,17 @@ pub(crate) async fn run(
     let agent = crew.agent(&name)?;
     if resume {
         let left = interrupted(crew, &system, agent).await?;
-        // It goes on as it began, unless the call says otherwise.
+        // It resumes as it began, unless the call says otherwise.
         how.context = Some(left.run.mode);
         how.model.get_or_insert(left.run.model);
     }
-    // Servers may take their time to start: stopping must not wait for them.
+    // Servers may be slow to start: stopping must not wait for them.
     let interrupt = Interrupt::listen();
     let mut stop = interrupt.signal();
     let ready = tokio::select! {
         ready = running::prepare(crew, &system, agent, &how) => ready?,
         () = stop.wait() => {
-            printer.warn("stopped before it began")?;
+            printer.warn("stopped before the run began")?;
             return Ok(Status::NotOk);
         }
     };
@@ -149,7 +149,10 @@ pub(crate) async fn run(
 fn how(flags: Flags) -> Result<How> {
     let context = flags.context.as_deref().map(super::context::mode).transpose()?;
     if flags.temperature.is_some_and(|it| !it.is_finite() || it < 0.0) {
-        return Err(Stop::invalid("a temperature is 0 or more", "most models take 0 to 2"));
+        return Err(Stop::invalid(
+            "the temperature must be 0 or more",
+            "most models accept 0 to 2",
+        ));
     }
     Ok(How {
         context,
@@ -180,7 +183,7 @@ async fn interrupted(
     })
 }
 
-/// Runs an agent; without a prompt it goes on with what was interrupted.
+/// Runs an agent; without a prompt, resumes its interrupted run.
 async fn execute(
     ready: &Ready<'_>,
     prompt: Option<&str>,
@@ -202,9 +205,9 @@ async fn execute(
     let response = match done {
         Ok(Some(response)) => response,
         Ok(None) => {
-            let message =
-                format!("the run of agent '{}' was taken over by another", job.agent.name);
-            return Err(Stop::failed(ErrorKind::Conflict, message, "look at `agents context`"));
+            let message = format!("somebody else took over the run of agent '{}'", job.agent.name);
+            let hint = format!("`contexture agents context {}` shows its runs", job.agent.name);
+            return Err(Stop::failed(ErrorKind::Conflict, message, hint));
         }
         Err(error) => {
             let left =
@@ -232,12 +235,12 @@ fn status(ending: &Ending) -> Status {
     }
 }
 
-/// Says with an error that what was done so far is kept.
+/// Adds to an error how to resume the run, if there is one to resume.
 fn failed(stop: Stop, agent: &AgentDefinition, left: bool) -> Stop {
     match stop {
         Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
             let resume =
-                format!("`contexture agents run {} --resume` goes on from here", agent.name);
+                format!("`contexture agents run {} --resume` continues from here", agent.name);
             Stop::failed(kind, message, format!("{hint}; {resume}"))
         }
         stop => stop,

@@ -15,13 +15,13 @@ use crate::{
     settings::Settings,
 };
 
-/// Print everything an agent's file says, and what comes of it
+/// Show everything an agent's file says, and its effect
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   contexture agents create tester --tool read_file && contexture agents show tester")]
 pub(crate) struct Args {
-    /// The agent
+    /// The agent's name
     name: String,
 }
 
@@ -74,7 +74,7 @@ fn fields(
     };
     let allowed = match &agent.tools.allow {
         Some(allow) => format!("{}, and always {}", allow.join(", "), ALWAYS.join(", ")),
-        None => format!("all on files and of MCP servers, and always {}", ALWAYS.join(", ")),
+        None => format!("all tools on files and of MCP servers, and always {}", ALWAYS.join(", ")),
     };
     let mut fields = vec![
         ("name", agent.name.to_string()),
@@ -97,14 +97,14 @@ fn fields(
         ("tools", harmless::line(&allowed)),
         ("denied", harmless::line(&agent.tools.deny.join(", "))),
         ("MCP servers", agent.mcp.iter().map(server).collect::<Vec<_>>().join(", ")),
-        ("made", time(agent.created_at)),
+        ("created", time(agent.created_at)),
         ("changed", time(agent.updated_at)),
     ]
     .into_iter()
     .map(|(field, value)| (field.to_owned(), value))
     .collect::<Vec<_>>();
     let kept = agent.extra.iter().map(|(key, value)| {
-        (harmless::line(key), format!("{} (not understood, kept)", harmless::line(value)))
+        (harmless::line(key), format!("{} (unknown field, kept)", harmless::line(value)))
     });
     fields.extend(kept);
     fields
@@ -119,7 +119,7 @@ fn server(server: &McpServer) -> String {
     harmless::line(&format!("{}{how}", server.name))
 }
 
-/// Says in words what a filter lets through; nothing when it lets all through.
+/// Returns in words what a filter lets through; empty if it lets everything through.
 pub(super) fn filter(filter: &ContextFilter) -> String {
     let mut parts = Vec::new();
     if let Some(agents) = &filter.agents {
@@ -140,7 +140,7 @@ pub(super) fn filter(filter: &ContextFilter) -> String {
     }
 }
 
-/// Returns a time span in the largest unit that has no rest, as agent files spell it.
+/// Returns a time span in the largest unit that divides it, as agent files spell it.
 fn duration(seconds: u64) -> String {
     let units = [(7 * 86_400, 'w'), (86_400, 'd'), (3_600, 'h'), (60, 'm')];
     let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));

@@ -1,8 +1,8 @@
-//! Which mode an agent runs in here and now, in words.
+//! The mode an agent runs in here and now, in words.
 
 use contexture_agents::{settings::Source, standing::Standing};
 
-/// Returns an agent's mode with who decided it, where it is not the default.
+/// Returns an agent's mode, and where it was set unless it is the default.
 pub(super) fn short(standing: &Standing) -> String {
     let mode = standing.mode();
     let by = match &standing.resolution.source {

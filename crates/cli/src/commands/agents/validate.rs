@@ -17,17 +17,17 @@ use crate::{
     printer::Printer,
 };
 
-/// Check agent files: all there are, or those named
+/// Check agent files: all of them, or those named
 ///
-/// Errors mean that a file makes no agent, warnings that it may not make the one you meant. Exits
-/// with 1 when there are errors.
+/// An error means that a file defines no agent, a warning that it may not define the agent you meant.
+/// Exits with 1 if there are errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture agents validate
   contexture agents create tester && contexture agents validate tester")]
 pub(crate) struct Args {
-    /// Agent files, or agents by name
+    /// Agent files, or names of agents
     #[arg(value_name = "FILE|NAME")]
     which: Vec<String>,
 }
@@ -74,7 +74,7 @@ fn object<'a>(crew: &Crew, (file, problem): &'a (PathBuf, Problem)) -> FileProbl
     FileProblemObject { file: shown(crew, file).display().to_string(), problem }
 }
 
-/// Returns what is wrong with a file, or with the files that are or should be an agent.
+/// Returns the problems of a file, or of the files that define or should define an agent.
 fn problems_of(crew: &Crew, which: &str) -> Result<Vec<(PathBuf, Problem)>> {
     let path = Path::new(which);
     if path.is_file() {
@@ -91,7 +91,7 @@ fn problems_of(crew: &Crew, which: &str) -> Result<Vec<(PathBuf, Problem)>> {
     if found.is_empty() && agent.is_none() {
         if which.contains(['/', '.']) {
             let message = format!("file {which} not found");
-            let hint = "name an agent file, or an agent";
+            let hint = "pass an agent file or the name of an agent";
             return Err(Stop::failed(ErrorKind::NotFound, message, hint));
         }
         return crew.agent(which).map(|_| Vec::new());

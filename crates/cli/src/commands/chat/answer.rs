@@ -1,4 +1,4 @@
-//! Asking an agent: what it says as it comes, and in one line what that took.
+//! Asks an agent: prints its answer as it arrives, then the usage in one line.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Chat<'_> {
-    /// Asks an agent; Ctrl-C stops it and keeps what there is.
+    /// Asks an agent; Ctrl-C stops it and keeps everything so far.
     pub(super) fn ask(
         &self,
         crew: &Crew,
@@ -24,8 +24,8 @@ impl Chat<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Go> {
         if request.prompt.trim().is_empty() {
-            let message = format!("there is nothing to ask agent '{}'", agent.name);
-            return Err(Stop::invalid(message, "write what it is to do behind its name"));
+            let message = format!("the request for agent '{}' is empty", agent.name);
+            return Err(Stop::invalid(message, "write what it should do after its name"));
         }
         let how = How {
             context: request.context,
@@ -36,7 +36,7 @@ impl Chat<'_> {
         self.drive(crew, agent, &how, Some(request.prompt), printer)
     }
 
-    /// Goes on with what an agent was interrupted in.
+    /// Resumes an agent's interrupted run.
     pub(super) fn resume(
         &self,
         crew: &Crew,
@@ -64,7 +64,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Runs an agent; without a prompt it goes on with what was interrupted.
+    /// Runs an agent; without a prompt, resumes its interrupted run.
     fn drive(
         &self,
         crew: &Crew,
@@ -81,7 +81,7 @@ impl Chat<'_> {
             let ready = tokio::select! {
                 ready = running::prepare(crew, &system, agent, how) => ready?,
                 () = stop.wait() => {
-                    printer.warn("stopped before it began")?;
+                    printer.warn("stopped before the run began")?;
                     return Ok(None);
                 }
             };
@@ -97,7 +97,7 @@ impl Chat<'_> {
     }
 }
 
-/// Runs what is ready; returns what the last window took, and what it might take.
+/// Runs a prepared agent; returns the tokens of the last window, and its budget.
 async fn execute(
     ready: &Ready<'_>,
     system: &ContextSystem,
@@ -135,14 +135,14 @@ async fn execute(
 
 fn nothing_left(agent: &AgentDefinition) -> Stop {
     let message = format!("agent '{}' has no interrupted run", agent.name);
-    Stop::failed(ErrorKind::NotFound, message, "ask it something")
+    Stop::failed(ErrorKind::NotFound, message, "send it a request instead")
 }
 
-/// Says with an error that what was done so far is kept.
+/// Adds to an error how to resume the run, if there is one to resume.
 fn failed(stop: Stop, left: bool) -> Stop {
     match stop {
         Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
-            Stop::failed(kind, message, format!("{hint}; /resume goes on from here"))
+            Stop::failed(kind, message, format!("{hint}; /resume continues from here"))
         }
         stop => stop,
     }

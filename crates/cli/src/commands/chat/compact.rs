@@ -1,4 +1,4 @@
-//! Shows a run as `agents run` does, with tool calls in fewer words.
+//! Shows a run as `agents run` does, with shorter lines for tool calls.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::running::Shown;
 
-/// The arguments that say what a call is about, in the order they are told.
+/// The arguments that say what a call is about, in the order they are shown.
 const TELLING: [&str; 6] = ["pattern", "path", "index", "query", "command", "url"];
 
-/// Shows tool calls by what they are about; everything else goes on as it is.
+/// Shortens tool calls to what they are about; passes everything else on.
 pub(super) struct Compact<'p, 'w>(pub(super) Shown<'p, 'w>);
 
 impl Watcher for Compact<'_, '_> {
@@ -59,7 +59,7 @@ impl Watcher for Compact<'_, '_> {
     }
 }
 
-/// Returns what a call is about; all of its arguments where they do not say.
+/// Returns what a call is about, or all of its arguments if none of them says.
 fn about(arguments: &str) -> String {
     let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else {
         return arguments.to_owned();

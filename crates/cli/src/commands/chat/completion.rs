@@ -1,4 +1,4 @@
-//! What a tab completes: agents, commands and their words, page indices.
+//! Tab completion: agents, commands and their words, page indices.
 
 use contexture_core::system::ListQuery;
 use futures::executor::block_on;
@@ -10,13 +10,13 @@ use rustyline::{
 use super::slash;
 use crate::{context::Caller, crew::Crew, error::Result, settings::Settings};
 
-/// How many pages are looked through at a time, and how many times.
+/// How many pages to look through at a time, and how many times.
 const PAGES: (usize, usize) = (1_000, 10);
 
 /// The words of `/agents`.
 const AGENTS: [&str; 7] = ["clear", "context", "create", "list", "run", "show", "validate"];
 
-/// Completes lines with what the project and the session have when it is asked.
+/// Completes lines from the current state of the project and the session.
 pub(super) struct Completion {
     settings: Settings,
 }
@@ -26,7 +26,7 @@ impl Completion {
         Self { settings }
     }
 
-    /// Returns the candidates for the word that a line ends in; those before it say which.
+    /// Returns the candidates for the last word of a line; the words before it decide which.
     fn candidates(&self, before: &str, word: &str) -> Vec<String> {
         let before: Vec<&str> = before.split_whitespace().collect();
         match before.as_slice() {
@@ -71,7 +71,7 @@ impl Completion {
     }
 }
 
-/// Returns the agents' names; none where the files cannot be read, which the next line will tell.
+/// Returns the agents' names; none if the files cannot be read, which the next line will report.
 fn agents() -> Vec<String> {
     let names = Crew::load().map(|crew| crew.names());
     names.unwrap_or_default().iter().map(ToString::to_string).collect()
@@ -101,7 +101,7 @@ impl Completer for Completion {
         let (before, word) = typed.split_at(start);
         let mut found = self.candidates(before, word);
         found.retain(|candidate| candidate.starts_with(word));
-        // What is complete is followed by the next word.
+        // A completed word is followed by the next one.
         if let [only] = found.as_mut_slice() {
             only.push(' ');
         }

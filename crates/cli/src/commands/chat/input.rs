@@ -17,12 +17,12 @@ use crate::{
     printer::Printer,
 };
 
-/// How many lines are remembered.
+/// How many lines to remember.
 const REMEMBERED: usize = 1_000;
 
 const PROMPT: &str = "> ";
 
-/// Where a line goes on in the next.
+/// The prompt for a continued line.
 const CONTINUED: &str = "… ";
 
 /// What was typed.
@@ -30,11 +30,11 @@ const CONTINUED: &str = "… ";
 pub(super) enum Typed {
     /// A line, with those that continue it.
     Line(String),
-    /// A line that is no text.
+    /// A line that is not valid UTF-8.
     Unreadable,
-    /// Ctrl-C; what stood in the line is gone.
+    /// Ctrl-C; the text of the line is discarded.
     Interrupted,
-    /// There is nothing more.
+    /// The end of the input.
     End,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// Prepares to read; a history that cannot be kept is told and done without.
+    /// Prepares to read. If the history cannot be kept, warns and continues without it.
     pub(super) fn open(
         terminal: bool,
         completion: Completion,
@@ -71,7 +71,8 @@ impl Input {
                 Ok(()) => Some(path),
                 Err(error) => {
                     let path = path.display();
-                    printer.warn(&format!("lines are not remembered, in {path}: {error}"))?;
+                    printer
+                        .warn(&format!("cannot keep the history of lines in {path}: {error}"))?;
                     None
                 }
             },
@@ -122,7 +123,7 @@ impl Input {
             }
             None => editor.add_history_entry(text).is_ok(),
         };
-        // A full disk is no reason to stop talking; the lines of this chat are still there.
+        // A full disk must not end the chat; the lines of this chat stay in memory.
         if !kept {
             *history = None;
         }
@@ -142,18 +143,18 @@ fn plain(input: &mut impl io::BufRead) -> Result<Typed> {
 }
 
 fn unreadable(error: ReadlineError) -> Stop {
-    let message = format!("the input cannot be read: {error}");
-    Stop::failed(ErrorKind::Unavailable, message, "begin again; what was said is kept")
+    let message = format!("cannot read the input: {error}");
+    Stop::failed(ErrorKind::Unavailable, message, "start again; the conversation so far is kept")
 }
 
-/// Returns where lines are remembered: the user's folder for state.
+/// Returns the file that remembers lines, in the user's folder for state.
 fn history() -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
     Some(state.join("contexture/history"))
 }
 
-/// Makes the history readable for nobody else, and reads it.
+/// Makes the history readable only by its owner, and reads it.
 fn remember(
     editor: &mut Editor<Completion, FileHistory>,
     path: &Path,

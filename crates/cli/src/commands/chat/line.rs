@@ -1,4 +1,4 @@
-//! What a line means: who is spoken to, and which of its words are options (C33).
+//! Parses a line: who it is for, and which of its words are options (C33).
 
 use contexture_agents::ContextMode;
 
@@ -10,12 +10,12 @@ use crate::{
 /// The options a request may have.
 const OPTIONS: [&str; 5] = ["--shared", "--isolated", "--context", "--model", "--budget"];
 
-/// Those of them that have a value.
+/// The options that have a value.
 const VALUED: [&str; 3] = ["--context", "--model", "--budget"];
 
-const AS_IT_IS: &str = "put -- before the request to have it as it is";
+const AS_IT_IS: &str = "put -- before the request to send it as it is";
 
-/// A line, by whom it is for. A line that begins with a space is always for the assistant.
+/// A line, by its addressee. A line that begins with a space is always for the assistant.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Nothing,
@@ -33,7 +33,7 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// What an agent is asked, and how it is to be run.
+/// What to ask an agent, and how to run it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request<'a> {
     pub(super) context: Option<ContextMode>,
@@ -43,7 +43,7 @@ pub(super) struct Request<'a> {
     pub(super) prompt: &'a str,
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn read(line: &str) -> Line<'_> {
     if line.trim().is_empty() {
         return Line::Nothing;
@@ -56,8 +56,8 @@ pub(super) fn read(line: &str) -> Line<'_> {
     }
 }
 
-/// Parts a request from the options before and behind it; `--` ends them. A word within it that is
-/// spelled like an option is refused: what was asked for is never ignored.
+/// Separates a request from the options before and after it; `--` ends them. A word within it that is
+/// spelled like an option is refused: an option is never silently ignored.
 pub(super) fn request(text: &str) -> Result<Request<'_>> {
     let mut request = Request::default();
     let mut rest = text;
@@ -73,7 +73,7 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
         }
         rest = request.leading(word, after)?;
     }
-    // Behind a `--` nothing is an option, wherever it stands.
+    // After a `--` nothing is an option, wherever it is.
     if !rest.split_whitespace().any(|word| word == "--") {
         while let Some(before) = request.trailing(rest)? {
             rest = before;
@@ -85,7 +85,7 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
 }
 
 impl<'a> Request<'a> {
-    /// Takes an option that stands before the request; returns what comes after it.
+    /// Takes an option before the request; returns the text after it.
     fn leading(&mut self, word: &'a str, after: &'a str) -> Result<&'a str> {
         if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_valued(name)) {
             self.set(name, value)?;
@@ -96,18 +96,18 @@ impl<'a> Request<'a> {
         }
         if !is_valued(word) {
             let hint = match nearest(word, OPTIONS) {
-                Some(meant) => format!("did you mean {meant}? else {AS_IT_IS}"),
+                Some(meant) => format!("did you mean {meant}? otherwise {AS_IT_IS}"),
                 None => AS_IT_IS.to_owned(),
             };
-            return Err(Stop::invalid(format!("there is no option '{word}'"), hint));
+            return Err(Stop::invalid(format!("unknown option '{word}'"), hint));
         }
         let (value, after) = first_word(after.trim_start());
         self.set(word, value)?;
         Ok(after)
     }
 
-    /// Takes the option that a request ends in, if it ends in one; returns the request before it. The
-    /// first word is always asked for.
+    /// Takes the option at the end of a request, if there is one; returns the request before it. The first
+    /// word always belongs to the request.
     fn trailing(&mut self, text: &'a str) -> Result<Option<&'a str>> {
         let Some((before, last)) = last_word(text) else { return Ok(None) };
         if self.switch(last)? {
@@ -124,7 +124,7 @@ impl<'a> Request<'a> {
         Ok(None)
     }
 
-    /// Takes an option without a value; tells whether it is one.
+    /// Takes an option without a value; returns whether the word is one.
     fn switch(&mut self, word: &str) -> Result<bool> {
         match word {
             "--shared" => self.mode(ContextMode::Shared)?,
@@ -140,7 +140,7 @@ impl<'a> Request<'a> {
         };
         match name {
             "--context" => self.mode(value.parse().map_err(|reason: String| wrong(&reason))?),
-            "--model" if value.is_empty() => Err(wrong("it names no model")),
+            "--model" if value.is_empty() => Err(wrong("it is empty")),
             "--model" => {
                 self.model = Some(value);
                 Ok(())
@@ -156,7 +156,7 @@ impl<'a> Request<'a> {
     fn mode(&mut self, mode: ContextMode) -> Result<()> {
         match self.context.replace(mode) {
             Some(other) if other != mode => {
-                Err(Stop::invalid("both shared and isolated are asked for", AS_IT_IS))
+                Err(Stop::invalid("a request cannot be both shared and isolated", AS_IT_IS))
             }
             _ => Ok(()),
         }
@@ -168,37 +168,37 @@ fn refuse(word: &str) -> Result<()> {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     if OPTIONS.contains(&name) {
         return Err(Stop::invalid(
-            format!("the option '{name}' stands within the request, or has no value"),
-            format!("options stand before or behind a request; {AS_IT_IS}"),
+            format!("the option '{name}' is inside the request, or has no value"),
+            format!("options go before or after a request; {AS_IT_IS}"),
         ));
     }
     match nearest(name, OPTIONS).filter(|_| name.starts_with("--")) {
         Some(meant) => Err(Stop::invalid(
-            format!("there is no option '{name}'"),
-            format!("did you mean {meant}? else {AS_IT_IS}"),
+            format!("unknown option '{name}'"),
+            format!("did you mean {meant}? otherwise {AS_IT_IS}"),
         )),
         None => Ok(()),
     }
 }
 
-/// Tells whether a word is an option that has a value.
+/// Returns whether a word is an option that has a value.
 fn is_valued(word: &str) -> bool {
     VALUED.contains(&word)
 }
 
-/// Parts the first word from what comes after the one space behind it.
+/// Splits off the first word and the single space after it.
 pub(super) fn first_word(text: &str) -> (&str, &str) {
     text.split_once(char::is_whitespace).unwrap_or((text, ""))
 }
 
-/// Parts the last word from what comes before the spaces; none where there is one word at most.
+/// Splits off the last word and the spaces before it; none if there is at most one word.
 fn last_word(text: &str) -> Option<(&str, &str)> {
     let (before, last) = text.trim_end().rsplit_once(char::is_whitespace)?;
     let before = before.trim_end();
     (!before.is_empty()).then_some((before, last))
 }
 
-/// Parts words as a shell does: quotes keep spaces.
+/// Splits words as a shell does: quotes keep spaces.
 pub(super) fn words(text: &str) -> Result<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
     for c in text.chars() {
@@ -214,7 +214,7 @@ pub(super) fn words(text: &str) -> Result<Vec<String>> {
         }
     }
     if let Some(open) = quote {
-        return Err(Stop::invalid(format!("a {open} is not closed"), "close it"));
+        return Err(Stop::invalid(format!("a {open} is not closed"), "close the quote"));
     }
     words.extend(word);
     Ok(words)
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(read("/"), Line::Command { name: "", rest: "" });
     }
 
-    // M-24, M-25, C33: options before the request or at its end, all else byte for byte.
+    // M-24, M-25, C33: options before the request or at its end, everything else byte for byte.
     #[test]
     fn options_stand_before_the_request_or_at_its_end() {
         let (shared, isolated) = (Some(ContextMode::Shared), Some(ContextMode::Isolated));
@@ -289,20 +289,23 @@ mod tests {
             ["say --shared please", "what does --context mean here", "a --model", "a --shared -- b"]
         {
             let (message, hint) = refused(text);
-            assert!(message.contains("stands within the request, or has no value"), "{message}");
+            assert!(message.contains("is inside the request, or has no value"), "{message}");
             assert!(hint.ends_with(AS_IT_IS), "{hint}");
         }
         let (message, hint) = refused("fix --contex shared");
-        assert_eq!(message, "there is no option '--contex'");
+        assert_eq!(message, "unknown option '--contex'");
         assert!(hint.starts_with("did you mean --context?"), "{hint}");
     }
 
     #[test]
     fn what_cannot_be_meant_is_told() {
         let (message, hint) = refused("--sharde fix");
-        assert_eq!(message, "there is no option '--sharde'");
+        assert_eq!(message, "unknown option '--sharde'");
         assert!(hint.starts_with("did you mean --shared?"), "{hint}");
-        assert_eq!(refused("--shared fix --isolated").0, "both shared and isolated are asked for");
+        assert_eq!(
+            refused("--shared fix --isolated").0,
+            "a request cannot be both shared and isolated"
+        );
         assert!(refused("fix --budget much").0.ends_with("it is not a number"));
         assert!(refused("fix --context open").0.contains("open"));
     }

@@ -1,4 +1,4 @@
-//! The commands of a chat. Most are those of the command line, on the chat's own session.
+//! The commands of a chat. Most run a command of the command line on the chat's own session.
 
 use std::ffi::OsString;
 
@@ -19,7 +19,7 @@ use crate::{
     run,
 };
 
-/// A command, as `/help` tells it.
+/// A command, as `/help` shows it.
 pub(super) struct Slash {
     pub(super) name: &'static str,
     usage: &'static str,
@@ -30,41 +30,48 @@ const fn slash(name: &'static str, usage: &'static str, about: &'static str) -> 
     Slash { name, usage, about }
 }
 
-/// All there are, in the order they are told.
+/// All commands, in the order `/help` shows them.
 pub(super) const COMMANDS: [Slash; 15] = [
-    slash("agents", "list | show NAME | create NAME | validate", "the agents there are"),
-    slash("window", "[--budget N]", "what stands before the assistant's model"),
+    slash(
+        "agents",
+        "list | show NAME | create NAME | validate",
+        "list, show, create or check agents",
+    ),
+    slash("window", "[--budget N]", "show what the assistant's model sees"),
     slash("expand", "INDEX", "show a page in full, to everyone"),
-    slash("hide", "INDEX", "show a page by its name only, to everyone"),
+    slash("hide", "INDEX", "show only the name of a page, to everyone"),
     slash("pin", "INDEX", "keep a page from being folded, for everyone"),
-    slash("unpin", "INDEX", "let it be folded again"),
-    slash("fold", "[--budget N]", "fold the assistant's window, as far as it is over its budget"),
-    slash("find", "TEXT", "pages with this text in their name or description"),
+    slash("unpin", "INDEX", "let a page be folded again"),
+    slash("fold", "[--budget N]", "fold the assistant's window if it is over its budget"),
+    slash("find", "TEXT", "find pages by text in their name or description"),
     slash(
         "undo",
         "[REVISION]",
-        "take back the newest /expand, /hide, /pin, change of mode or recorded answer",
+        "undo the newest /expand, /hide, /pin, change of mode or recorded answer",
     ),
-    slash("resume", "[AGENT]", "go on with an answer that was interrupted"),
-    slash("status", "", "the session, the model, how full the window is"),
-    slash("history", "", "the newest edits, and who made them"),
-    slash("help", "", "this list"),
-    slash("quit", "", "leave; Ctrl-D does too"),
-    slash("exit", "", "leave"),
+    slash("resume", "[AGENT]", "resume an interrupted answer"),
+    slash("status", "", "show the session, the model and how full the window is"),
+    slash("history", "", "show the newest edits, and who made them"),
+    slash("help", "", "show this list"),
+    slash("quit", "", "quit; Ctrl-D does too"),
+    slash("exit", "", "quit"),
 ];
 
-/// How many edits are looked through for one to take back.
+/// How many edits to look through for one to undo.
 const LOOKED_BACK: usize = 1_000;
 
-/// Lines that `/help` shows beside the commands.
+/// Lines that `/help` shows besides the commands.
 const FORMS: [(&str, &str); 7] = [
-    ("TEXT", "ask the assistant; a space before it keeps / and @ from counting"),
-    ("@AGENT TEXT", "run an agent, in the mode it has"),
+    ("TEXT", "ask the assistant; start with a space to send / or @ as text"),
+    ("@AGENT TEXT", "run an agent in its own mode"),
     ("@AGENT --shared TEXT", "run it with the main session's history; --isolated with its own"),
-    ("/agents run AGENT TEXT [--context MODE]", "the same, in full"),
-    ("/agents context AGENT [--mode MODE]", "whose history it sees and why; for this session"),
-    ("/agents context --all | --graph", "the modes of all agents; who shares what"),
-    ("TEXT \\", "go on in the next line"),
+    ("/agents run AGENT TEXT [--context MODE]", "the same, spelled out"),
+    (
+        "/agents context AGENT [--mode MODE]",
+        "show whose history it sees and why, or set it for this session",
+    ),
+    ("/agents context --all | --graph", "show the modes of all agents, or draw who shares what"),
+    ("TEXT \\", "continue on the next line"),
 ];
 
 /// Runs a command.
@@ -102,19 +109,21 @@ pub(super) fn run(
 fn unknown(name: &str) -> Stop {
     let hint = match nearest(name, COMMANDS.iter().map(|command| command.name)) {
         Some(meant) => format!("did you mean /{meant}?"),
-        None => "/help lists them; a space before the line sends it as it is".to_owned(),
+        None => {
+            "/help lists the commands; start the line with a space to send it as it is".to_owned()
+        }
     };
-    Stop::invalid(format!("there is no command '/{name}'"), hint)
+    Stop::invalid(format!("unknown command '/{name}'"), hint)
 }
 
 fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> {
-    // A request is taken byte for byte; everything else has words.
+    // A request is taken byte for byte; everything else is split into words.
     if let ("run", rest) = line::first_word(rest.trim_start()) {
         let (name, rest) = line::first_word(rest.trim_start());
         if name.is_empty() || name.starts_with('-') {
             return Err(Stop::invalid(
-                "which agent is to be run?",
-                "/agents run NAME REQUEST [--context shared]; /agents list names them",
+                "no agent was named",
+                "/agents run NAME REQUEST [--context shared]; /agents list shows the agents",
             ));
         }
         let crew = Crew::load()?;
@@ -124,7 +133,7 @@ fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> 
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let words: &[&str] = match words.as_slice() {
         [] => &["list"][..],
-        // The graph is of all agents anyway.
+        // The graph always shows all agents.
         ["context", "--all", "--graph"] | ["context", "--graph", "--all"] => {
             &["context", "--graph"]
         }
@@ -134,17 +143,17 @@ fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> 
     Ok(Go::On)
 }
 
-/// Runs a command of the command line on the chat's session; what goes wrong is told.
+/// Runs a command of the command line on the chat's session; the command reports its own errors.
 fn through(chat: &Chat<'_>, words: &[&str], printer: &mut Printer<'_>) {
     let (store, session) = (chat.settings.store.address(), chat.settings.session.to_string());
     let global = ["contexture", "--store", &store, "--session", &session];
     run::run(global.iter().chain(words).map(OsString::from), printer);
-    // A command may have been asked for JSON; the chat was not.
+    // The command may have printed JSON; the chat does not.
     printer.set_json(false);
 }
 
-/// Takes back the newest edit of the system side that somebody asked for: not the segments and prompts
-/// that the session and its agents stand on.
+/// Undoes the newest edit of the system side that a person asked for, but not the segments and prompts
+/// that the session and its agents are built on.
 fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     let newest = chat.runtime.block_on(async {
         let caller = chat.session().await?;
@@ -159,8 +168,8 @@ fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     let Some(revision) = newest else {
         return Err(Stop::failed(
             ErrorKind::NotFound,
-            "there is nothing to take back",
-            "/history shows the edits; /undo REVISION takes back any of them",
+            "there is nothing to undo",
+            "/history shows the edits; /undo REVISION undoes any of them",
         ));
     };
     through(chat, &["undo", &revision.to_string()], printer);
@@ -177,7 +186,7 @@ fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Resul
     window::print(&window, printer)
 }
 
-/// Takes the fold that is due in the assistant's view.
+/// Commits the fold that is due in the assistant's view.
 fn fold(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
     let budget = budget("fold", rest)?;
     let crew = Crew::load()?;
@@ -194,30 +203,30 @@ fn fold(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
             let done = lines::fold(&report);
             printer
                 .line(format_args!("folded: {done}; the window takes {tokens} of {of} tokens"))?;
-            printer.note(&format!("/undo {revision} takes it back"))
+            printer.note(&format!("/undo {revision} undoes it"))
         }
         _ => printer.line(format_args!("no fold is due: the window takes {tokens} of {of} tokens")),
     }
 }
 
-/// Reads what a command takes that takes nothing but a budget.
+/// Parses the arguments of a command that takes only a budget.
 fn budget(name: &str, rest: &str) -> Result<Option<u64>> {
     let request = line::request(rest)?;
     if !request.prompt.is_empty() || request.context.is_some() || request.model.is_some() {
-        let message = format!("/{name} takes nothing but --budget N");
-        return Err(Stop::invalid(message, "/help lists what the commands take"));
+        let message = format!("/{name} takes no arguments except --budget N");
+        return Err(Stop::invalid(message, "/help lists the commands and their arguments"));
     }
     Ok(request.budget)
 }
 
-/// The assistant's view, and what its windows are asked for.
+/// The assistant's view, with the options of its windows.
 struct Seen {
     context: AgentContext,
     options: WindowOptions,
 }
 
 impl Seen {
-    /// Asks for windows as a run of the assistant does.
+    /// Sets up windows as a run of the assistant does.
     async fn of_assistant(
         chat: &Chat<'_>,
         crew: &Crew,
@@ -243,8 +252,8 @@ impl Seen {
         Ok(Self { context, options })
     }
 
-    /// Returns what the window takes now, counted as a run counts it: with what stood before the last
-    /// request, and corrected by what the provider reported.
+    /// Returns the tokens of the window now, counted as a run counts them: with what preceded the last
+    /// request, and corrected by the provider's reports.
     async fn tokens(mut self) -> Result<u64> {
         if let Some(last) = self.context.ledger(self.options.format, 1).await?.pop() {
             self.options.reserved = last.reserved;
@@ -260,10 +269,10 @@ fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     let agent = crew.assistant();
     let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
     let store = harmless::line(&chat.settings.store.to_string());
-    printer.line(format_args!("session {}, in {store}", chat.settings.session))?;
+    printer.line(format_args!("session {} in {store}", chat.settings.session))?;
     let title = harmless::line(&agent.title);
     printer.line(format_args!("{title} on {}", harmless::line(&model)))?;
-    // Without a provider there is nothing to count for but what a person reads.
+    // Without a provider, count the format that a person reads.
     let format = crew.format_of(&model).unwrap_or(Format::Markdown);
     let (now, budget) = chat.runtime.block_on(async {
         let seen = Seen::of_assistant(chat, &crew, format, None).await?;
@@ -271,7 +280,7 @@ fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
         Ok::<_, Stop>((seen.tokens().await?, budget.0))
     })?;
     let last = match chat.asked.get() {
-        Some(tokens) => format!(", {} when last asked", lines::grouped(tokens)),
+        Some(tokens) => format!(", {} at the last request", lines::grouped(tokens)),
         None => String::new(),
     };
     let (now, budget) = (lines::grouped(now), lines::grouped(budget));

@@ -1,4 +1,4 @@
-//! The commands that act on one page and print it: expand, hide, pin, unpin, focus, archive, remove.
+//! The commands that change one page and print it: expand, hide, pin, unpin, focus, archive, remove.
 
 use contexture_core::{Edit, PageIndex};
 

@@ -9,7 +9,7 @@ use crate::{
     settings::Settings,
 };
 
-/// List the directories a page lies in, nearest first
+/// List the directories that contain a page, nearest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -39,7 +39,7 @@ pub(crate) async fn run(
             let at = all.iter().position(|seen| seen.page.index == after);
             1 + at.ok_or_else(|| {
                 let message = format!("{after} is not an ancestor of {index}");
-                Stop::invalid(message, "use the `next` of the list before")
+                Stop::invalid(message, "use the `next` value of the previous list")
             })?
         }
     };

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// The directory, such as usr-0
     #[arg(value_name = "INDEX")]
     index: String,
-    /// Print the last pages instead, this many, still in order
+    /// Print the last N pages instead, still in order
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "cursor"])]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     last: Option<u16>,
@@ -50,7 +50,7 @@ pub(crate) async fn run(
         if tail.more && !printer.is_json() {
             let left = reader.child_count(&index).await?.saturating_sub(items.len() as u64);
             let left = lines::grouped(left);
-            printer.note(&format!("… {left} before them: page children {index}"))?;
+            printer.note(&format!("… {left} earlier: page children {index}"))?;
         }
         return Ok(Status::Done);
     }
@@ -58,7 +58,7 @@ pub(crate) async fn run(
     let listing = reader.children(&index, Order::Forward, after, args.list.limit()).await?;
     let last = listing.items.last().map(|seen| seen.page.place);
     let next = last.filter(|_| listing.more).map(|place| place.to_string());
-    // How many come before a cursor is not known.
+    // The number of pages before a cursor is not known.
     let left = match next.is_some() && is_begin && !printer.is_json() {
         true => Some(reader.child_count(&index).await?.saturating_sub(listing.items.len() as u64)),
         false => None,
@@ -69,6 +69,6 @@ pub(crate) async fn run(
 fn place(cursor: &str) -> Result<Place> {
     cursor.parse().map(Place).map_err(|_| {
         let message = format!("invalid cursor '{cursor}': it is not a number");
-        Stop::invalid(message, "use the `next` of the list before")
+        Stop::invalid(message, "use the `next` value of the previous list")
     })
 }

@@ -10,22 +10,22 @@ use crate::{
 
 /// Create a page at the end of a directory
 ///
-/// A DetailPage holds a text; with --contents a ContentsPage is made, a directory that may adopt
-/// pages of its segment: they stay as visible as they were, in every view. With --hidden a line stands
-/// for the new page by default, and what a hidden directory adopts leaves the window with it.
+/// A DetailPage holds text. With --contents, a ContentsPage is created instead: a directory that may
+/// adopt pages of its segment, which stay as visible as they were in every view. With --hidden, the new
+/// page is shown as one line by default, and pages that a hidden directory adopts leave the window.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   contexture page create --parent usr-0 --name Plan --detail '1. read 2. think'
   contexture page create --contents --parent usr-0 --name Drafts --child usr-1")]
 pub(crate) struct Args {
-    /// The directory it goes to the end of
+    /// The directory to put it in, at the end
     #[arg(long, value_name = "INDEX")]
     parent: String,
-    /// What it is called: 1 to 200 characters
+    /// Its name, 1 to 200 characters
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     name: String,
-    /// What it is about, up to 2,000 characters
+    /// Its description, up to 2,000 characters
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     /// Its text
@@ -38,10 +38,10 @@ pub(crate) struct Args {
     /// Hide it by default; `page expand` shows it
     #[arg(long)]
     hidden: bool,
-    /// Make a directory
+    /// Create a directory
     #[arg(long)]
     contents: bool,
-    /// A page the directory adopts; may be given several times, and the order is kept
+    /// A page for the directory to adopt; repeatable, and the order is kept
     #[arg(long, value_name = "INDEX", requires = "contents")]
     child: Vec<String>,
 }

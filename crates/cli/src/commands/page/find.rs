@@ -10,7 +10,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Find pages by a text in their name or description, whatever the case
+/// Find pages by text in their name or description, ignoring case
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// The text to look for
     #[arg(value_name = "QUERY")]
     query: String,
-    /// Look in the archive instead of the tree
+    /// Search the archive instead of the tree
     #[arg(long)]
     archived: bool,
     #[command(flatten)]

@@ -14,10 +14,10 @@ use crate::{
     settings::Settings,
 };
 
-/// How many of the pages that are left out are counted, and how many at a time.
+/// How many of the remaining pages to count at most, and how many at a time.
 const COUNTED: (u64, usize) = (10_000, 1_000);
 
-/// List the pages you see: segments in order, then by number
+/// List the pages you see: segments in order, pages by number
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// List the archive instead of the tree
     #[arg(long)]
     archived: bool,
-    /// Begin with the newest page of each segment, instead of the oldest
+    /// Start with the newest page of each segment instead of the oldest
     #[arg(long)]
     newest: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     };
     let next = next(&listing);
     let (items, texts) = (&listing.items, args.text.texts());
-    // What comes before the cursor is not counted from the other end.
+    // With --newest the remaining pages are not counted.
     let left = match items.last().filter(|_| listing.more && !args.newest && !printer.is_json()) {
         Some(last) => count_after(&caller, &last.page.index, args.archived).await?,
         None => None,
@@ -57,12 +57,12 @@ pub(crate) async fn run(
     let is_old_first = next.is_some() && !args.newest && !printer.is_json();
     super::print_list(&caller, items, next, left, texts, printer).await?;
     if is_old_first && args.list.cursor.is_none() {
-        printer.tip("--newest begins with the newest")?;
+        printer.tip("--newest lists the newest pages first")?;
     }
     Ok(Status::Done)
 }
 
-/// Counts the pages after one in natural order; none where there are very many.
+/// Counts the pages after one in natural order; none if there are very many.
 async fn count_after(caller: &Caller, last: &PageIndex, archived: bool) -> Result<Option<u64>> {
     let (most, limit) = COUNTED;
     let (mut count, mut after) = (0, Some(last.clone()));
@@ -78,8 +78,7 @@ async fn count_after(caller: &Caller, last: &PageIndex, archived: bool) -> Resul
     Ok(None)
 }
 
-/// Lists pages from the newest of each segment on: numbers only grow. A cursor is the page that was
-/// listed last.
+/// Lists pages from the newest of each segment: numbers only grow. A cursor is the page listed last.
 async fn newest(caller: &Caller, list: &ListArgs, archived: bool) -> Result<Listing<PageView>> {
     let reader = caller.reader();
     let after = list.cursor.as_deref().map(|cursor| caller.index(cursor)).transpose()?;
@@ -113,7 +112,7 @@ async fn newest(caller: &Caller, list: &ListArgs, archived: bool) -> Result<List
     Ok(Listing { items, more: false })
 }
 
-/// Lists pages in natural order from a cursor on.
+/// Lists pages in natural order, starting after a cursor.
 pub(super) async fn query(
     caller: &Caller,
     list: &ListArgs,

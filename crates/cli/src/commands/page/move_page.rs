@@ -7,10 +7,10 @@ use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
 };
 
-/// Move a page, with all below it, to the end of a directory
+/// Move a page and everything below it to the end of a directory
 ///
-/// Within a segment it keeps its index. In another segment it and all below it get new ones; the old
-/// ones then answer where their page went. Prints old and new indices.
+/// Within its segment, the page keeps its index. In another segment, it and all pages below it get new
+/// indices; the old ones then say where their page went. Prints the old and new indices.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The page, such as usr-3
     #[arg(value_name = "INDEX")]
     index: String,
-    /// The directory it goes to the end of
+    /// The directory to move it to, at the end
     #[arg(long, value_name = "INDEX")]
     to: String,
 }

@@ -4,9 +4,9 @@ use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
 };
 
-/// Show the directory a page lies in
+/// Show the directory that contains a page
 ///
-/// A root has none: prints null with --json.
+/// A root has none; with --json this prints null.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -17,19 +17,19 @@ use crate::{
     settings::Settings,
 };
 
-/// Destroy a page, with all below it, for good: remove archives, purge destroys
+/// Destroy a page and everything below it for good; `remove` only archives
 ///
-/// The text goes from the page, the archive, the history and the ledgers; no undo brings it back. A page
-/// whose creation was undone is named by its number, and goes along with the page it stood under. Agents
-/// may never do this.
+/// The text is deleted from the page, the archive, the history and the ledgers, and no undo brings it back.
+/// A page whose creation was undone can be named by its number, and is purged along with the page it was
+/// under. Agents may never purge.
 ///
-/// It is refused while a run has not ended: its record may quote the text, and resuming it would bring it
-/// back.
+/// A purge is refused while a run has not ended: the run's record may quote the text, and resuming the run
+/// would bring it back.
 ///
-/// The exit code is 3 when the text may still be found by somebody who reads the store's own files: it
-/// says where and until when, and `store scrub` finishes it (with --quarantine where repairs set something aside,
-/// which may hold the text too). Backups, git's history, the log and replicas of
-/// a database server and old versions in a bucket are beyond it.
+/// The exit code is 3 if somebody who reads the store's own files may still find the text. The output says
+/// where and until when, and `store scrub` finishes the job (with --quarantine if repairs set something
+/// aside, which may hold the text too). Backups, git's history, the log and replicas of a database server
+/// and old versions in a bucket are out of its reach.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// The page, such as usr-3: in the tree, in the archive, or one whose creation was undone
     #[arg(value_name = "INDEX")]
     pub(super) index: String,
-    /// End interrupted runs with it: nobody can resume them any more
+    /// Also end interrupted runs, so that nobody can resume them
     #[arg(long)]
     give_up_runs: bool,
 }

@@ -6,10 +6,11 @@ use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
 };
 
-/// Bring a page back from the archive, with all below it
+/// Restore a page and everything below it from the archive
 ///
-/// It keeps its index and returns to its old place; if its directory is gone, to the end of the
-/// segment's root. If its segment is gone, say where to with --to, and it gets a new index.
+/// The page keeps its index and returns to its old place, or to the end of the segment's root if its
+/// directory is gone. If its segment is gone, choose a directory with --to; the page then gets a new
+/// index.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -19,7 +20,7 @@ pub(crate) struct Args {
     /// The page, such as usr-3
     #[arg(value_name = "INDEX")]
     index: String,
-    /// The directory it goes to the end of, instead of its old place
+    /// The directory to put it in, at the end, instead of its old place
     #[arg(long, value_name = "INDEX")]
     to: Option<String>,
 }

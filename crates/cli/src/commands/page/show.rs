@@ -10,14 +10,14 @@ use crate::{
 
 /// Show one page with its text or its children
 ///
-/// Visibility, level, lifecycle and pin are shown as your view has them.
+/// Visibility, level, lifecycle and pin are those of your view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture page show usr-0")]
 pub(crate) struct Args {
     /// The page, such as usr-3
     #[arg(value_name = "INDEX")]
     index: String,
-    /// Show it also when it is in the archive
+    /// Show it even if it is in the archive
     #[arg(long)]
     archived: bool,
 }
@@ -71,7 +71,7 @@ fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
         seen.level.as_str().to_owned(),
     ];
     standing.extend(seen.pinned.then(|| "pinned".to_owned()));
-    let mut facts = vec![("type", page.type_name().to_owned()), ("standing", standing.join(", "))];
+    let mut facts = vec![("type", page.type_name().to_owned()), ("state", standing.join(", "))];
     facts.extend(page.parent.as_ref().map(|parent| ("parent", parent.to_string())));
     facts.extend(page.turn.as_ref().map(|turn| ("turn", turn.to_string())));
     facts.push(("author", format!("{}, trust {}", page.author, page.trust)));
@@ -80,7 +80,7 @@ fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
         facts.push(("sources", join(&page.sources)));
     }
     let (created, updated) = (lines::time(page.created_at), lines::time(page.updated_at));
-    facts.push(("version", format!("{} of {updated}, created {created}", page.version)));
+    facts.push(("version", format!("{}, changed {updated}, created {created}", page.version)));
     match &object.body {
         BodyObject::Detail { message_count, .. } => {
             facts.push(("messages", message_count.to_string()));
@@ -89,7 +89,7 @@ fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
             const FEW: usize = 20;
             let mut named = join(&children[..children.len().min(FEW)]);
             if *child_count > FEW as u64 {
-                named.push_str(&format!(" … ({child_count} in all)"));
+                named.push_str(&format!(" … ({child_count} in total)"));
             }
             let none = children.is_empty();
             facts.push(("children", if none { "none".to_owned() } else { named }));

@@ -13,13 +13,13 @@ use crate::{
     tree::{self, Bounds, Branch},
 };
 
-/// How many pages are drawn in all.
+/// How many pages to draw in total.
 const PAGES: usize = 2_000;
 
-/// Draw the tree of pages: everything you see, or what lies below one page
+/// Draw the tree of pages: everything you see, or the tree below one page
 ///
-/// Directories end in a slash. Of a large directory the first pages are drawn and the rest counted; with
-/// --newest the last ones are, the newest at the top.
+/// The names of directories end in a slash. In a large directory the first pages are drawn and the rest
+/// are counted; with --newest the last pages are drawn, the newest at the top.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +30,11 @@ pub(crate) struct Args {
     /// The page at the top; by default the root of every segment
     #[arg(value_name = "INDEX")]
     index: Option<String>,
-    /// Draw at most this many pages of one directory
+    /// Draw at most this many pages per directory
     #[arg(long, value_name = "N", default_value_t = 50)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Draw directories within directories this far down
+    /// Draw nested directories down to this depth
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     depth: u16,

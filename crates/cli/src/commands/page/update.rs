@@ -18,8 +18,8 @@ const CLEARABLE: &[&str] = &["description", "detail"];
 
 /// Change a page's name, description or text
 ///
-/// What is not given, or empty, stays as it is; --clear empties it. With --if-version a page that
-/// somebody else changed in between is a conflict and stays as it is.
+/// A field that is not given, or empty, stays as it is; --clear empties a field. With --if-version, a
+/// page that somebody else changed in the meantime is a conflict and stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -29,10 +29,10 @@ pub(crate) struct Args {
     /// The page, such as usr-3
     #[arg(value_name = "INDEX")]
     index: String,
-    /// What it is called: 1 to 200 characters
+    /// Its name, 1 to 200 characters
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     name: Option<String>,
-    /// What it is about, up to 2,000 characters
+    /// Its description, up to 2,000 characters
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     /// Its text
@@ -41,10 +41,10 @@ pub(crate) struct Args {
     /// A file with its text; - reads standard input
     #[arg(long, value_name = "FILE")]
     detail_file: Option<PathBuf>,
-    /// Empty this; may be given twice
+    /// Empty this field; may be given twice
     #[arg(long, value_name = "WHAT", value_parser = Suggested(CLEARABLE), value_delimiter = ',')]
     clear: Vec<String>,
-    /// Refuse unless the page is at this version
+    /// Refuse the change unless the page is at this version
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
 }
@@ -84,7 +84,7 @@ pub(crate) async fn run(
 fn clear(field: &mut Option<String>, what: &str) -> Result<()> {
     if field.as_ref().is_some_and(|text| !text.is_empty()) {
         let message = format!("--{what} and --clear {what} cannot both be given");
-        return Err(Stop::invalid(message, "say one or the other"));
+        return Err(Stop::invalid(message, "use one or the other"));
     }
     *field = Some(String::new());
     Ok(())

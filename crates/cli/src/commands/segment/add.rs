@@ -10,9 +10,9 @@ use crate::{
 
 /// Add a segment with its root page
 ///
-/// A segment is a tree of pages with its own numbering: the root of `notes` is notes-0, its first
-/// page notes-1. Segments called agent-NAME, prompt-NAME and group-NAME are seen by their owner only.
-/// A segment of kind system that agents may write to needs --yes: they could change their prompt.
+/// A segment is a tree of pages with its own numbering: the root of `notes` is notes-0, its first page
+/// is notes-1. Segments named agent-NAME, prompt-NAME and group-NAME are visible to their owner only. A
+/// segment of kind system that agents may write to needs --yes: they could change their own prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -21,22 +21,22 @@ pub(crate) struct Args {
     /// Its id: letters, digits and _, joined by single dashes
     #[arg(value_name = "ID")]
     id: String,
-    /// What it is for
+    /// Its kind
     #[arg(long, value_name = "KIND", value_parser = Suggested(KINDS))]
     kind: String,
     #[arg(long, value_name = "PERMISSION", value_parser = Suggested(PERMISSIONS))]
     #[arg(help = "What agents may do in it", long_help = PERMISSION_HELP)]
     permission: String,
-    /// How many tokens it may take in a window; 0 is unlimited
+    /// The most tokens it may take in a window; 0 means unlimited
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     capacity: Option<String>,
-    /// What it is called; its id when not given
+    /// Its name; by default its id
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     name: Option<String>,
-    /// What it is about
+    /// Its description
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
-    /// Let agents write to a segment of kind system
+    /// Allow agents to write to a segment of kind system
     #[arg(long)]
     yes: bool,
 }

@@ -6,10 +6,10 @@ use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
 };
 
-/// Remove a segment; its pages go to the archive
+/// Remove a segment; its pages move to the archive
 ///
-/// A segment that holds pages needs --cascade, one of kind system --force as well. Its pages stay in
-/// the archive, and `undo` brings all of it back. Prints the segment as it was.
+/// A segment that holds pages needs --cascade; one of kind system also needs --force. Its pages stay in
+/// the archive, and `undo` brings everything back. Prints the segment as it was.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -18,10 +18,10 @@ pub(crate) struct Args {
     /// Its id
     #[arg(value_name = "ID")]
     id: String,
-    /// Send its pages to the archive
+    /// Move its pages to the archive
     #[arg(long)]
     cascade: bool,
-    /// Remove it even though it is of kind system
+    /// Remove it even if it is of kind system
     #[arg(long)]
     force: bool,
 }

@@ -10,27 +10,27 @@ use crate::{
 
 /// Change a segment's name, description, permission or capacity
 ///
-/// What is not given, or empty, stays as it is. Letting agents write to a segment of kind system needs
-/// --yes: they could change their prompt.
+/// A field that is not given, or empty, stays as it is. Allowing agents to write to a segment of kind
+/// system needs --yes: they could change their own prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture segment update usr --capacity 8000")]
 pub(crate) struct Args {
     /// Its id
     #[arg(value_name = "ID")]
     id: String,
-    /// What it is called
+    /// Its name
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     name: Option<String>,
-    /// What it is about
+    /// Its description
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     #[arg(long, value_name = "PERMISSION", value_parser = Suggested(PERMISSIONS))]
     #[arg(help = "What agents may do in it", long_help = PERMISSION_HELP)]
     permission: Option<String>,
-    /// How many tokens it may take in a window; 0 is unlimited
+    /// The most tokens it may take in a window; 0 means unlimited
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     capacity: Option<String>,
-    /// Let agents write to a segment of kind system
+    /// Allow agents to write to a segment of kind system
     #[arg(long)]
     yes: bool,
 }

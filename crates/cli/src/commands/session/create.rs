@@ -15,10 +15,10 @@ use crate::{
     store::Access,
 };
 
-/// Make an empty session, without segments
+/// Create an empty session, without segments
 ///
-/// `init` makes one that is ready for use; this is for sessions that get other segments, or that a
-/// document is loaded into.
+/// `init` creates a session that is ready for use; this command is for sessions that get other segments,
+/// or that a document is loaded into.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture session create review --app my-app")]
 pub(crate) struct Args {
@@ -51,7 +51,8 @@ pub(crate) async fn run(
 fn app(text: &str) -> Result<&str> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
-        let message = "invalid application id: it has 1 to 200 characters, none of them control";
+        let message =
+            "invalid application id: it must have 1 to 200 characters and no control characters";
         return Err(Stop::invalid(message, "choose another id with --app"));
     }
     Ok(text)

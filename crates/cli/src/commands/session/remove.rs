@@ -12,12 +12,12 @@ use crate::{
     store::Access,
 };
 
-/// Destroy a session with all it holds, for good
+/// Destroy a session and everything in it, for good
 ///
-/// There is no undo for this one: export it first if in doubt. In a terminal it asks first; a script says
-/// --yes. The exit code is 3 when bytes of it may
-/// still be found in the store's own files: `store scrub` finishes it (with --quarantine where repairs set
-/// something aside, which may hold them too).
+/// This cannot be undone: export the session first if in doubt. In a terminal the command asks first; in
+/// a script, add --yes. The exit code is 3 if bytes of the session may still be found in the store's own
+/// files: `store scrub` then finishes the job (with --quarantine if repairs set something aside, which
+/// may hold them too).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Its name
     #[arg(value_name = "NAME")]
     name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -59,17 +59,17 @@ pub(crate) async fn run(
     traces::tell(&left, printer)
 }
 
-/// Asks whether the session is to be destroyed; where nobody can be asked it is not.
+/// Asks whether to destroy the session; if nobody can be asked, it is an error.
 fn confirmed(info: &SessionInfo, printer: &mut Printer<'_>) -> Result<bool> {
     let (session, revision) = (&info.id, info.revision);
     if !printer.can_ask() {
         return Err(Stop::invalid(
-            format!("session '{session}' was not removed: there is nobody here to ask"),
-            format!("`contexture session remove {session} --yes` destroys it for good"),
+            format!("session '{session}' was not removed: cannot ask for confirmation here"),
+            format!("run `contexture session remove {session} --yes` to destroy it for good"),
         ));
     }
     let changed = lines::time(info.updated_at);
     printer.asks(&format!(
-        "Destroy session '{session}' for good, at revision {revision}, last changed {changed}?"
+        "Destroy session '{session}' (revision {revision}, last changed {changed}) for good?"
     ))
 }

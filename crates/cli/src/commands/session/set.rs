@@ -12,14 +12,14 @@ use crate::{
     settings::Settings,
 };
 
-/// The entry that is the budget of every view.
+/// The entry that holds the budget of every view.
 const BUDGET: &str = "budget";
 
 /// Set an entry of the session's custom state
 ///
-/// It becomes part of the rendered context, as `custom`. The entry `budget` is the tokens a window
-/// may take in every view, where `window` and `fold` are given no --budget. A value is text, or any
-/// JSON with --as-json. Prints all entries.
+/// The entry becomes part of the rendered context, as `custom`. The entry `budget` is the token budget of
+/// a window in every view, unless `window` or `fold` is given --budget. A value is text, or any JSON with
+/// --as-json. Prints all entries.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +28,13 @@ Examples:
   contexture session set limits '{\"retries\":3}' --as-json
   contexture session set branch --clear")]
 pub(crate) struct Args {
-    /// Which entry: 1 to 100 characters
+    /// The entry's key, 1 to 100 characters
     #[arg(value_name = "KEY")]
     key: String,
     /// Its value
     #[arg(value_name = "VALUE", required_unless_present = "clear", allow_negative_numbers = true)]
     value: Option<String>,
-    /// Read the value as JSON: a number, a list, an object
+    /// Parse the value as JSON: a number, a list, an object
     #[arg(long, requires = "value")]
     as_json: bool,
     /// Clear the entry instead
@@ -72,7 +72,7 @@ fn stored(key: &CustomKey, text: String, as_json: bool) -> Result<String> {
     match RawJson::new(&text) {
         Err(error) if as_json => {
             let message = format!("invalid value of '{key}': it is not JSON: {error}");
-            Err(Stop::invalid(message, "quote it for the shell, or leave --as-json out"))
+            Err(Stop::invalid(message, "quote it for the shell, or leave out --as-json"))
         }
         Ok(_) if !as_json && key.as_str() != BUDGET => {
             Ok(RawJson::string(&text).as_str().to_owned())
@@ -81,11 +81,12 @@ fn stored(key: &CustomKey, text: String, as_json: bool) -> Result<String> {
     }
 }
 
-/// Refuses what would be no setting of the caller's, or none at all.
+/// Refuses keys that belong to the engine, and budgets that are not numbers.
 fn check(key: &CustomKey, value: Option<&str>) -> Result<()> {
     if key.is_own() {
         let own = CustomKey::OWN_PREFIX;
-        let message = format!("invalid key '{key}': what begins with '{own}' is the engine's");
+        let message =
+            format!("invalid key '{key}': keys that begin with '{own}' belong to the engine");
         return Err(Stop::invalid(message, "choose another key"));
     }
     match value {

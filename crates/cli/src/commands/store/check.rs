@@ -18,31 +18,31 @@ use crate::{
 
 /// Check the whole store: its file, its checksums and the tree of every session
 ///
-/// Nothing is changed without --repair or --accept-losses. The exit code is 1 when something is wrong.
+/// Nothing is changed without --repair or --accept-losses. The exit code is 1 if something is wrong.
 ///
-/// --repair derives anew what is derived, takes what cannot be read into a quarantine inside the store, and
-/// mends what that leaves behind as edits that `history` shows: segments and pages that are lost are made
-/// again, orphans go to their segment's root, and pages whose text is lost say so. A page whose file was
-/// edited by hand keeps the words it has now, and the repair names it; a system prompt does not. A segment
-/// that is made again is read-only for agents, but for their own (`agent-…`, `group-…`). It deletes
-/// nothing. Then it checks again. Make a copy of the store first.
+/// --repair rebuilds derived data, moves data that cannot be read into a quarantine inside the store, and
+/// repairs the tree with edits that `history` shows: lost segments and pages are created again, orphans
+/// move to their segment's root, and pages whose text is lost say so. A page whose file was edited by hand
+/// keeps its present text, and the repair names it; a system prompt does not. A segment that is created
+/// again is read-only for agents, except for their own (`agent-…`, `group-…`). A repair deletes nothing.
+/// Afterwards the store is checked again. Make a copy of the store first.
 ///
-/// What may have been a system prompt stays a problem, and agents refuse to run, until it is written again or
-/// --accept-losses accepts that they run without it: a prompt whose text is lost, a segment of which nobody
-/// knows what kind it was, edits that are lost with all they made.
+/// Anything that may have been a system prompt stays a problem, and agents refuse to run, until it is
+/// written again or --accept-losses accepts that they run without it: a prompt whose text is lost, a
+/// segment whose kind is unknown, edits that are lost with everything they created.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture store check")]
 pub(crate) struct Args {
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     repair: bool,
-    /// Accept that system prompts are lost, or may be: agents run without them
+    /// Accept that system prompts are or may be lost: agents then run without them
     #[arg(long)]
     accept_losses: bool,
 }
 
 impl Args {
-    /// Says what is being done, for a person who waits.
+    /// Returns what to show while a person waits.
     pub(super) fn doing(&self) -> &'static str {
         if self.repair { "repairing and checking the store" } else { "checking the store" }
     }
@@ -57,14 +57,14 @@ pub(crate) async fn run(
     if args.repair {
         match settings.store.make_ready() {
             Ok(done) => repaired.done.extend(done),
-            // Opening it says what is wrong.
+            // Opening the store reports what is wrong.
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
             Err(error) => return Err(error.into()),
         }
     }
     match settings.store.open(Access::Existing).await {
         Ok(storage) => look(&args, &*storage, &mut repaired).await?,
-        // Damage is what is looked for here, so it is an answer and no failure.
+        // Damage is what this command looks for, so it is a result, not a failure.
         Err(Stop::Failed { kind: ErrorKind::Corrupt, message, .. }) => {
             repaired.problems.push(message);
         }
@@ -83,21 +83,23 @@ pub(crate) async fn run(
         printer.line(format_args!("{label} {}", harmless::line(done)))?;
     }
     if checked.ok {
-        printer
-            .line(format_args!("{} is in order", harmless::line(&settings.store.to_string())))?;
+        let store = harmless::line(&settings.store.to_string());
+        printer.line(format_args!("{store}: no problems found"))?;
     } else {
         for problem in &checked.problems {
             let label = printer.paint().failure("problem:");
             printer.line(format_args!("{label} {}", harmless::line(problem)))?;
         }
         if !args.repair {
-            printer.tip("`store check --repair` mends what can be mended; copy the store first")?;
+            printer.tip(
+                "`contexture store check --repair` repairs what it can; copy the store first",
+            )?;
         }
     }
     Ok(if checked.ok { Status::Done } else { Status::NotOk })
 }
 
-/// Repairs what is asked for, and finds what is wrong then.
+/// Makes the requested repairs, then finds the remaining problems.
 async fn look(args: &Args, storage: &dyn PageStorage, repaired: &mut Repaired) -> Result<()> {
     let now = SystemClock.now();
     if args.repair {

@@ -19,23 +19,23 @@ use crate::{
 
 /// Copy sessions to another store, read them back and compare
 ///
-/// Everything goes over as it is: pages, history, level states, ledgers, run records. Without --session
-/// all sessions go. What is written meanwhile is not part of the copy. Nothing shows in the target before
-/// a session is whole, so a copy that was interrupted is simply made again.
+/// Everything is copied as it is: pages, history, level states, ledgers, run records. Without --session,
+/// all sessions are copied. Changes made meanwhile are not part of the copy. A session appears in the
+/// target only once it is complete, so an interrupted copy can simply be repeated.
 ///
-/// A copy is a backup that can be repeated: where the target holds an earlier state of a session, that is
-/// brought forward, and what is the same is left alone. A session that has gone its own way in the target,
-/// by an edit there or because it is another one of that name, is refused and left as it is: copy to
-/// another store, or remove it there first.
+/// A copy is a backup that can be repeated: an earlier state of a session in the target is brought up to
+/// date, and an identical one is left alone. A session that has diverged in the target, by an edit there
+/// or because it is a different session of that name, is refused and left as it is: copy to another store,
+/// or remove it there first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   contexture store copy --to sqlite:copy.db")]
 pub(crate) struct Args {
-    /// The store to copy to, made where it does not exist
+    /// The store to copy to, created if it does not exist
     #[arg(long, value_name = "URL")]
     to: String,
-    /// Sessions to copy, beside the one that --session names; without any, all of them
+    /// Sessions to copy, besides the one that --session names; by default all of them
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
     /// Whether --session was given.
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Notes whether a session was named: there is a default for the other commands.
+    /// Notes whether a session was named: other commands have a default.
     pub(super) fn note_line(&mut self, line: &[OsString]) {
         let words = line.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
         self.named =
@@ -65,7 +65,7 @@ pub(crate) async fn run(
         sessions.insert(0, settings.session.clone());
     }
     let from = settings.store.open(Access::Existing).await?;
-    // Before anything is made there.
+    // Checked before anything is created in the target.
     for session in &sessions {
         if from.session(session).await?.is_none() {
             return Err(Error::SessionNotFound { session: session.clone() }.into());
@@ -93,22 +93,22 @@ pub(crate) async fn run(
     Ok(Status::Done)
 }
 
-/// Refuses to copy a store onto itself, or to where nothing lasts.
+/// Refuses to copy a store onto itself, or to memory.
 fn refuse(from: &StoreUrl, to: &StoreUrl) -> Result<()> {
     let wrong = |why: &str| {
         Err(Stop::invalid(
-            format!("{from} cannot be copied to {to}: {why}"),
-            "name another with --to",
+            format!("cannot copy {from} to {to}: {why}"),
+            "choose another store with --to",
         ))
     };
     match (from, to) {
-        (_, StoreUrl::Memory) => wrong("memory lives as long as one command"),
+        (_, StoreUrl::Memory) => wrong("memory: lasts for one command only"),
         (from, to) if from.is_same(to) => wrong("they are the same store"),
         _ => Ok(()),
     }
 }
 
-/// Says how far a copy has come.
+/// Returns the progress of a copy.
 fn line(progress: Progress<'_>) -> String {
     let Progress { session, step, done, total } = progress;
     let (verb, what) = match step {
@@ -129,9 +129,9 @@ fn print(copied: &[Copied], to: &StoreUrl, printer: &mut Printer<'_>) -> Result<
         let what = match copied.outcome {
             CopyOutcome::Copied => "copied and verified".to_owned(),
             CopyOutcome::BroughtForward(from) => {
-                format!("brought forward from revision {from} and verified")
+                format!("updated from revision {from} and verified")
             }
-            CopyOutcome::AlreadyThere => "already there, the same".to_owned(),
+            CopyOutcome::AlreadyThere => "already up to date".to_owned(),
         };
         printer.line(format_args!(
             "{session} {what}: revision {}, {} pages, {} edits, hash {}",

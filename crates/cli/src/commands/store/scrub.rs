@@ -8,21 +8,21 @@ use crate::{
     commands::Status, error::Result, harmless, printer::Printer, settings::Settings, store::Access,
 };
 
-/// Wipe what purges and removals left in the store's own files
+/// Wipe the traces that purges and removals left in the store's own files
 ///
-/// A purge does this by itself, except where it would stop everybody for long (a file over 256 MiB, the
-/// tables of a database server), where there was no room for it, or while somebody reads an earlier state.
-/// The store is rewritten: that takes as long as copying it, and as much room.
+/// A purge does this by itself, unless it would block everybody for long (a file over 256 MiB, the tables
+/// of a database server), there is no room for it, or somebody is reading an earlier state. The store is
+/// rewritten, which takes as much time and room as copying it.
 ///
-/// What repairs set aside because it could not be read may hold a purged text too. It is left alone and
-/// reported unless --quarantine is given.
+/// Data that repairs set aside because it could not be read may hold a purged text too. It is left alone
+/// and reported unless --quarantine is given.
 ///
-/// The exit code is 3 when something remains: it says where and until when. Backups, git's history, the log
-/// and replicas of a database server and old versions in a bucket are beyond it.
+/// The exit code is 3 if traces remain; the output says where and until when. Backups, git's history, the
+/// log and replicas of a database server and old versions in a bucket are out of its reach.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  contexture store scrub")]
 pub(crate) struct Args {
-    /// Also destroy, for good, what repairs set aside because it could not be read
+    /// Also destroy, for good, data that repairs set aside because it could not be read
     #[arg(long)]
     quarantine: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) async fn run(
     if left.is_empty() {
         let store = settings.store.to_string();
         let store = harmless::line(&store);
-        printer.line(format_args!("nothing of what was purged or removed is left in {store}"))?;
+        printer.line(format_args!("no traces of purged or removed data remain in {store}"))?;
     }
     for trace in &left {
         let label = printer.paint().failure("traces remain:");

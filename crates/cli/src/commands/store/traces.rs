@@ -1,15 +1,15 @@
-//! Where bytes of what was destroyed remain, as people are told.
+//! Reports where traces of destroyed data remain.
 
 use contexture_core::storage::Trace;
 
 use crate::{commands::Status, error::Result, harmless, printer::Printer};
 
-/// Returns how a command ends that leaves these.
+/// Returns the status of a command that leaves these traces.
 pub(crate) fn status(left: &[Trace]) -> Status {
     if left.is_empty() { Status::Done } else { Status::TracesRemain }
 }
 
-/// Says what is left and what finishes it.
+/// Prints the remaining traces, and how to wipe them.
 pub(crate) fn tell(left: &[Trace], printer: &mut Printer<'_>) -> Result<Status> {
     for trace in left {
         let label = printer.paint().failure("traces remain:");
@@ -17,7 +17,7 @@ pub(crate) fn tell(left: &[Trace], printer: &mut Printer<'_>) -> Result<Status> 
     }
     if !left.is_empty() {
         printer.tip(
-            "`contexture store scrub` wipes traces, and with --quarantine also what repairs set aside",
+            "`contexture store scrub` wipes traces, and with --quarantine also data that repairs set aside",
         )?;
     }
     Ok(status(left))

@@ -1,10 +1,10 @@
-//! What the tour shows: an agent that looks into a failing test.
+//! The steps of the tour: an agent looks into a failing test.
 
 use std::path::Path;
 
 use super::command_line;
 
-/// The files it reads, by name.
+/// The files that the tour reads, by name.
 pub(super) const FILES: [(&str, &str); 3] = [
     ("system.md", include_str!("system.md")),
     ("turn.json", include_str!("turn.json")),
@@ -16,11 +16,11 @@ const BUDGET: &str = "1000";
 
 /// One line of the tour.
 pub(super) struct Step {
-    /// What it is about; empty where it goes on from the line before.
+    /// What it shows; empty if it continues the step before.
     pub(super) says: &'static str,
     /// The command line, word by word.
     pub(super) line: Vec<String>,
-    /// How it ends: 1 where a refusal is what is shown.
+    /// Its exit code: 1 if it shows a refusal.
     pub(super) exit: u8,
 }
 
@@ -39,21 +39,21 @@ pub(super) fn steps(store: &str, folder: &Path) -> Vec<Step> {
 
 type MakeStep<'a> = &'a dyn Fn(&'static str, &[&str], u8) -> Step;
 
-/// What is kept, and who may do what with it.
+/// Steps on pages: what is kept, and who may change it.
 fn pages(step: MakeStep<'_>, file: &dyn Fn(&str) -> String) -> Vec<Step> {
     vec![
         step(
-            "A store and a session, with a system prompt that binds every agent.",
+            "Create a store and a session, with a system prompt that binds every agent.",
             &["init", "--system", &file("system.md")],
             0,
         ),
         step(
-            "An agent works: the request, a tool call with its result and the answer are one turn.",
+            "An agent works: the request, a tool call with its result and the answer form one turn.",
             &["--as", "fixer", "turn", "add", "--messages", &file("turn.json")],
             0,
         ),
         step(
-            "It keeps a note.",
+            "The agent keeps a note.",
             &[
                 "--as",
                 "fixer",
@@ -71,20 +71,20 @@ fn pages(step: MakeStep<'_>, file: &dyn Fn(&str) -> String) -> Vec<Step> {
             0,
         ),
         step(
-            "Permissions hold: the agent can neither rewrite its system prompt nor look away from it.",
+            "Permissions hold: the agent can neither rewrite nor hide its system prompt.",
             &["--as", "fixer", "page", "update", "sys-1", "--name", "Mine"],
             1,
         ),
         step("", &["--as", "fixer", "page", "hide", "sys-0"], 1),
         step(
-            "What another tool wrote down joins the session; a file that grows adds what is new.",
+            "Import a conversation that another tool recorded; importing a file again adds only what is new.",
             &["import", &file("talk.json")],
             0,
         ),
     ]
 }
 
-/// What of it stands before the model.
+/// Steps on the window: what the model sees.
 fn window(step: MakeStep<'_>) -> Vec<Step> {
     vec![
         step(
@@ -93,25 +93,25 @@ fn window(step: MakeStep<'_>) -> Vec<Step> {
             0,
         ),
         step(
-            "A budget cuts large results to head and tail. What would folding save on top, and cost?",
+            "A budget cuts large results to head and tail. What more would folding save, and at what cost?",
             &["--as", "fixer", "fold", "--budget", BUDGET, "--preview"],
             0,
         ),
         step("Worth it.", &["--as", "fixer", "fold", "--budget", BUDGET], 0),
         step(
-            "That is what the model sees now: of old turns what was asked and called, the latest in full.",
+            "This is what the model sees now: the requests and calls of old turns, and the latest turn in full.",
             &["--as", "fixer", "window", "--budget", BUDGET],
             0,
         ),
         step(
-            "Nothing is lost: a folded page opens again …",
+            "Nothing is lost: a folded page can be expanded again …",
             &["--as", "fixer", "page", "expand", "usr-4"],
             0,
         ),
         step("", &["--as", "fixer", "page", "tree", "usr-0"], 0),
         step("… nobody else's view has changed …", &["page", "tree", "usr-0"], 0),
-        step("… and what was done can be taken back.", &["--as", "fixer", "undo"], 0),
-        step("Who did what is on record.", &["history"], 0),
-        step("And the store is in order.", &["store", "check"], 0),
+        step("… and an edit can be undone.", &["--as", "fixer", "undo"], 0),
+        step("The history records who did what.", &["history"], 0),
+        step("And the store can be checked.", &["store", "check"], 0),
     ]
 }

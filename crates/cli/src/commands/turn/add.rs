@@ -10,8 +10,8 @@ use crate::{
 
 /// Write one or more turns at the end of a segment
 ///
-/// A turn is a user message and all that follows until the next: several user messages make several
-/// turns. A long turn is cut into several pages, never between a tool call and its result.
+/// A turn is a user message and everything that follows it until the next one: several user messages make
+/// several turns. A long turn is split into several pages, never between a tool call and its result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,16 +19,16 @@ Examples:
   echo '[{\"role\":\"user\",\"content\":\"Hello\"}]' | contexture turn add --messages -")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// Where; by default where you write, `usr`
+    /// The segment to write to; by default the one you write to, `usr`
     #[arg(long, value_name = "SEGMENT")]
     segment: Option<String>,
-    /// What the user says
+    /// The user's message
     #[arg(long, value_name = "TEXT", group = "what", allow_hyphen_values = true)]
     user: Option<String>,
-    /// What the assistant answers
+    /// The assistant's answer
     #[arg(long, value_name = "TEXT", group = "what", allow_hyphen_values = true)]
     assistant: Option<String>,
-    /// An OpenAI- or Anthropic-style array of messages; - reads standard input
+    /// A file with an OpenAI- or Anthropic-style array of messages; - reads standard input
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["user", "assistant"])]
     messages: Option<PathBuf>,
 }

@@ -11,18 +11,18 @@ use crate::{
 /// Continue your own latest turn in a segment
 ///
 /// Takes whole exchanges without a user message: an assistant message with all results of its tool
-/// calls. They join the turn's last page while it is the last in line and not full, else they begin a
-/// new one.
+/// calls. They join the turn's last page while it is the last in line and not full; otherwise they
+/// begin a new page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   contexture turn add --user 'Hello' \\
     && echo '[{\"role\":\"assistant\",\"content\":\"Hello!\"}]' | contexture turn extend --messages -")]
 pub(crate) struct Args {
-    /// Where; by default where you write, `usr`
+    /// The segment to write to; by default the one you write to, `usr`
     #[arg(long, value_name = "SEGMENT")]
     segment: Option<String>,
-    /// An OpenAI- or Anthropic-style array of messages; - reads standard input
+    /// A file with an OpenAI- or Anthropic-style array of messages; - reads standard input
     #[arg(long, value_name = "FILE")]
     messages: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Where the tokens of a window go, for people.
+//! Prints where the tokens of a window go, for people.
 
 use contexture_agents::wire::{AccountObject, EstimateObject};
 use contexture_core::{
@@ -14,10 +14,10 @@ use crate::{
     printer::{Paint, Printer},
 };
 
-/// How many of the largest pages are named.
+/// How many of the largest pages to name.
 const LARGEST: usize = 10;
 
-/// Prints an account: the whole, then by segment, by kind and by page.
+/// Prints an account: the total, then by segment, by kind and by page.
 pub(super) async fn print(
     object: &AccountObject,
     due: Option<&FoldReport>,
@@ -26,7 +26,7 @@ pub(super) async fn print(
 ) -> Result<()> {
     let (account, paint) = (&object.account, printer.paint());
     let of = match account.budget {
-        Some(budget) => format!(" of {} (the budget)", grouped(budget)),
+        Some(budget) => format!(" of a budget of {}", grouped(budget)),
         None => ", no budget".to_owned(),
     };
     let how = if account.exact { "counted with" } else { "estimated with" };
@@ -38,7 +38,7 @@ pub(super) async fn print(
         printer.line(estimate_line(estimate))?;
     }
     if let Some(report) = due {
-        let line = format!("a fold is due and counted in: {}", lines::fold(report));
+        let line = format!("a fold is due and already included: {}", lines::fold(report));
         printer.line(paint.warning(line))?;
     }
     let segments = account.segments.iter().map(|segment| Row {
@@ -56,7 +56,7 @@ pub(super) async fn print(
     });
     let mut kinds: Vec<Row> = kinds.collect();
     kinds.sort_by_key(|kind| std::cmp::Reverse(kind.tokens));
-    print_rows("by kind, about", kinds, account.tokens, printer)?;
+    print_rows("by kind (approximate)", kinds, account.tokens, printer)?;
     let mut largest: Vec<&PageAccount> = account.pages.iter().collect();
     largest.sort_by_key(|page| std::cmp::Reverse(page.tokens));
     let mut pages = Vec::new();
@@ -66,21 +66,21 @@ pub(super) async fn print(
     print_rows("largest pages", pages, account.tokens, printer)
 }
 
-/// Says what a model is expected to count.
+/// Returns what a model is expected to count.
 fn estimate_line(estimate: &EstimateObject) -> String {
     let (tokens, model) = (grouped(estimate.tokens.0), harmless::line(&estimate.model));
     let percent = (estimate.error * 100.0).round();
     let rests = match estimate.observations {
-        0 => "its provider has reported nothing yet".to_owned(),
+        0 => "no reports from its provider yet".to_owned(),
         count => format!("from {}", lines::count(count, "report")),
     };
-    format!("about {tokens} as {model} counts, ±{percent} % ({rests})")
+    format!("about {tokens} tokens as {model} counts, ±{percent} % ({rests})")
 }
 
 /// One line of a table.
 struct Row {
     name: String,
-    /// How wide the name is without its paint.
+    /// The width of the name without its paint.
     width: usize,
     tokens: u64,
     more: String,
@@ -130,7 +130,7 @@ fn by_level(segment: &SegmentAccount) -> String {
 }
 
 async fn page_row(account: &PageAccount, caller: &Caller, paint: Paint) -> Result<Row> {
-    // The first page of a run may have left since; the run still stands.
+    // The first page of a run may be gone by now; the run is still shown.
     let seen = caller.reader().page(&account.page).await.ok();
     let name = seen.map_or(String::new(), |seen| harmless::line(seen.page.name.as_str()));
     let level = match account.level {
@@ -145,14 +145,14 @@ async fn page_row(account: &PageAccount, caller: &Caller, paint: Paint) -> Resul
     })
 }
 
-/// Prints what is on record of a window sent.
+/// Prints the record of a sent window.
 pub(super) fn print_record(
     record: Option<&SentWindow>,
     is_this: bool,
     printer: &mut Printer<'_>,
 ) -> Result<()> {
     let Some(record) = record else {
-        let never = printer.paint().dim("no window of this format was sent yet (--fold sends one)");
+        let never = printer.paint().dim("no window was sent in this format yet (--fold sends one)");
         return printer.line(format_args!("\n{never}"));
     };
     let paint = printer.paint();

@@ -1,4 +1,4 @@
-//! Counting with what the store has kept, so that an unchanged window loads no vocabulary.
+//! Counts tokens with the store's kept counts, so that an unchanged window loads no vocabulary.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use contexture_tokens::KeptCounter;
 
 use crate::context::Caller;
 
-/// What a command counts with.
+/// The counter of a command.
 pub(in crate::commands) struct Counting {
     system: ContextSystem,
     counter: Arc<KeptCounter>,
 }
 
 impl Counting {
-    /// Lets a window be counted with what the caller's store has kept.
+    /// Makes a window use the counts kept in the caller's store.
     pub(in crate::commands) fn begin(caller: &Caller, options: &mut WindowOptions) -> Self {
         let system = caller.system().clone();
         let counter = Arc::new(KeptCounter::new(options.counter.clone(), system.storage()));
@@ -22,9 +22,9 @@ impl Counting {
         Self { system, counter }
     }
 
-    /// Keeps what had to be counted, for the next command.
+    /// Keeps the new counts for the next command.
     pub(in crate::commands) async fn end(self) {
-        // The command has done what it was asked for; counts can be made again.
+        // The command has done its work; lost counts can be made again.
         let _ = self.system.keep_counts().await;
         let _ = self.counter.keep().await;
     }

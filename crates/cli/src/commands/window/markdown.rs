@@ -1,15 +1,15 @@
-//! A window in Markdown, painted for a person. Only colour is added; control characters, which a
-//! terminal would obey, become pictures.
+//! Paints a window in Markdown for a person. Only colour is added; control characters, which a terminal
+//! would obey, become pictures.
 
 use crate::{harmless, printer::Paint};
 
 /// How the lines of pages and runs begin.
 const LEVELS: [&str; 4] = ["[FULL] ", "[SUMMARY] ", "[GIST] ", "[RUN] "];
 
-/// Who speaks, as it stands before what was said. Text from outside that begins so is escaped.
+/// The role at the start of a message. Text from outside that begins like this is escaped.
 const ROLES: [&str; 4] = ["**system", "**user", "**assistant", "**tool"];
 
-/// What the end of the window begins with.
+/// The beginnings of the lines at the end of the window.
 const LIVE: [&str; 3] = ["---", "Focus: ", "Actions: "];
 
 /// Paints the lines of a window.

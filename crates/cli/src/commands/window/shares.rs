@@ -9,7 +9,7 @@ use contexture_agents::{
 
 use crate::{crew::Crew, error::Result, harmless, printer::Printer};
 
-/// Prints the shares that hold, each with where it came from.
+/// Prints the shares that apply, each with its source.
 pub(super) fn print(shares: &ResolvedShares, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
     let said = |(share, value, source)| (share, ShareObject { value, by: crew.said_by(source) });
     let shares: BTreeMap<Share, ShareObject> = shares.iter().map(said).collect();

@@ -1,4 +1,4 @@
-//! The words of a request: which of them are options behind it, and which are asked for (C33).
+//! Separates the words of a request from the options after it (C33).
 
 use clap::CommandFactory as _;
 
@@ -10,7 +10,7 @@ use crate::{
 
 const AS_IT_IS: &str = "put -- before the request to send it as it is";
 
-/// The options of `agents run`, those of every command included.
+/// The options of `agents run`, global options included.
 #[derive(Debug)]
 pub(super) struct Options(Vec<Known>);
 
@@ -37,14 +37,14 @@ impl Options {
         Self(options.collect())
     }
 
-    /// Returns where the options behind a request begin among its words; nothing after a `--` is one.
+    /// Returns where among the words the options after a request begin; nothing after a `--` is one.
     ///
     /// # Errors
     ///
-    /// A word that is spelled like an option but stands within the request, has no value, or is nearly
-    /// one: what was asked for is never ignored.
+    /// Fails for a word that is spelled like an option, or nearly so, but is within the request or lacks
+    /// its value: an option is never silently ignored.
     pub(super) fn begin(&self, words: &[String]) -> Result<usize> {
-        // The first word is always asked for.
+        // The first word always belongs to the request.
         let mut begin = (1..words.len()).find(|&begin| self.are_options(&words[begin..]));
         let dashes = words.iter().position(|word| word == "--");
         if dashes.is_some() {
@@ -57,7 +57,7 @@ impl Options {
         Ok(begin.unwrap_or(words.len()))
     }
 
-    /// Tells whether words are nothing but options and their values.
+    /// Returns whether words are nothing but options and their values.
     fn are_options(&self, words: &[String]) -> bool {
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -84,8 +84,8 @@ impl Options {
                 Stop::invalid(format!("'{name}' has no value"), AS_IT_IS)
             } else {
                 Stop::invalid(
-                    format!("the option '{name}' stands within the request"),
-                    format!("options stand before or behind a request; {AS_IT_IS}"),
+                    format!("the option '{name}' is inside the request"),
+                    format!("options go before or after a request; {AS_IT_IS}"),
                 )
             });
         }
@@ -93,8 +93,8 @@ impl Options {
         let near = nearest(name, self.0.iter().map(|known| known.name.as_str()));
         match near.filter(|_| name.starts_with("--")) {
             Some(meant) => Err(Stop::invalid(
-                format!("there is no option '{name}'"),
-                format!("did you mean {meant}? else {AS_IT_IS}"),
+                format!("unknown option '{name}'"),
+                format!("did you mean {meant}? otherwise {AS_IT_IS}"),
             )),
             None => Ok(()),
         }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_option_that_would_be_ignored_is_refused() {
-        let within = "the option '--context' stands within the request";
+        let within = "the option '--context' is inside the request";
         for line in [
             "say --context shared please",
             "say --context=shared please",
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(refused(line), ("'--context' has no value".into(), AS_IT_IS.into()));
         }
         let (message, hint) = refused("a --contex isolated");
-        assert_eq!(message, "there is no option '--contex'");
-        assert!(hint.starts_with("did you mean --context? else put --"), "{hint}");
+        assert_eq!(message, "unknown option '--contex'");
+        assert!(hint.starts_with("did you mean --context? otherwise put --"), "{hint}");
     }
 }
