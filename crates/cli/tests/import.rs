@@ -358,7 +358,7 @@ fn a_finished_import_goes_on_unless_a_result_comes_late() {
         let ran = sandbox.run(&[&late[..], more].concat());
         assert_eq!(ran.code, 1, "{}", ran.err);
         assert!(
-            ran.err.contains("call 't1' was imported as interrupted, and its result has come"),
+            ran.err.contains("call 't1' was imported as interrupted, but has a result by now"),
             "{}",
             ran.err
         );

@@ -63,7 +63,7 @@ fn a_page_whose_file_is_deleted_or_edited_stays_where_it_stood() {
             }
             assert_eq!(check(&sandbox, &[]).1, 1);
             let done = repaired(&sandbox);
-            assert_eq!(done.contains("adopted as its new content"), edited, "{done}");
+            assert_eq!(done.contains("adopted as the new content"), edited, "{done}");
             let shown = show(&sandbox, "usr-1");
             let detail = shown["detail"].as_str().unwrap();
             if edited {
@@ -195,7 +195,7 @@ fn agents_refuse_to_run_on_a_lost_prompt() {
         fs::remove_file(file(sandbox, "pages/sys-1.json")).unwrap();
         let checked = run(&["store", "check", "--repair"]);
         assert_eq!(checked.code, 1);
-        let problem = "the system prompt page sys-1 was lost";
+        let problem = "system prompt page sys-1 was lost";
         assert!(checked.out.contains(problem), "{}", checked.out);
         assert!(checked.out.contains("--accept-losses"), "{}", checked.out);
         let window = run(&["window"]);
@@ -300,7 +300,7 @@ fn a_prompt_that_left_no_trace_is_missed() {
         }
     }
     fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
-    let said = "perhaps a system prompt with them, sys-1";
+    let said = "perhaps system prompt page sys-1 with them";
     runs_after_repair(&stage, "files:ctx", "sys-1", Some(said));
 }
 

@@ -92,7 +92,7 @@ fn columns_are_derived_from_what_they_repeat() {
 #[test]
 fn a_lost_directory_leaves_its_pages() {
     let (_, storage, done) = after("UPDATE pages SET data = x'00' WHERE number = 0");
-    assert!(done.iter().any(|done| done.contains("usr-0 was missing and was made")), "{done:?}");
+    assert!(done.iter().any(|done| done.contains("usr-0 was missing and was created")), "{done:?}");
     assert_eq!(block_on(storage.child_count(&session("s"), &index("usr-0"))).unwrap(), 6);
 }
 
@@ -108,7 +108,7 @@ fn a_lost_content_is_told_where_it_stood() {
         format!("UPDATE contents SET raw = raw + 1 WHERE hash = x'{hash}'"),
     ] {
         let (_, storage, done) = after(&sql);
-        let told = "the content of page usr-3 is lost, and the page says so now";
+        let told = "the content of page usr-3 is lost, and the page now says so";
         assert!(done.iter().any(|done| done == told), "{sql}: {done:?}");
         let page = block_on(storage.pages(&session("s"), &[index("usr-3")])).unwrap().remove(0);
         let now = page.unwrap().detail().unwrap().content;

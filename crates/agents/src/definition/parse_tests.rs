@@ -219,7 +219,7 @@ fn wrong_values_are_errors_with_their_line() {
     .contexture/agents/a.md:5: error: 'publishResult' is 'exchang': it must be 'exchange' or 'none'
       hint: did you mean 'exchange'?
     ");
-    insta::assert_snapshot!(said_of("contextGroup: No Group"), @".contexture/agents/a.md:5: error: invalid group name 'No Group': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'");
+    insta::assert_snapshot!(said_of("contextGroup: No Group"), @".contexture/agents/a.md:5: error: invalid group name 'No Group': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'");
     insta::assert_snapshot!(said_of("scope: everywhere"), @".contexture/agents/a.md:5: error: 'scope' is 'everywhere': it must be 'global' or 'project'");
     insta::assert_snapshot!(said_of("temperature: hot\nmaxTurns: 0"), @r"
     .contexture/agents/a.md:5: error: 'temperature' is 'hot'; it must be a number from 0 to 2
@@ -353,7 +353,7 @@ fn names_follow_their_rule() {
       hint: give both the same name
     ");
     insta::assert_snapshot!(said(path, &ours("Code Reviewer")), @r"
-    .contexture/agents/a.md:3: error: invalid agent name 'Code Reviewer': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'
+    .contexture/agents/a.md:3: error: invalid agent name 'Code Reviewer': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'
       hint: write `name: code-reviewer`
     ");
     insta::assert_snapshot!(said(path, &ours("system")), @r"
@@ -361,7 +361,7 @@ fn names_follow_their_rule() {
       hint: choose a name such as `code-reviewer`
     ");
     insta::assert_snapshot!(said(path, &ours("../../etc/passwd")), @r"
-    .contexture/agents/a.md:3: error: invalid agent name '../../etc/passwd': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'
+    .contexture/agents/a.md:3: error: invalid agent name '../../etc/passwd': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'
       hint: write `name: etc-passwd`
     ");
     insta::assert_snapshot!(said(path, "---\nkind: agent\n---\nDo."), @r"

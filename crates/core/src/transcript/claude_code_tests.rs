@@ -224,9 +224,9 @@ fn bad_lines_are_reported_and_unfinished_ones_noted() {
     assert_eq!(
         problems,
         [
-            "5: it is not JSON from column 8 on",
+            "5: it is not valid JSON at column 8",
             "6: it is not a JSON object",
-            "7: 'type' is missing or no string",
+            "7: 'type' is missing or not a string",
             "8: 'message' is missing",
             "9: it must be a JSON object",
         ]

@@ -37,7 +37,7 @@ fn assert_moved(answer: Result<Outcome>) {
     let error = answer.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(matches!(error, Error::Storage(StorageError::RunMoved { .. })), "{error:?}");
-    assert_eq!(error.to_string(), "run 'run/1' was moved on by another process");
+    assert_eq!(error.to_string(), "run 'run/1' was advanced by another process");
 }
 
 fn rename(index: &str, name: &str) -> Edit {

@@ -66,7 +66,8 @@ fn pages_are_created_once_under_a_directory() {
 fn a_missing_parent_is_named_with_the_page() {
     block_on(async {
         let system = prepared().await;
-        let missing = |index: &str| format!("page {index} not found, which page 'x' was to go to");
+        let missing =
+            |index: &str| format!("page {index} not found, so page 'x' was not created in it");
         for edit in [new_leaf("usr-99", "x"), new_directory("usr-99", "x", &[])] {
             let error = refused(&system, edit).await;
             assert_eq!((error.to_string(), error.kind()), (missing("usr-99"), ErrorKind::NotFound));
