@@ -194,7 +194,7 @@ fn a_person_may_be_asked() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
-        let asked = "\nwrite_file x.txt: makes a new file of 1 byte\n  content: x\nallow it? y/N";
+        let asked = "\nwrite_file x.txt: creates a new file of 1 byte\n  content: x\nallow it? y/N";
         assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);
@@ -226,7 +226,7 @@ fn a_person_sees_what_a_call_would_change() {
     assert!(output.status.success(), "{err}");
     let lines: Vec<&str> = err.lines().collect();
     let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
-    let asked = at("write_file deep/down/keys.txt: makes a new file of 3022 bytes");
+    let asked = at("write_file deep/down/keys.txt: creates a new file of 3022 bytes");
     assert!(lines[asked + 1].starts_with("  content: (3022 bytes) xxx"), "{err}");
     assert!(lines[asked + 1].ends_with("\\u{202e}LAST"), "{err}");
     assert_eq!(lines[asked + 2], "allow it? y/N, ? shows all of it");

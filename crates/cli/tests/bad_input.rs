@@ -124,7 +124,7 @@ fn nothing_is_expanded_under_a_hidden_directory() {
     sandbox.json(&["page", "move", "usr-1", "--to", "usr-2"]);
     assert_eq!(
         sandbox.unchanged(&["page", "expand", "usr-1"]),
-        error("invalid", "page usr-1 stands under usr-2, which is hidden")
+        error("invalid", "page usr-1 is under usr-2, which is hidden")
     );
 }
 

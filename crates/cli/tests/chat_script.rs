@@ -58,7 +58,7 @@ fn what_goes_wrong_is_told_and_the_chat_goes_on() {
         "error: there is no command '/windwo'\nhint: did you mean /window?",
         "error: there is no command '/etc/hosts'\nhint: /help lists them; a space before the line",
         "error: Agent 'code-reviewr' not found\nhint: did you mean 'code-reviewer'",
-        "error: there is nothing to ask agent 'code-reviewer'",
+        "error: the prompt for agent 'code-reviewer' is empty",
         "error: there is no option '--sharde'\nhint: did you mean --shared?",
         "error: which agent is to be run?",
         "error: Agent 'nobody' not found",

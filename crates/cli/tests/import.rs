@@ -465,7 +465,12 @@ fn two_imports_at_once_import_it_once() {
         for _ in 0..4 {
             scope.spawn(|| {
                 let ran = sandbox.run(&["import", "talk.json"]);
-                assert!(ran.code == 0 || ran.err.contains("under way"), "{}", ran.err);
+                assert!(
+                    ran.code == 0
+                        || ran.err.contains("another import of this transcript is running"),
+                    "{}",
+                    ran.err
+                );
             });
         }
     });

@@ -265,7 +265,7 @@ fn agents_run_after_a_segment_was_lost_and_made_again() {
         fs::remove_file(file(&stage.sandbox, &format!("segments/{id}.json"))).unwrap();
         fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
         // History remembers what the one was that was removed and came back.
-        let open = (id == "rules").then_some("what kind segment rules was");
+        let open = (id == "rules").then_some("the kind of segment rules is");
         runs_after_repair(&stage, "files:ctx", id, open);
     }
 }
@@ -281,7 +281,7 @@ fn agents_run_after_all_segments_of_a_database_were_lost() {
     let mut bytes = fs::read(stage.sandbox.database()).unwrap();
     bytes[(page as usize - 1) * 4_096..][..4_096].fill(0);
     fs::write(stage.sandbox.database(), bytes).unwrap();
-    runs_after_repair(&stage, store, "segments", Some("what kind segment rules was"));
+    runs_after_repair(&stage, store, "segments", Some("the kind of segment rules is"));
 }
 
 // Of the prompt neither its row nor its text nor its history is left.

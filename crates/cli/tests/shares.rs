@@ -106,8 +106,7 @@ fn a_wrong_share_is_refused_and_nothing_is_done() {
         assert_eq!(refused(&["part=0", "part=1"]), error("invalid", "--share part is given twice"));
         let (kind, message) = refused(&["lowWater=0.9"]);
         assert_eq!(kind, "invalid");
-        let told =
-            "lowWater is 0.9 by the call, above highWater, which is 0.8 by project settings ";
+        let told = "lowWater is set to 0.9 by the call, above highWater, which is set to 0.8 by project settings ";
         assert!(message.starts_with(told), "{message}");
     }
     assert_eq!(stage.run(&["window", "--sent", "1", "--share", "part=1"]).code, 2);

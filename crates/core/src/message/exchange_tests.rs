@@ -90,7 +90,10 @@ fn calls_and_results_must_match() {
         reason(vec![calls, tool(&["a"]), tool(&["b", "a"])]),
         "message 3: a second result for tool call 'a'"
     );
-    assert_eq!(reason(vec![assistant(&["a", "b", "a"])]), "message 1: two tool calls 'a'");
+    assert_eq!(
+        reason(vec![assistant(&["a", "b", "a"])]),
+        "message 1: two tool calls have the id 'a'"
+    );
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn what_the_tool_notes_for_itself_is_left_out() {
         [
             "1 line written twice left out",
             "1 line of an unknown kind left out",
-            "1 line the tool wrote for itself left out"
+            "1 line that the tool wrote for itself left out"
         ]
     );
 }

@@ -101,7 +101,7 @@ fn a_transcript_that_changed_is_refused() {
     assert_eq!(record.exchanges, 4);
 
     let fewer = reason(&record, &mut mended(&lines[..10]));
-    assert_eq!(fewer, "it holds 3 exchanges, 4 were imported");
+    assert_eq!(fewer, "it holds 3 exchanges, but 4 were imported");
     let mut edited = lines.clone();
     edited[1] = edited[1].replace("\"go\"", "\"stop\"");
     let other = reason(&record, &mut mended(&edited));

@@ -346,7 +346,7 @@ fn purge_is_for_good() {
         );
         let refused = system.as_system().apply(undo(updated.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
-        assert!(refused.to_string().ends_with("page usr-2 was purged since"), "{refused}");
+        assert!(refused.to_string().ends_with("page usr-2 has been purged since"), "{refused}");
         apply(&system, undo(bystander.revision)).await;
     });
 }
