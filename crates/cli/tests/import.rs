@@ -448,8 +448,10 @@ fn odd_bytes_and_huge_lines() {
         let said: Value = serde_json::from_str(&ran.err).unwrap();
         assert_eq!(said["error"]["kind"], "too-large");
         let message = said["error"]["message"].as_str().unwrap();
-        assert!(message.starts_with("message 2 was not imported: left out: 17825792 bytes, and"));
-        assert!(message.ends_with("a page may hold 15 MiB"), "{message}");
+        assert!(
+            message.starts_with("message 2 was not imported: left out: it has 17825792 bytes, and")
+        );
+        assert!(message.ends_with("a page may hold at most 15 MiB"), "{message}");
     }
     let window = sandbox.text(&["window", "--format", "openai"]);
     assert!(window.contains("small") && window.contains("and on") && !window.contains("yyyy"));

@@ -129,7 +129,7 @@ fn a_lone_symlink_for_a_session_is_said_to_be_its_end() {
     assert!(checked.to_string().contains("sessions/default is a symlink"), "{checked}");
     assert_eq!(code, 1);
     let (repaired, code) = check(&sandbox, &["--repair"]);
-    assert!(repaired["repaired"].to_string().contains("session 'default' is gone"), "{repaired}");
+    assert!(repaired["repaired"].to_string().contains("session 'default' is lost"), "{repaired}");
     assert_eq!(code, 0, "{repaired}");
     // What the link led to is left as it is.
     assert!(sandbox.path().join("elsewhere/session.json").is_file());

@@ -79,7 +79,7 @@ fn shares_are_shown_with_where_they_came_from() {
 fn a_wrong_share_is_refused_and_nothing_is_done() {
     let stage = stage();
     let before = stage.sandbox.state();
-    let names = "only requests, recent, highWater, lowWater, lines, part, held";
+    let names = "the shares are requests, recent, highWater, lowWater, lines, part, held";
     let wanted = "it must be a number from 0 to 1 with at most three decimals";
     for command in [&["window"][..], &["fold"], &["agents", "run", "writer"]] {
         let request = if command.len() > 1 { &["go"][..] } else { &[] };
@@ -91,7 +91,7 @@ fn a_wrong_share_is_refused_and_nothing_is_done() {
             refused(&["request=0.1"]),
             error(
                 "invalid",
-                &format!("--share: there is no share 'request', {names}; did you mean 'requests'?")
+                &format!("--share: there is no share 'request'; {names}; did you mean 'requests'?")
             )
         );
         assert_eq!(

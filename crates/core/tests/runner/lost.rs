@@ -151,7 +151,7 @@ fn a_page_that_is_older_than_its_history_is_noticed() {
             restored.import(&session_id(), part).await.unwrap();
         }
         let found = problems(&*restored).await;
-        assert!(found.iter().any(|found| found.contains("page usr-4 is not what")), "{found:?}");
+        assert!(found.iter().any(|found| found.contains("page usr-4 is not as")), "{found:?}");
         mended(&restored).await;
         let stands = read(&*restored, "usr-4").await;
         assert!(stands.version > Version(2));
@@ -277,7 +277,7 @@ fn a_page_whose_undo_was_undone_is_missed_with_the_last_edit() {
         };
         let storage = copied(&whole, part).await;
         let found = problems(&*storage).await;
-        assert!(found.iter().any(|found| found.contains("page sys-2 is not what")), "{found:?}");
+        assert!(found.iter().any(|found| found.contains("page sys-2 is not as")), "{found:?}");
         mended(&storage).await;
         assert_eq!(text(&*storage, &read(&*storage, "sys-2").await).await, "text of again");
     });

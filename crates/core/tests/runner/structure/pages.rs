@@ -330,6 +330,6 @@ fn too_much_text_is_refused() {
         let new = NewDetailPage::new(page("usr-0"), valid("big"), "x".repeat(600));
         let error = refused(&system, Edit::CreateDetailPage(new)).await;
         assert_eq!(error.kind(), ErrorKind::TooLarge);
-        assert!(error.to_string().contains("the limit is 500"), "{error}");
+        assert!(error.to_string().contains("more than the limit of 500"), "{error}");
     });
 }
