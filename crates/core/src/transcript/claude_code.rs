@@ -277,8 +277,8 @@ fn take_entry(
 fn note(transcript: &mut Transcript, count: usize, what: &str) {
     match count {
         0 => {}
-        1 => transcript.notes.push(format!("1 line {what} left out")),
-        _ => transcript.notes.push(format!("{count} lines {what} left out")),
+        1 => transcript.notes.push(format!("left out 1 line {what}")),
+        _ => transcript.notes.push(format!("left out {count} lines {what}")),
     }
 }
 
