@@ -166,7 +166,7 @@ async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
     assert_eq!(parts, 4);
     let past = json!({"page": "usr-4", "offset": 1_000_000});
     let text = wrong(tight.call("expand_details", past).await);
-    assert!(text.contains("nothing at 1000000"), "{text}");
+    assert!(text.contains("nothing at offset 1000000"), "{text}");
 }
 
 #[tokio::test]
@@ -353,7 +353,7 @@ async fn getting_gives_the_text_and_opens_nothing() {
     let rest = json!({"page": "usr-1", "offset": offset});
     assert!(right(tight.call("get_page", rest).await).contains(&format!("[bytes {offset}–")));
     let past = wrong(tight.call("get_page", json!({"page": "usr-1", "offset": 99_999})).await);
-    assert!(past.contains("nothing at 99999"), "{past}");
+    assert!(past.contains("nothing at offset 99999"), "{past}");
 }
 
 // C54: the window as a list, in order, with what each page takes.

@@ -300,7 +300,7 @@ fn a_segment_of_an_unknown_kind_must_be_looked_at() {
         let storage = copied(&whole, part).await;
         let at = Timestamp::from_millis(AT);
         let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
-        assert!(left.done[0].contains("of kind custom and read-only"), "{left:?}");
+        assert!(left.done[0].contains("with kind custom and permission read-only"), "{left:?}");
         let said = "the kind of segment rules is unknown";
         assert!(left.problems.len() == 1 && left.problems[0].contains(said), "{left:?}");
         let left = repair_storage(&*storage, Losses::Accept, at).await.unwrap();
