@@ -178,12 +178,11 @@ impl Catalog {
         let name = &definition.name;
         let (file, hidden) = (used.file.display(), definition.file.display());
         let (at, problem) = if used.scope == definition.scope {
-            let message = format!("there is an agent '{name}' already, which is used: {file}");
+            let message = format!("agent '{name}' is defined twice; this file is used: {file}");
             (&definition.file, Problem::warning(message).hint("rename or remove one of the two"))
         } else {
-            let message =
-                format!("the project's agent '{name}' takes the place of yours: {hidden}");
-            let hint = "look at what it says before you run it";
+            let message = format!("the project's agent '{name}' replaces yours: {hidden}");
+            let hint = "review it before you run it";
             (&used.file, Problem::warning(message).hint(hint))
         };
         self.problems.push((at.clone(), problem.field("name")));

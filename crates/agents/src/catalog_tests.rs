@@ -112,9 +112,9 @@ fn a_bad_file_hides_nothing_but_itself() {
     assert!(catalog.has_errors());
     insta::assert_snapshot!(home.problems(&catalog), @r"
     project/.contexture/agents/a-broken.md:1: error: the file has no front matter
-      hint: begin the file with a line `---`, fields such as `name: …`, and a second `---`; a file that is no agent belongs elsewhere
-    project/.contexture/agents/c-broken.md:1: error: the front matter is not closed: there is no second line `---`
-      hint: put a line `---` between the fields and the system prompt
+      hint: begin the file with a `---` line, fields such as `name: …`, and a second `---` line; keep files that are not agents elsewhere
+    project/.contexture/agents/c-broken.md:1: error: the front matter is not closed: the second `---` line is missing
+      hint: put a `---` line between the fields and the system prompt
     ");
 }
 
@@ -131,12 +131,12 @@ fn shadowing_is_reported() {
     assert_eq!(catalog.get("reviewer").unwrap().title, "Project's");
     assert_eq!(catalog.get("mine").unwrap().title, "Mine");
     insta::assert_snapshot!(home.problems(&catalog), @r"
-    project/.claude/agents/reviewer.md: warning: there is an agent 'reviewer' already, which is used: project/.contexture/agents/reviewer.md
+    project/.claude/agents/reviewer.md: warning: agent 'reviewer' is defined twice; this file is used: project/.contexture/agents/reviewer.md
       hint: rename or remove one of the two
-    home/.contexture/agents/mine.md: warning: there is an agent 'mine' already, which is used: config/agents/mine.md
+    home/.contexture/agents/mine.md: warning: agent 'mine' is defined twice; this file is used: config/agents/mine.md
       hint: rename or remove one of the two
-    project/.contexture/agents/reviewer.md: warning: the project's agent 'reviewer' takes the place of yours: home/.claude/agents/reviewer.md
-      hint: look at what it says before you run it
+    project/.contexture/agents/reviewer.md: warning: the project's agent 'reviewer' replaces yours: home/.claude/agents/reviewer.md
+      hint: review it before you run it
     ");
     let shadowed: Vec<(&str, Scope, Scope)> = catalog
         .shadowed()
@@ -181,14 +181,14 @@ fn links_that_leave_are_not_followed() {
     let catalog = home.load();
     assert_eq!(catalog.agents().len(), 1);
     insta::assert_snapshot!(home.problems(&catalog), @r"
-    project/.claude/agents/dangling.md: warning: this link leads nowhere
-    project/.claude/agents/stolen.md: warning: this link leaves the folder of agents; not followed
-    project/.claude/agents/team: warning: this link leaves the folder of agents; not followed
-    project/.claude/agents/alias.md:2: warning: the file is called 'alias' and the agent 'real'
+    project/.claude/agents/dangling.md: warning: this symlink is broken
+    project/.claude/agents/stolen.md: warning: this symlink leads out of the agents folder; it was not followed
+    project/.claude/agents/team: warning: this symlink leads out of the agents folder; it was not followed
+    project/.claude/agents/alias.md:2: warning: the file is named 'alias', but the agent is named 'real'
       hint: give both the same name
-    project/.claude/agents/real.md: warning: there is an agent 'real' already, which is used: project/.claude/agents/alias.md
+    project/.claude/agents/real.md: warning: agent 'real' is defined twice; this file is used: project/.claude/agents/alias.md
       hint: rename or remove one of the two
-    project/.letta/agents: warning: this folder is a link that leaves the project; not followed
+    project/.letta/agents: warning: this folder is a symlink that leads out of the project; it was not followed
     ");
 }
 
@@ -203,7 +203,7 @@ fn a_huge_file_is_refused_unread() {
     let catalog = home.load();
     assert_eq!(catalog.agents().len(), 0);
     insta::assert_snapshot!(home.problems(&catalog), @r"
-    project/.claude/agents/huge.md: error: the file is larger than 1 MiB: no agent is described at such length
+    project/.claude/agents/huge.md: error: the file is larger than 1 MiB, the limit for agent files
       hint: keep the system prompt short and let the agent read files instead
     ");
 }
@@ -215,7 +215,7 @@ fn a_folder_that_is_none_is_reported() {
     home.write("project/.claude/agents", "a file");
     let catalog = home.load();
     assert!(catalog.has_errors());
-    insta::assert_snapshot!(home.problems(&catalog), @"project/.claude/agents: error: this cannot be read: Not a directory (os error 20)");
+    insta::assert_snapshot!(home.problems(&catalog), @"project/.claude/agents: error: cannot be read: Not a directory (os error 20)");
 }
 
 // Without its file an agent must not see more than with it, and any broken file may be its.

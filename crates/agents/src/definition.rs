@@ -68,7 +68,7 @@ impl FromStr for ContextMode {
         match text {
             "isolated" => Ok(ContextMode::Isolated),
             "shared" => Ok(ContextMode::Shared),
-            _ => Err(format!("'{text}' is no context mode: it is 'isolated' or 'shared'")),
+            _ => Err(format!("'{text}' is not a context mode: use 'isolated' or 'shared'")),
         }
     }
 }

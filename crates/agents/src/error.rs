@@ -1,4 +1,4 @@
-//! What can go wrong with agents, folded into the core's kinds.
+//! Errors of agents, with the kinds of the core.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub enum AgentsError {
         /// A name that exists and looks like it.
         nearest: Option<String>,
     },
-    /// There is a file which should make the agent and does not.
+    /// The agent's file is broken and defines no agent.
     #[error("the file of agent '{name}' is broken: {}", file.display())]
     FileBroken {
         /// The name asked for.
@@ -29,16 +29,16 @@ pub enum AgentsError {
         /// The file.
         file: PathBuf,
     },
-    /// No file makes the agent, and what broken files would make is not known.
-    #[error("no file makes agent '{name}', and it may be in one that is broken: {}", listed(files))]
+    /// No file defines the agent, and broken files may be meant to.
+    #[error("no file defines agent '{name}', but it may be in a broken file: {}", listed(files))]
     MaybeBroken {
         /// The name asked for.
         name: AgentName,
         /// The broken files.
         files: Vec<PathBuf>,
     },
-    /// The agent has run in the session, and its file is not where files are looked for.
-    #[error("agent '{name}' has run in this session, but its file is not found from here")]
+    /// The agent has run in the session, but its file is not where agent files are searched for.
+    #[error("agent '{name}' has run in this session, but its file was not found from here")]
     FileMissing {
         /// The agent.
         name: AgentName,
@@ -59,7 +59,7 @@ pub enum AgentsError {
         /// What to do next.
         hint: String,
     },
-    /// Something else is going on that must end first.
+    /// Something else that is running must end first.
     #[error("{what}")]
     Conflict {
         /// What.
@@ -108,13 +108,13 @@ impl AgentsError {
                 format!("did you mean '{nearest}'?")
             }
             AgentsError::AgentNotFound { nearest: None, .. } => {
-                "list the agents to see what there is, or make one".to_owned()
+                "list the agents to see which exist, or create one".to_owned()
             }
             AgentsError::FileBroken { .. } | AgentsError::MaybeBroken { .. } => {
                 "check the agent files to see what is wrong".to_owned()
             }
             AgentsError::FileMissing { .. } => {
-                "go to the project's folder, or bring the file back: it says what the agent sees"
+                "run this in the project's folder, or restore the file: it says what the agent may see"
                     .to_owned()
             }
             AgentsError::Invalid { hint, .. }

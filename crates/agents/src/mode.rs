@@ -50,7 +50,7 @@ pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Re
         true => Source::Default,
         false => Source::Definition(agent.file.clone()),
     };
-    // Who names a group wants to share with it.
+    // An agent that names a group wants to share with it.
     let defined = agent.context_group.as_ref().map(|_| ContextMode::Shared);
     said.extend(agent.context_mode.or(defined).map(|mode| (file(), mode)));
     said.extend(settings.default_mode.clone().map(|set| (set.source, set.value)));
@@ -71,7 +71,7 @@ pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Re
         });
     }
     resolution.warnings.push(format!(
-        "agent '{}' is {} by {}, but {gate} forbids shared contexts: it runs isolated",
+        "agent '{}' is set to {} by {}, but shared contexts are forbidden by {gate}: it runs isolated",
         agent.name, resolution.mode, resolution.source
     ));
     resolution.mode = ContextMode::Isolated;

@@ -79,7 +79,7 @@ fn a_closed_gate_refuses_requests_and_tames_defaults() {
     }
     let tamed = resolve(&agent(Some(ContextMode::Shared)), &closed, Asked::default()).unwrap();
     assert_eq!(tamed.mode, ContextMode::Isolated);
-    insta::assert_snapshot!(tamed.warnings.join("\n"), @"agent 'bug-fixer' is shared by agent file bug-fixer.md, but user settings user.json forbids shared contexts: it runs isolated");
+    insta::assert_snapshot!(tamed.warnings.join("\n"), @"agent 'bug-fixer' is set to shared by agent file bug-fixer.md, but shared contexts are forbidden by user settings user.json: it runs isolated");
 }
 
 #[test]

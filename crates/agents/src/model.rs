@@ -104,7 +104,7 @@ pub enum Stop {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody listens there, or it did not answer in time.
+    /// The provider does not listen there, or did not answer in time.
     #[error("{provider} at {url} cannot be reached: {reason}")]
     Unreachable {
         /// Which provider.
@@ -117,7 +117,7 @@ pub enum ModelError {
         hint: String,
     },
     /// No key, or one that is refused.
-    #[error("{provider} needs a key: {reason}")]
+    #[error("{provider} needs a valid API key: {reason}")]
     Key {
         /// Which provider.
         provider: String,
@@ -154,8 +154,8 @@ pub enum ModelError {
         /// What it said last.
         reason: String,
     },
-    /// What came back is no answer of this kind of API.
-    #[error("{provider} answered something else than its API promises: {reason}")]
+    /// The response is not one of this kind of API.
+    #[error("{provider} returned a response that does not follow its API: {reason}")]
     BadAnswer {
         /// Which provider.
         provider: String,
@@ -184,7 +184,7 @@ impl ModelError {
             }
             ModelError::ContextLength { .. } => "give a smaller --budget, or name another model",
             ModelError::Refused { .. } => "check the model's name and the request's options",
-            ModelError::Failing { .. } => "try again later; what was said is kept",
+            ModelError::Failing { .. } => "try again later; the conversation is kept",
             ModelError::BadAnswer { .. } => "check that the base URL is the provider's API",
         }
         .to_owned()

@@ -218,7 +218,7 @@ impl Run {
         let limit = if self.iterations >= self.limits.iterations {
             format!("the model was asked {} times, the limit of this run", self.iterations)
         } else if let Some(most) = self.limits.tokens.filter(|most| self.used.all() >= *most) {
-            format!("the run took {} tokens, its limit is {most}", self.used.all())
+            format!("the run used {} tokens, and its limit is {most}", self.used.all())
         } else {
             return false;
         };
@@ -259,7 +259,10 @@ impl Run {
             Stop::Length => self.close(None, Ending::CutShort),
             Stop::End | Stop::ToolCalls if self.empty < MOST_EMPTY => self.empty += 1,
             Stop::End | Stop::ToolCalls => {
-                self.close(None, Ending::Stuck("the model answered nothing, twice".to_owned()));
+                self.close(
+                    None,
+                    Ending::Stuck("the model returned an empty answer twice".to_owned()),
+                );
             }
         }
     }

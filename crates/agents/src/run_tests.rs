@@ -117,7 +117,10 @@ fn after_a_crash_what_changes_the_world_is_not_done_twice() {
     again.called(&ToolOutput::of("written"));
     let Next::Append(exchange) = again.next() else { panic!() };
     let results = results(&exchange);
-    assert!(results[0].0.starts_with("interrupted: it is not known"), "{results:?}");
+    assert!(
+        results[0].0.starts_with("interrupted: whether this call took effect is unknown"),
+        "{results:?}"
+    );
     assert!(results[0].1);
     assert_eq!(results[2], ("written".to_owned(), false));
 }
@@ -138,7 +141,7 @@ fn a_run_that_is_stopped_keeps_what_there_is() {
     acting.stop("");
     let Next::Append(exchange) = acting.next() else { panic!() };
     let results = results(&exchange);
-    assert!(results[0].0.starts_with("interrupted: it is not known"));
+    assert!(results[0].0.starts_with("interrupted: whether this call took effect is unknown"));
     assert_eq!(results[1].0, "interrupted: this call was not made.");
     acting.appended(Vec::new());
     assert_eq!(acting.next(), Next::Append(Vec::new()));

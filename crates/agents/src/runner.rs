@@ -161,7 +161,7 @@ impl Runner {
     ) -> Result<Response> {
         if prompt.trim().is_empty() {
             return Err(AgentsError::Invalid {
-                what: format!("there is nothing to ask agent '{}'", job.agent.name),
+                what: format!("the prompt for agent '{}' is empty", job.agent.name),
                 hint: "give a prompt".to_owned(),
             });
         }
@@ -170,7 +170,7 @@ impl Runner {
         let room = self.room(job).await?;
         for left in self.interrupted(job.agent).await? {
             watcher.notice(&format!(
-                "run {} of '{}' was interrupted; what it had is kept",
+                "run {} of '{}' was interrupted; its results so far are kept",
                 left.run.number, left.run.agent
             ));
             self.close(job, left, room, watcher).await?;
@@ -184,7 +184,7 @@ impl Runner {
         drive.go(watcher).await
     }
 
-    /// Goes on with a run that was interrupted; none when there is none.
+    /// Resumes a run that was interrupted; none when there is none.
     pub async fn resume(
         &self,
         job: &Job<'_>,
@@ -196,13 +196,13 @@ impl Runner {
         if context.view().writes_to != left.run.segment {
             return Err(AgentsError::Conflict {
                 what: format!(
-                    "run {} of '{}' wrote to {}, but by now the agent writes to {}",
+                    "run {} of '{}' wrote to {}, but the agent now writes to {}",
                     left.run.number,
                     job.agent.name,
                     left.run.segment,
                     context.view().writes_to
                 ),
-                hint: "give it a request instead: what the run had is kept where it was".to_owned(),
+                hint: "give the agent a new request instead; the results of the run are kept where they are".to_owned(),
             });
         }
         let kept = self.team.state(&job.agent.name).await?;
@@ -238,8 +238,8 @@ impl Runner {
         Ok(runs)
     }
 
-    /// Ends an interrupted run with what it had, without asking the model again. It is written where
-    /// the run wrote before; what cannot be written any more is given up, and told.
+    /// Ends an interrupted run with its results so far, without asking the model again. They are written
+    /// where the run wrote before; results that can no longer be written are given up and reported.
     async fn close(
         &self,
         job: &Job<'_>,
@@ -270,7 +270,9 @@ impl Runner {
                     ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::TooLarge
                 ) =>
             {
-                watcher.notice(&format!("what run {number} still had cannot be kept: {error}"));
+                watcher.notice(&format!(
+                    "the unsaved results of run {number} cannot be kept: {error}"
+                ));
                 // As it stands now: what was tried has moved its record on.
                 let runs = self.team.runs(Some(&job.agent.name)).await?;
                 for given_up in runs.iter().filter(|stored| stored.run.number == number) {

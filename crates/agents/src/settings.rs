@@ -203,7 +203,7 @@ impl Settings {
                 }
                 if said.api_key_env.is_some() {
                     self.warnings.push(format!(
-                        "settings {}: providers.{name}.apiKeyEnv is ignored: only your own settings say which key is sent",
+                        "settings {}: providers.{name}.apiKeyEnv is ignored: only your own settings decide which key is sent",
                         file.path.display()
                     ));
                 }

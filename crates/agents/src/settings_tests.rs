@@ -47,15 +47,15 @@ fn what_is_wrong_is_said_with_its_place() {
     settings .contexture/settings.json: agents.allowSharedContext must be true or false
     settings .contexture/settings.json: agents.sharedContextMaxMessages must be a whole number above 0
     settings .contexture/settings.json: agents must be an object
-    settings .contexture/settings.json: providers.mine.kind is 'grpc': it is one of openai, anthropic, gemini
-    settings .contexture/settings.json: mcpServers.time needs a command or a url
-    settings .contexture/settings.json: it is not sound (line 1, column 58: the key 'allowSharedContext' stands twice)
-    settings .contexture/settings.json: window.shares: there is no share 'request', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
+    settings .contexture/settings.json: providers.mine.kind is 'grpc': it must be one of openai, anthropic, gemini
+    settings .contexture/settings.json: mcpServers.time needs a 'command' or a 'url'
+    settings .contexture/settings.json: it is not valid (line 1, column 58: the key 'allowSharedContext' appears twice)
+    settings .contexture/settings.json: window.shares: there is no share 'request'; the shares are requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
     settings .contexture/settings.json: window.shares.requests is 2: it must be a number from 0 to 1 with at most three decimals
     settings .contexture/settings.json: window.shares.requests is "0.5": it must be a number from 0 to 1 with at most three decimals
     settings .contexture/settings.json: window.shares.held is 0.5: it must be a whole number from 0 to 255
-    settings .contexture/settings.json: window.shares: lowWater is 0.5, above highWater 0.4: it must not be
-    settings .contexture/settings.json: window has no key 'share', only shares, summarizer, summarizerTokens
+    settings .contexture/settings.json: window.shares: lowWater (0.5) must not be above highWater (0.4)
+    settings .contexture/settings.json: window has no key 'share'; its keys are shares, summarizer, summarizerTokens
     settings .contexture/settings.json: it is not JSON (line 1, column 0: EOF while parsing a value)
     "#);
 }
@@ -147,7 +147,8 @@ fn of_a_provider_the_users_own_words_win_one_by_one() {
     let expected = expected.map(|(name, provider)| (name.to_owned(), provider));
     assert_eq!(settings.providers, BTreeMap::from(expected));
     assert_eq!(settings.project_providers, BTreeSet::from(["far".to_owned()]));
-    let told = "providers.mine.apiKeyEnv is ignored: only your own settings say which key is sent";
+    let told =
+        "providers.mine.apiKeyEnv is ignored: only your own settings decide which key is sent";
     assert_eq!(settings.warnings.len(), 2);
     assert!(settings.warnings[0].ends_with(told), "{:?}", settings.warnings);
 }

@@ -130,7 +130,10 @@ impl FromStr for Share {
         let names = Share::ALL.map(Share::as_str);
         let meant = nearest(text, names).map(|meant| format!("; did you mean '{meant}'?"));
         let (text, names) = (crate::definition::quoted(text), names.join(", "));
-        Err(format!("there is no share '{text}', only {names}{}", meant.unwrap_or_default()))
+        Err(format!(
+            "there is no share '{text}'; the shares are {names}{}",
+            meant.unwrap_or_default()
+        ))
     }
 }
 
@@ -158,11 +161,11 @@ impl ShareSettings {
     ///
     /// # Errors
     ///
-    /// What is wrong, without the place.
+    /// Says what is wrong, without naming the file.
     pub fn check(&self) -> Result<(), String> {
         match (self.0.get(&Share::LowWater), self.0.get(&Share::HighWater)) {
             (Some(low), Some(high)) if low > high => Err(format!(
-                "lowWater is {}, above highWater {}: it must not be",
+                "lowWater ({}) must not be above highWater ({})",
                 Share::LowWater.write(*low),
                 Share::HighWater.write(*high)
             )),
@@ -239,13 +242,13 @@ pub fn resolve(
     if low.value > high.value {
         return Err(AgentsError::Invalid {
             what: format!(
-                "lowWater is {} by {}, above highWater, which is {} by {}",
+                "lowWater is set to {} by {}, above highWater, which is set to {} by {}",
                 Share::LowWater.write(low.value),
                 low.source,
                 Share::HighWater.write(high.value),
                 high.source
             ),
-            hint: "set both, lowWater at most as large as highWater".to_owned(),
+            hint: "set both, with lowWater at most as large as highWater".to_owned(),
         });
     }
     Ok(ResolvedShares(resolved))

@@ -96,17 +96,19 @@ fn value_by_value_the_first_word_holds() {
 fn low_water_is_not_above_high_water_after_merging() {
     let project = settings(&[(Layer::Project, r#"{"lowWater":0.6}"#)]);
     let refused = resolve(&said(&[("highWater", "0.5")]), None, &project).unwrap_err();
-    insta::assert_snapshot!(refused, @"lowWater is 0.6 by project settings project.json, above highWater, which is 0.5 by the call");
+    insta::assert_snapshot!(refused, @"lowWater is set to 0.6 by project settings project.json, above highWater, which is set to 0.5 by the call");
     assert!(resolve(&said(&[("highWater", "0.6")]), None, &project).is_ok());
     let agent = agent(&[("highWater", "0")]);
     let refused = resolve(&ShareSettings::default(), Some(&agent), &Settings::default());
     let told = refused.unwrap_err().to_string();
-    assert!(told.ends_with(" by default, above highWater, which is 0 by agent file scribe.md"));
+    assert!(
+        told.ends_with(" by default, above highWater, which is set to 0 by agent file scribe.md")
+    );
 }
 
 #[test]
 fn a_name_that_is_none_says_which_there_are() {
-    insta::assert_snapshot!("request".parse::<Share>().unwrap_err(), @"there is no share 'request', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?");
-    insta::assert_snapshot!("high_water".parse::<Share>().unwrap_err(), @"there is no share 'high_water', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'highWater'?");
-    insta::assert_snapshot!("colour".parse::<Share>().unwrap_err(), @"there is no share 'colour', only requests, recent, highWater, lowWater, lines, part, held");
+    insta::assert_snapshot!("request".parse::<Share>().unwrap_err(), @"there is no share 'request'; the shares are requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?");
+    insta::assert_snapshot!("high_water".parse::<Share>().unwrap_err(), @"there is no share 'high_water'; the shares are requests, recent, highWater, lowWater, lines, part, held; did you mean 'highWater'?");
+    insta::assert_snapshot!("colour".parse::<Share>().unwrap_err(), @"there is no share 'colour'; the shares are requests, recent, highWater, lowWater, lines, part, held");
 }

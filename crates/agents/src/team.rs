@@ -188,7 +188,7 @@ impl Team {
                         "agent '{}' runs shared, but the session has no main segment '{MAIN}'",
                         agent.name
                     ),
-                    hint: "`init` makes it".to_owned(),
+                    hint: "create it with `init`".to_owned(),
                 });
             }
             edits.push(Edit::AddSegment(NewSegment::new(

@@ -137,7 +137,7 @@ impl Toolbox {
         called.unwrap_or_else(|_| {
             tracing::error!(tool = call.name, "a tool panicked");
             ToolOutput::failed(format!(
-                "tool '{}' broke down: this is a defect of the tool; try another way",
+                "tool '{}' crashed: this is a bug in the tool; try another way",
                 call.name
             ))
         })
@@ -182,7 +182,12 @@ impl fmt::Display for Refusal {
                 }
             }
             Refusal::Unknown { tool, nearest, known } => {
-                write!(f, "no tool '{}'; there are: {}", shorten(tool, 80), known.join(", "))?;
+                write!(
+                    f,
+                    "there is no tool '{}'; the tools are: {}",
+                    shorten(tool, 80),
+                    known.join(", ")
+                )?;
                 match nearest {
                     Some(nearest) => write!(f, ". Did you mean '{nearest}'?"),
                     None => Ok(()),

@@ -85,7 +85,7 @@ impl Crew {
     /// Returns a warning if a project's agent is used instead of one of the user's (C48).
     pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
         let hidden = self.catalog.hidden_of_user(name)?.display();
-        Some(format!("the project's agent '{name}' is used instead of yours: {hidden}"))
+        Some(format!("the project's agent '{name}' replaces yours: {hidden}"))
     }
 
     /// Returns the agent that answers in `chat` when none is named.

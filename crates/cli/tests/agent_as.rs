@@ -78,7 +78,7 @@ fn only_broken_files_that_matter_are_in_the_way() {
     let (kind, message) = stage.sandbox.refused(&["--as", "nobody", "page", "list"]);
     assert_eq!(kind, "invalid");
     assert!(
-        message.starts_with("no file makes agent 'nobody', and it may be in one that is broken: ")
+        message.starts_with("no file defines agent 'nobody', but it may be in a broken file: ")
             && message.ends_with("other.md"),
         "{message}"
     );
@@ -107,7 +107,7 @@ fn an_agent_whose_file_is_gone_sees_nothing() {
     fs::remove_file(stage.sandbox.path().join(".gemini/agents/code-reviewer.md")).unwrap();
     let (kind, message) = stage.refused(&["--as", "code-reviewer", "page", "list"]);
     assert_eq!(kind, "not-found");
-    assert!(message.contains("its file is not found from here"), "{message}");
+    assert!(message.contains("its file was not found from here"), "{message}");
 }
 
 // M-27, D-35: a window sent in another mode shows again what this mode's view still holds.

@@ -171,7 +171,7 @@ fn the_gate() {
     assert_eq!(stage.requests().len(), 0);
     let ran = stage.run(&["agents", "run", "bug-fixer", "look"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("forbids shared contexts: it runs isolated"), "{}", ran.err);
+    assert!(ran.err.contains("but shared contexts are forbidden by "), "{}", ran.err);
     assert!(ran.err.lines().last().unwrap().starts_with("bug-fixer · isolated · "));
     let shown = stage.run(&["agents", "context", "bug-fixer"]);
     assert!(

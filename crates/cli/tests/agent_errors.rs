@@ -16,11 +16,14 @@ fn without_a_key_it_is_said_what_to_set() {
     let ran = ran.unwrap();
     let err = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(1));
-    assert!(err.starts_with("error: openai needs a key: OPENAI_API_KEY is not set\n"), "{err}");
+    assert!(
+        err.starts_with("error: openai needs a valid API key: OPENAI_API_KEY is not set\n"),
+        "{err}"
+    );
     let hint = err.lines().nth(1).unwrap();
     assert!(hint.starts_with("hint: set OPENAI_API_KEY to your key, or "), "{hint}");
     // A server may well run on this machine.
-    let looked = hint.contains("Ollama (port 11434)") || hint.contains("what was found here");
+    let looked = hint.contains("Ollama (port 11434)") || hint.contains("found on this machine");
     assert!(looked, "{hint}");
     assert_eq!(stage.sandbox.indices(&["page", "children", "usr-0"]), [""; 0]);
 }
@@ -38,7 +41,7 @@ fn where_nobody_listens_it_is_said_what_to_set() {
     assert!(err.contains(&told), "{err}");
     let hint = "hint: start it, set OLLAMA_BASE_URL to where it listens, or ";
     let hint = err.lines().find_map(|line| line.strip_prefix(hint)).expect(&err);
-    let looked = hint.contains("Ollama (port 11434)") || hint.contains("what was found here");
+    let looked = hint.contains("Ollama (port 11434)") || hint.contains("found on this machine");
     assert!(looked && hint.contains("--resume"), "{hint}");
 }
 
@@ -48,7 +51,7 @@ fn something_else_than_an_answer() {
     let (kind, message) = stage.refused(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!(kind, "unavailable", "{message}");
     assert!(
-        message.starts_with("openai answered something else than its API promises"),
+        message.starts_with("openai returned a response that does not follow its API"),
         "{message}"
     );
     assert!(!message.contains('\u{1b}'));
@@ -115,7 +118,11 @@ fn calls_that_make_no_sense_are_answered() {
     ]);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "I give up\n"), "{}", ran.err);
-    assert!(ran.err.contains("✗ read_fil: no tool 'read_fil'; there are: "), "{}", ran.err);
+    assert!(
+        ran.err.contains("✗ read_fil: there is no tool 'read_fil'; the tools are: "),
+        "{}",
+        ran.err
+    );
     assert!(ran.err.contains("Did you mean 'read_file'?"), "{}", ran.err);
     assert_eq!(ran.err.matches("✗ read_file: ").count(), 2, "{}", ran.err);
     stage.requests();
@@ -141,7 +148,7 @@ fn an_empty_answer_is_asked_for_once_more() {
     let stage = Stage::openai([Reply::empty(), Reply::empty(), Reply::empty(), Reply::text("yes")]);
     let ran = stage.run(&["agents", "run", "code-reviewer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    assert!(ran.err.contains("the model answered nothing, twice"), "{}", ran.err);
+    assert!(ran.err.contains("the model returned an empty answer twice"), "{}", ran.err);
     assert_eq!(stage.text(&["agents", "run", "code-reviewer", "look"]), "yes\n");
 }
 
@@ -187,7 +194,7 @@ fn too_long_for_the_model() {
     }
     let ran = stage.run(&["agents", "run", "bug-fixer", "look"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "short enough\n"), "{}", ran.err);
-    assert!(ran.err.contains(" tokens too long: folding to "), "{}", ran.err);
+    assert!(ran.err.contains(" tokens as too long; folding to "), "{}", ran.err);
     assert!(ran.err.contains("… folded "), "{}", ran.err);
     let sizes: Vec<usize> = stage.requests().iter().map(|request| request.body.len()).collect();
     assert!(sizes[1] < sizes[0], "{sizes:?}");

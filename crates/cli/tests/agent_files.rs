@@ -200,7 +200,7 @@ fn an_agent_for_all_projects() {
         "another file for agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md"
     ));
     // C48: what comes with the project and takes the place of the user's own is told.
-    let told = "warning: the project's agent 'bug-fixer' is used instead of yours: ";
+    let told = "warning: the project's agent 'bug-fixer' replaces yours: ";
     let listed = stage.run(&["agents", "list"]);
     assert!(listed.err.contains(told), "{}", listed.err);
     let ran = stage.run(&["agents", "run", "bug-fixer", "look"]);

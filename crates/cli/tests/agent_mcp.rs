@@ -162,9 +162,9 @@ fn a_server_that_dies_may_have_done_it() {
     }));
     let failed = stage.run(&["agents", "run", "clock", "--trust-mcp", "ring once"]);
     assert_eq!(failed.code, 1, "{}", failed.err);
-    let unknown = "it is not known whether the call took effect. Look before you do it again.";
+    let unknown = "whether the call took effect is unknown. Check before you repeat it.";
     assert!(stage.last_request().contains(unknown), "{}", stage.last_request());
-    assert!(!stage.last_request().contains("did not do it"));
+    assert!(!stage.last_request().contains("did not run the call"));
     let rung = || std::fs::read_to_string(stage.sandbox.path().join("rung.txt")).unwrap();
     assert_eq!(rung(), "ding ");
     let resumed = stage.run(&["agents", "run", "clock", "--trust-mcp", "--resume"]);

@@ -195,7 +195,7 @@ fn a_person_may_be_asked() {
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
         let asked =
-            "\nwrite_file x.txt: makes a new file of 1 byte\n  content: x\nallow this call? [y/N]";
+            "\nwrite_file x.txt: creates a new file of 1 byte\n  content: x\nallow this call? [y/N]";
         assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);
@@ -227,7 +227,7 @@ fn a_person_sees_what_a_call_would_change() {
     assert!(output.status.success(), "{err}");
     let lines: Vec<&str> = err.lines().collect();
     let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
-    let asked = at("write_file deep/down/keys.txt: makes a new file of 3031 bytes");
+    let asked = at("write_file deep/down/keys.txt: creates a new file of 3031 bytes");
     assert!(lines[asked + 1].starts_with("  content: (3031 bytes) xxx"), "{err}");
     assert!(lines[asked + 1].ends_with("\\u{202e}LAST"), "{err}");
     assert_eq!(lines[asked + 2], "allow this call? [y/N] (? shows all of it)");
@@ -292,7 +292,7 @@ fn a_slip_in_what_is_denied_is_not_run() {
     assert!(message.contains("the file of agent 'safe' is broken"), "{message}");
     let said = stage.run(&["agents", "validate", "safe"]);
     let said = format!("{}{}", said.out, said.err);
-    assert!(said.contains("there is no tool 'write_flie' to deny"), "{said}");
+    assert!(said.contains("there is no tool 'write_flie', so nothing would be denied"), "{said}");
     assert!(said.contains("did you mean 'write_file'?"), "{said}");
     assert_eq!(stage.requests().len(), 0);
 }

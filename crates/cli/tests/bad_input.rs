@@ -59,7 +59,7 @@ fn places_must_exist_and_be_directories() {
     let create =
         |parent: &str| sandbox.unchanged(&["page", "create", "--name", "x", "--parent", parent]);
     for parent in ["usr-9", "gone-0"] {
-        let missing = format!("page {parent} not found, which page 'x' was to go to");
+        let missing = format!("page {parent} not found, so page 'x' was not created in it");
         assert_eq!(create(parent), error("not-found", &missing));
     }
     assert_eq!(create("usr-1"), error("invalid", "page usr-1 is not a ContentsPage"));
@@ -79,7 +79,7 @@ fn no_page_becomes_its_own_ancestor() {
         sandbox.unchanged(&["page", "move", "usr-2", "--to", "usr-3"]),
         error(
             "invalid",
-            "page usr-2 cannot go under usr-3, which is itself or one of its descendants"
+            "page usr-2 cannot be placed under usr-3, which is the page itself or one of its descendants"
         )
     );
     assert_eq!(sandbox.unchanged(&["page", "move", "usr-2", "--to", "usr-2"]).0, "invalid");
@@ -93,7 +93,7 @@ fn no_page_becomes_its_own_ancestor() {
     assert_eq!(adopt(&["usr-0"]).0, "invalid");
     assert_eq!(
         adopt(&["sys-1"]),
-        error("invalid", "page sys-1 lies in another segment than usr-3")
+        error("invalid", "page sys-1 is not in the same segment as usr-3")
     );
     assert_eq!(adopt(&["usr-1", "usr-1"]), error("invalid", "page usr-1 is named twice"));
     assert_eq!(adopt(&["usr-9"]).0, "not-found");
@@ -124,7 +124,7 @@ fn nothing_is_expanded_under_a_hidden_directory() {
     sandbox.json(&["page", "move", "usr-1", "--to", "usr-2"]);
     assert_eq!(
         sandbox.unchanged(&["page", "expand", "usr-1"]),
-        error("invalid", "page usr-1 stands under usr-2, which is hidden")
+        error("invalid", "page usr-1 is under usr-2, which is hidden")
     );
 }
 

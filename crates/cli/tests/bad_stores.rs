@@ -89,7 +89,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
         for args in [&["init"][..], &["page", "list"], &["store", "check"]] {
             let (kind, message) = sandbox.refused(&[&["--store", &store], args].concat());
             assert_eq!(kind, "invalid", "{message}");
-            assert!(message.contains("is not a Contexture storage"), "{message}");
+            assert!(message.contains("is not a Contexture store"), "{message}");
         }
         assert_eq!(fs::read(&path).unwrap_or_default(), before);
     }
@@ -108,7 +108,11 @@ fn a_newer_store_is_left_alone() {
     {
         let (kind, message) = sandbox.refused(args);
         assert_eq!(kind, "invalid");
-        assert!(message.contains("has schema version 9999, this program knows up to"), "{message}");
+        assert!(
+            message
+                .contains("has schema version 9999, but this program supports only versions up to"),
+            "{message}"
+        );
     }
     assert_eq!(fs::read(sandbox.database()).unwrap(), before);
 }

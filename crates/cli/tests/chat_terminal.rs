@@ -161,7 +161,7 @@ fn changes_are_asked_for() {
     let room = Room::new(Protocol::OpenAi, [write("one"), write("two"), Reply::text("done")]);
     let mut chat = room.chat(&["--ask"]);
     chat.enter("write");
-    chat.expect("write_file one.txt: makes a new file of 3 bytes");
+    chat.expect("write_file one.txt: creates a new file of 3 bytes");
     chat.expect("allow this call? [y/N] (? shows all of it)");
     chat.keys("?\r");
     chat.expect("    | new");

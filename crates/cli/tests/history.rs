@@ -46,7 +46,7 @@ fn undo_takes_back_newest_first_until_nothing_is_left() {
     assert_eq!([undo(), undo()], [3, 2]);
     assert_eq!(
         sandbox.unchanged(&["--as", "bee", "undo"]),
-        error("not-found", "there is nothing to undo: bee made no edit that still stands")
+        error("not-found", "nothing to undo: bee has made no edit that is still in effect")
     );
     assert_eq!(sandbox.refused(&["page", "show", "usr-1", "--archived"]).0, "not-found");
     // Naming an undo does the edit again.

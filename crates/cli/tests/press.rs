@@ -57,7 +57,7 @@ fn a_stale_anchor_names_the_fresh_one() {
     sandbox.json(&["press", "expand-usr-1"]);
     assert_eq!(
         sandbox.unchanged(&["press", "expand-usr-1"]),
-        error("conflict", "anchor 'expand-usr-1' is stale: usr-1 is expanded already")
+        error("conflict", "anchor 'expand-usr-1' is stale: usr-1 is already expanded")
     );
     let ran = sandbox.run(&["press", "expand-usr-1"]);
     assert!(ran.err.ends_with("hint: press hide-usr-1\n"), "{}", ran.err);

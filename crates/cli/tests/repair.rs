@@ -63,7 +63,7 @@ fn a_page_whose_file_is_deleted_or_edited_stays_where_it_stood() {
             }
             assert_eq!(check(&sandbox, &[]).1, 1);
             let done = repaired(&sandbox);
-            assert_eq!(done.contains("adopted as its new content"), edited, "{done}");
+            assert_eq!(done.contains("adopted as the new content"), edited, "{done}");
             let shown = show(&sandbox, "usr-1");
             let detail = shown["detail"].as_str().unwrap();
             if edited {
@@ -129,7 +129,7 @@ fn a_lone_symlink_for_a_session_is_said_to_be_its_end() {
     assert!(checked.to_string().contains("sessions/default is a symlink"), "{checked}");
     assert_eq!(code, 1);
     let (repaired, code) = check(&sandbox, &["--repair"]);
-    assert!(repaired["repaired"].to_string().contains("session 'default' is gone"), "{repaired}");
+    assert!(repaired["repaired"].to_string().contains("session 'default' is lost"), "{repaired}");
     assert_eq!(code, 0, "{repaired}");
     // What the link led to is left as it is.
     assert!(sandbox.path().join("elsewhere/session.json").is_file());
@@ -195,7 +195,7 @@ fn agents_refuse_to_run_on_a_lost_prompt() {
         fs::remove_file(file(sandbox, "pages/sys-1.json")).unwrap();
         let checked = run(&["store", "check", "--repair"]);
         assert_eq!(checked.code, 1);
-        let problem = "the system prompt page sys-1 was lost";
+        let problem = "system prompt page sys-1 was lost";
         assert!(checked.out.contains(problem), "{}", checked.out);
         assert!(checked.out.contains("--accept-losses"), "{}", checked.out);
         let window = run(&["window"]);
@@ -265,7 +265,7 @@ fn agents_run_after_a_segment_was_lost_and_made_again() {
         fs::remove_file(file(&stage.sandbox, &format!("segments/{id}.json"))).unwrap();
         fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
         // History remembers what the one was that was removed and came back.
-        let open = (id == "rules").then_some("what kind segment rules was");
+        let open = (id == "rules").then_some("the kind of segment rules is");
         runs_after_repair(&stage, "files:ctx", id, open);
     }
 }
@@ -281,7 +281,7 @@ fn agents_run_after_all_segments_of_a_database_were_lost() {
     let mut bytes = fs::read(stage.sandbox.database()).unwrap();
     bytes[(page as usize - 1) * 4_096..][..4_096].fill(0);
     fs::write(stage.sandbox.database(), bytes).unwrap();
-    runs_after_repair(&stage, store, "segments", Some("what kind segment rules was"));
+    runs_after_repair(&stage, store, "segments", Some("the kind of segment rules is"));
 }
 
 // Of the prompt neither its row nor its text nor its history is left.
@@ -300,7 +300,7 @@ fn a_prompt_that_left_no_trace_is_missed() {
         }
     }
     fs::remove_dir_all(stage.sandbox.path().join("ctx/.local")).unwrap();
-    let said = "perhaps a system prompt with them, sys-1";
+    let said = "perhaps system prompt page sys-1 with them";
     runs_after_repair(&stage, "files:ctx", "sys-1", Some(said));
 }
 

@@ -79,7 +79,7 @@ fn shares_are_shown_with_where_they_came_from() {
 fn a_wrong_share_is_refused_and_nothing_is_done() {
     let stage = stage();
     let before = stage.sandbox.state();
-    let names = "only requests, recent, highWater, lowWater, lines, part, held";
+    let names = "the shares are requests, recent, highWater, lowWater, lines, part, held";
     let wanted = "it must be a number from 0 to 1 with at most three decimals";
     for command in [&["window"][..], &["fold"], &["agents", "run", "writer"]] {
         let request = if command.len() > 1 { &["go"][..] } else { &[] };
@@ -91,7 +91,7 @@ fn a_wrong_share_is_refused_and_nothing_is_done() {
             refused(&["request=0.1"]),
             error(
                 "invalid",
-                &format!("--share: there is no share 'request', {names}; did you mean 'requests'?")
+                &format!("--share: there is no share 'request'; {names}; did you mean 'requests'?")
             )
         );
         assert_eq!(
@@ -106,8 +106,7 @@ fn a_wrong_share_is_refused_and_nothing_is_done() {
         assert_eq!(refused(&["part=0", "part=1"]), error("invalid", "--share part is given twice"));
         let (kind, message) = refused(&["lowWater=0.9"]);
         assert_eq!(kind, "invalid");
-        let told =
-            "lowWater is 0.9 by the call, above highWater, which is 0.8 by project settings ";
+        let told = "lowWater is set to 0.9 by the call, above highWater, which is set to 0.8 by project settings ";
         assert!(message.starts_with(told), "{message}");
     }
     assert_eq!(stage.run(&["window", "--sent", "1", "--share", "part=1"]).code, 2);

@@ -167,7 +167,7 @@ fn a_backup_is_repeated() {
         sandbox.json(&["page", "create", "--parent", "usr-0", "--name", "Ours", "--detail", "x"]);
         let refused = sandbox.run(&["store", "copy", "--to", to]);
         assert_eq!(refused.code, 1, "{}", refused.err);
-        assert!(refused.err.contains("is another edit there than here"), "{}", refused.err);
+        assert!(refused.err.contains("is a different edit there"), "{}", refused.err);
         assert!(refused.err.contains("session remove default"), "{}", refused.err);
         assert_eq!(there(&["export"]), before);
     }
@@ -209,7 +209,7 @@ fn a_store_is_not_copied_onto_itself_or_over_another() {
     sandbox.json(&["--store", "sqlite:other.db", "init"]);
     let (kind, message) = sandbox.unchanged(&["store", "copy", "--to", "sqlite:other.db"]);
     assert_eq!(kind, "conflict");
-    assert!(message.contains("session 'default' has gone its own way in the target"), "{message}");
+    assert!(message.contains("session 'default' has diverged in the target"), "{message}");
     let (kind, message) =
         sandbox.refused(&["store", "copy", "--to", "postgres://me:s3cret@127.0.0.1:1/db"]);
     assert_eq!(kind, "unavailable");
@@ -247,8 +247,8 @@ fn damage_is_repaired_when_asked_for() {
     let done = repaired["repaired"].as_array().unwrap();
     let did = |what: &str| done.iter().any(|done| done.as_str().unwrap().contains(what));
     assert!(did("page usr-2 of session 'default' is corrupt"), "{done:?}");
-    assert!(did("page usr-2 was lost and was made again from the history"), "{done:?}");
-    assert!(did("the content of page usr-1 is lost, and the page says so now"), "{done:?}");
+    assert!(did("page usr-2 was lost and was rebuilt from the history"), "{done:?}");
+    assert!(did("the content of page usr-1 is lost, and the page now says so"), "{done:?}");
     assert_eq!(sandbox.json(&["store", "check"]), json!({ "ok": true, "problems": [] }));
     let shown = sandbox.json(&["page", "show", "usr-1"]);
     assert!(shown["detail"].as_str().unwrap().contains("was lost"), "{shown}");

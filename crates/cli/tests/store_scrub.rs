@@ -29,7 +29,7 @@ fn traces_have_an_exit_code_and_are_scrubbed() {
     let told: serde_json::Value = serde_json::from_str(&purged.out).unwrap();
     assert_eq!(told["purged"], json!(["usr-1"]));
     let until = told["traces"][0]["until"].as_str().unwrap();
-    assert!(until.contains("those who read an earlier state have ended"), "{told}");
+    assert!(until.contains("all readers of an earlier state have ended"), "{told}");
     drop(reader);
     let scrubbed = sandbox.run(&["store", "scrub"]);
     assert_eq!(scrubbed.code, 0, "{}{}", scrubbed.out, scrubbed.err);

@@ -70,7 +70,7 @@ pub async fn check_session(
         let root = segment.root();
         match pages.get(&0) {
             Some(page) if !segment.removed && page.standing != Standing::InTree => {
-                problems.push(format!("root {root} does not stand in the tree"));
+                problems.push(format!("root {root} is not in the tree"));
             }
             None if !segment.removed => {
                 problems.push(format!("segment {} has no root", segment.id))
@@ -92,19 +92,19 @@ pub async fn check_session(
     Ok(problems)
 }
 
-/// Says that a system prompt lost its text: no agent runs on it until somebody decides.
+/// Reports a system prompt that lost its text: no agent runs until the loss is settled.
 fn lost_prompt(segment: &crate::Segment, page: &Page) -> Option<String> {
     let is_prompt = segment.kind == SegmentKind::System && !segment.removed;
     (is_prompt && page.standing.is_listed() && is_lost(page)).then(|| {
         let index = &page.index;
         format!(
-            "the system prompt page {index} was lost; write it again with `page update {index} \
+            "system prompt page {index} was lost: write it again with `page update {index} \
              --detail TEXT`, or accept the loss with `store check --accept-losses`"
         )
     })
 }
 
-/// Finds what history left in the session and is gone.
+/// Finds segments and pages that the history mentions and that are missing.
 async fn check_history(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -114,12 +114,12 @@ async fn check_history(
     let trail = Trail::beside(storage, session, stands).await?;
     let segments = storage.segments(session).await?;
     for id in trail.lost_segments(&segments).keys() {
-        problems.push(format!("segment {id} is gone, history knows it"));
+        problems.push(format!("segment {id} is missing, but the history mentions it"));
     }
     if let Some(place) = trail.untold_segment(&segments) {
         problems.push(format!(
-            "edits are lost, and perhaps a segment with them, number {place} in their order: write again what \
-             is missing, then accept the loss with `store check --accept-losses`"
+            "edits were lost, and perhaps a segment with them, number {place} in the order of segments: \
+             write again what is missing, then accept the loss with `store check --accept-losses`"
         ));
     }
     for segment in &segments {
@@ -128,7 +128,7 @@ async fn check_history(
         if let Some(number) = trail.untold(segment, stands) {
             let id = &segment.id;
             problems.push(format!(
-                "edits are lost, and perhaps a system prompt with them, {id}-{number}: look at `page tree \
+                "edits were lost, and perhaps system prompt page {id}-{number} with them: look at `page tree \
                  {id}-0`, write again what is missing, then accept the loss with `store check \
                  --accept-losses`"
             ));
@@ -136,14 +136,14 @@ async fn check_history(
         if is_guess(segment) {
             let id = &segment.id;
             problems.push(format!(
-                "nobody knows what kind segment {id} was, and it may have held prompts: move those to sys-0, \
+                "the kind of segment {id} is unknown, and it may have held system prompts: move those to sys-0, \
                  then accept the rest with `store check --accept-losses`, or describe it with `segment \
                  update {id} --description TEXT`"
             ));
         }
     }
     for (index, touch) in trail.left() {
-        problems.push(format!("page {index} is not what revision {} left", touch.revision));
+        problems.push(format!("page {index} is not as revision {} left it", touch.revision));
     }
     Ok(())
 }
@@ -161,10 +161,12 @@ fn seen(page: &Page) -> Seen {
 fn check_page(page: &Page, next_number: u64, next_place: Place, problems: &mut Vec<String>) {
     let index = &page.index;
     if index.number() >= next_number {
-        problems.push(format!("page {index} lies beyond its segment's counter {next_number}"));
+        problems.push(format!(
+            "the number of page {index} is beyond its segment's counter {next_number}"
+        ));
     }
     if page.place >= next_place && !index.is_root() {
-        problems.push(format!("page {index} lies beyond the session's place counter"));
+        problems.push(format!("the place of page {index} is beyond the session's place counter"));
     }
     if page.parent.is_none() != index.is_root() {
         problems.push(format!("page {index} has no parent, or is a root and has one"));
@@ -240,10 +242,10 @@ fn lineage_problem(
             None if listed => return Some(format!("page {index} is an orphan")),
             None => return None,
             Some(above) if !above.is_contents => {
-                return Some(format!("page {index} stands below a DetailPage"));
+                return Some(format!("page {index} is below a DetailPage"));
             }
             Some(above) if matches!(above.standing, Standing::Moved(_)) && listed => {
-                return Some(format!("page {index} stands below a retired page"));
+                return Some(format!("page {index} is below a retired page"));
             }
             Some(_) if sound.contains(&parent) => break,
             Some(above) => {

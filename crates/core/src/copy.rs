@@ -259,7 +259,7 @@ async fn still_stands(to: &dyn PageStorage, session: &SessionId, over: &Over) ->
     if Beside::of(to, session).await? == over.beside {
         return Ok(());
     }
-    let what = "others wrote to it meanwhile".to_owned();
+    let what = "something else wrote to it during the copy".to_owned();
     Err(Error::OtherSession { session: session.clone(), what })
 }
 

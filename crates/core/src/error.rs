@@ -1,7 +1,8 @@
-//! What can go wrong, folded publicly into few kinds by what the caller can do.
+//! Errors, grouped into a few public kinds by what the caller can do about them.
 //!
-//! Every [`Error`] has a [`kind`](Error::kind), a message that says what and which, and an
-//! [`advice`](Error::advice) that says what to do next, as data that surfaces word. Library code never ends the process.
+//! Every [`Error`] has a [`kind`](Error::kind), a message that says what happened to which thing, and an
+//! [`advice`](Error::advice) that says what to do next. Advice is data: each surface puts it into its own
+//! words. Library code never ends the process.
 
 mod advice;
 mod remedy;
@@ -18,17 +19,17 @@ use crate::{
 pub enum ErrorKind {
     /// The request itself is wrong: fix it.
     Invalid,
-    /// What was named does not exist, or not for this caller.
+    /// The thing named does not exist, or not for this caller.
     NotFound,
     /// The caller may not do this: ask for access.
     PermissionDenied,
-    /// What the request was based on has moved: read again and decide again.
+    /// The state that the request was based on has changed: read it again and retry.
     Conflict,
     /// Something exceeds a limit.
     TooLarge,
-    /// A storage or provider is out of reach: retry later.
+    /// A storage or provider cannot be reached: retry later.
     Unavailable,
-    /// What was read is not what was written: restore from a copy.
+    /// Stored data is damaged: repair it or restore it from a copy.
     Corrupt,
 }
 
@@ -121,7 +122,9 @@ pub enum Error {
         page: PageIndex,
     },
     /// A move or adoption would make a page its own ancestor.
-    #[error("page {page} cannot go under {target}, which is itself or one of its descendants")]
+    #[error(
+        "page {page} cannot be placed under {target}, which is the page itself or one of its descendants"
+    )]
     Cycle {
         /// The page to be moved.
         page: PageIndex,
@@ -136,32 +139,32 @@ pub enum Error {
         /// What was tried, as a participle: moved, removed …
         verb: &'static str,
     },
-    /// The root of a System-kind segment always stands expanded.
+    /// The root of a System-kind segment is always expanded.
     #[error("system root page {page} cannot be hidden")]
     SystemRoot {
         /// The root.
         page: PageIndex,
     },
-    /// While a System-kind segment is read-only, all its pages stand in full.
+    /// While a System-kind segment is read-only, all its pages are shown in full.
     #[error(
-        "page {page} cannot be hidden: its segment is a read-only system prompt, which stands in full in every view"
+        "page {page} cannot be hidden: its segment is a read-only system prompt, which every view shows in full"
     )]
     PromptStands {
         /// The page.
         page: PageIndex,
     },
-    /// A page would stand too deep in the tree.
-    #[error("under {under} a page would stand {depth} directories deep, and {limit} is the most")]
+    /// A page would be too deep in the tree.
+    #[error("a page under {under} would be {depth} directories deep; the limit is {limit}")]
     TooDeep {
-        /// The page or directory it would stand at or under.
+        /// The page itself, or the directory it would be under.
         under: PageIndex,
         /// How deep.
         depth: usize,
         /// The limit in force.
         limit: usize,
     },
-    /// The page stays in memory whatever is dropped.
-    #[error("page {page} stays in memory: {why}")]
+    /// The page is pinned in memory.
+    #[error("page {page} cannot be dropped from memory: {why}")]
     PageInUse {
         /// The page.
         page: PageIndex,
@@ -169,17 +172,17 @@ pub enum Error {
         why: &'static str,
     },
     /// Expanding under a hidden ancestor would show nothing.
-    #[error("page {page} stands under {ancestor}, which is hidden")]
+    #[error("page {page} is under {ancestor}, which is hidden")]
     HiddenAncestor {
         /// The page to be expanded.
         page: PageIndex,
         /// The nearest hidden ancestor.
         ancestor: PageIndex,
     },
-    /// The directory that a new page was to go to does not exist, or not for this caller.
-    #[error("page {parent} not found, which page '{page}' was to go to")]
+    /// The directory given for a new page does not exist, or not for this caller.
+    #[error("page {parent} not found, so page '{page}' was not created in it")]
     ParentNotFound {
-        /// What the new page was to be called.
+        /// The name of the new page.
         page: PageName,
         /// The directory named.
         parent: PageIndex,
@@ -216,13 +219,13 @@ pub enum Error {
         /// The session named.
         session: SessionId,
     },
-    /// There is no edit that could be taken back.
-    #[error("there is nothing to undo: {actor} made no edit that still stands")]
+    /// There is no edit that could be undone.
+    #[error("nothing to undo: {actor} has made no edit that is still in effect")]
     NothingToUndo {
-        /// Whose edits were looked at.
+        /// The actor whose edits were searched.
         actor: crate::Actor,
     },
-    /// Something else that was asked for is not there.
+    /// Something else that was asked for does not exist.
     #[error("{what} not found")]
     NothingFound {
         /// What was asked for.
@@ -260,7 +263,7 @@ pub enum Error {
         /// Which of the messages, from 1.
         number: usize,
     },
-    /// The caller's view leaves out something of what the operation would take along or replace.
+    /// The caller's view hides some of the pages that the operation would move or replace.
     #[error(
         "permission denied: operation '{operation}' on {page}: this view shows only part of it"
     )]
@@ -282,7 +285,7 @@ pub enum Error {
         /// The segment.
         segment: SegmentId,
     },
-    /// A session that already holds segments was to be loaded into.
+    /// A document was to be loaded into a session that already holds segments.
     #[error("the session already holds segments")]
     SessionNotEmpty,
     /// The page is not at the version the caller expected.
@@ -305,7 +308,7 @@ pub enum Error {
         /// The page, segment or key both touch.
         subject: String,
     },
-    /// An edit cannot be undone because what it would put back cannot stand.
+    /// An edit cannot be undone because the state it would restore is no longer possible.
     #[error("revision {revision} cannot be undone: {reason}")]
     CannotUndo {
         /// The edit to be undone.
@@ -355,21 +358,21 @@ pub enum Error {
         /// What is too big.
         culprit: String,
     },
-    /// A system prompt lost its text when the store was damaged: nobody runs without it unawares.
-    #[error("the system prompt page {page} was lost, and no request is made without it")]
+    /// A system prompt lost its text when the store was damaged. No agent runs without it unnoticed.
+    #[error("system prompt page {page} was lost, and no request is sent without it")]
     PromptLost {
         /// The page.
         page: PageIndex,
     },
-    /// A window sent that cannot be shown again.
+    /// A window that was sent and cannot be shown again.
     #[error("window {number} cannot be shown again: {reason}")]
     SentLost {
-        /// Which.
+        /// Its number.
         number: u64,
         /// Why not.
         reason: String,
     },
-    /// What was rendered breaks a provider's rules, which is our fault.
+    /// A rendering breaks a provider's rules, which is a bug of ours.
     #[error("the {format} rendering is not valid: {reason}")]
     InvalidRendering {
         /// The format.
@@ -378,7 +381,7 @@ pub enum Error {
         reason: String,
     },
     /// Content over the limit.
-    #[error("{what} has {size} bytes, the limit is {limit}")]
+    #[error("{what} has {size} bytes, more than the limit of {limit}")]
     TooLarge {
         /// What is too large.
         what: String,
@@ -387,9 +390,9 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
-    /// A run that may still bring back what is to be destroyed.
+    /// A run that may still bring back text that is to be purged.
     #[error(
-        "run '{run}' has not ended: its record may quote what is to be purged and would bring it back"
+        "run '{run}' has not ended: its record may quote the text to be purged and would bring it back"
     )]
     RunUnfinished {
         /// Its record.
@@ -405,16 +408,16 @@ pub enum Error {
         /// Why.
         error: StorageError,
     },
-    /// A copy that is not what was copied. It was removed again.
-    #[error("the copy of session '{session}' is not the same and was removed again: {what}")]
+    /// A copy that differs from the original. It was removed.
+    #[error("the copy of session '{session}' differs from the original and was removed: {what}")]
     CopyDiffers {
         /// The session.
         session: SessionId,
         /// What differs.
         what: String,
     },
-    /// The target of a copy holds a session of that name that is no earlier state of this one.
-    #[error("session '{session}' has gone its own way in the target: {what}")]
+    /// The target of a copy holds a session of that name that is not an earlier state of this one.
+    #[error("session '{session}' has diverged in the target: {what}")]
     OtherSession {
         /// The session.
         session: SessionId,

@@ -138,7 +138,7 @@ fn segment_fault(text: &str) -> Option<&'static str> {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     (!text.split('-').all(word))
-        .then_some("a segment has only letters, digits and _, joined by single dashes")
+        .then_some("a segment may contain only letters, digits and _, joined by single dashes")
 }
 
 /// Shortens outside text for an error message.

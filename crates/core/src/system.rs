@@ -392,7 +392,7 @@ impl ContextSystem {
                 flight.failed(&error);
                 // Only this one may have stood before a gap that is others'.
                 if let Err(error) = self.close_gap().await {
-                    tracing::warn!(session = %self.inner.session, "not followed: {error}");
+                    tracing::warn!(session = %self.inner.session, "cannot follow changes by others: {error}");
                 }
                 return Err(error);
             }

@@ -147,7 +147,7 @@ fn bounded_line<'a>(
         return Err("it has control characters");
     }
     if text.chars().all(is_invisible) {
-        return Err("it has no character that can be seen");
+        return Err("it has no visible characters");
     }
     if text.chars().count() > most { Err(too_long) } else { Ok(text) }
 }
@@ -179,7 +179,7 @@ fn session_text(text: &str) -> Result<&str, &'static str> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if !text.bytes().all(allowed) || !text.as_bytes()[0].is_ascii_alphanumeric() {
         return Err(
-            "it has only letters, digits, '.', '_' and '-', and begins with a letter or digit",
+            "it may contain only letters, digits, '.', '_' and '-', and must begin with a letter or digit",
         );
     }
     Ok(text)
@@ -195,7 +195,7 @@ fn user_text(text: &str) -> Result<&str, &'static str> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '@');
     if !text.chars().all(allowed) || !text.starts_with(char::is_alphanumeric) {
         return Err(
-            "it has only letters, digits, '.', '_', '-', '+' and '@', and begins with a letter or digit",
+            "it may contain only letters, digits, '.', '_', '-', '+' and '@', and must begin with a letter or digit",
         );
     }
     Ok(text)
@@ -216,7 +216,7 @@ fn agent_text(text: &str) -> Result<&str, &'static str> {
     };
     if !text.starts_with(|c: char| c.is_ascii_lowercase()) || !text.split(['-', '_']).all(word) {
         return Err(
-            "it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'",
+            "it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'",
         );
     }
     Ok(text)

@@ -96,9 +96,9 @@ pub struct Transcript {
     pub system: Option<String>,
     /// Its messages in order.
     pub entries: Vec<Entry>,
-    /// What could not be read.
+    /// The lines that could not be read.
     pub problems: Vec<Problem>,
-    /// What was left out on purpose, to be told and not to be mended.
+    /// What was left out on purpose: to be reported, not repaired.
     pub notes: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ pub fn read(text: &str, format: Option<TranscriptFormat>) -> Result<Transcript, 
     }
     let Some(format) = format.or_else(|| detect(text)) else {
         return Err(unreadable(
-            "expected a JSON array of messages, an object with 'messages', a message a line, or \
+            "expected a JSON array of messages, an object with 'messages', one message per line, or \
              the lines of a Claude Code session",
         ));
     };
@@ -162,7 +162,7 @@ pub fn read(text: &str, format: Option<TranscriptFormat>) -> Result<Transcript, 
         TranscriptFormat::ClaudeCode => claude_code::read(text),
     };
     if let ([], Some(problem)) = (&*transcript.entries, transcript.problems.first()) {
-        return Err(unreadable(&format!("nothing in it can be read as {format}: {problem}")));
+        return Err(unreadable(&format!("none of it can be read as {format}: {problem}")));
     }
     transcript.take_system();
     Ok(transcript)
@@ -203,7 +203,7 @@ impl Transcript {
 fn unreadable(reason: &str) -> Error {
     Error::InvalidRequest {
         reason: format!("not a transcript: {reason}"),
-        advice: "known formats are openai, anthropic and claude-code; check the file, or name its format".into(),
+        advice: "check the file, or name its format: openai, anthropic or claude-code".into(),
     }
 }
 

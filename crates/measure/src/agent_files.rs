@@ -102,7 +102,7 @@ fn read(folder: &Path) -> Result<Vec<Record>> {
         }
     }
     if records.is_empty() {
-        bail!("no agent file in the *.jsonl and *.jsonl.gz of {}", folder.display());
+        bail!("no agent file in the *.jsonl and *.jsonl.gz files of {}", folder.display());
     }
     Ok(records)
 }

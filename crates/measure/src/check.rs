@@ -122,7 +122,7 @@ impl Checking<'_, '_> {
             let sent = match block_on(replay.send(&self.options)) {
                 Ok(sent) => sent,
                 Err(error) => {
-                    self.violation(number, &format!("no window: {error:#}"))?;
+                    self.violation(number, &format!("the window cannot be rendered: {error:#}"))?;
                     continue;
                 }
             };
@@ -139,11 +139,11 @@ impl Checking<'_, '_> {
     fn window(&mut self, call: usize, sent: &Sent) -> anyhow::Result<()> {
         let window = &sent.window;
         if ContentHash::of(window.body.as_bytes()) != sent.record.hash {
-            self.violation(call, "the record holds another hash")?;
+            self.violation(call, "the record holds a different hash")?;
         }
         let body = match serde_json::from_str(&window.body) {
             Ok(body) => body,
-            Err(error) => return self.violation(call, &format!("no JSON: {error}")),
+            Err(error) => return self.violation(call, &format!("not JSON: {error}")),
         };
         if let Err(violation) = validate(self.of.format, &body) {
             self.violation(call, &violation.to_string())?;
@@ -151,13 +151,15 @@ impl Checking<'_, '_> {
         let budget = self.of.budget;
         let account = window.account.tokens;
         if account > budget {
-            self.violation(call, &format!("{account} tokens by its account, over {budget}"))?;
+            self.violation(call, &format!("{account} tokens by its account, more than {budget}"))?;
         }
         let counted = self.counts.window(window, &body);
         if counted > budget {
             self.violation(
                 call,
-                &format!("{counted} tokens as counted, over {budget}; its account says {account}"),
+                &format!(
+                    "{counted} tokens as counted, more than {budget}; its account says {account}"
+                ),
             )?;
         }
         Ok(())
@@ -200,7 +202,7 @@ impl Checking<'_, '_> {
             self.tally.again += 1;
             match block_on(replay.sent(&self.options, number)) {
                 Ok(sent) if ContentHash::of(sent.window.body.as_bytes()) == hash => {}
-                Ok(_) => self.violation(at as usize + 1, "other bytes when rendered again")?,
+                Ok(_) => self.violation(at as usize + 1, "different bytes when rendered again")?,
                 Err(error) => {
                     let what = format!("cannot be rendered again: {error:#}");
                     self.violation(at as usize + 1, &what)?;

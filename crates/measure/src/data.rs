@@ -91,7 +91,7 @@ pub(crate) fn read(folder: &Path, limit: Option<usize>) -> Result<Vec<Session>> 
         }
     }
     if sessions.is_empty() {
-        bail!("no session in the *.jsonl and *.jsonl.gz of {}", folder.display());
+        bail!("no session in the *.jsonl and *.jsonl.gz files of {}", folder.display());
     }
     Ok(sessions)
 }

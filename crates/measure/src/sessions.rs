@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         let program = std::env::current_exe()?;
         let mut child = Command::new(program);
         child.arg("sessions-child").arg(&path).arg(way).arg(sessions.to_string());
-        let printed = child.output().context("the child does not start")?;
+        let printed = child.output().context("the child process does not start")?;
         ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
         out.write_all(&printed.stdout)?;
     }
@@ -131,7 +131,7 @@ async fn measure(path: &Path, way: Way, sessions: usize, out: &mut dyn Write) ->
 
 /// Returns the most memory this process had, in MB.
 fn peak() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("only Linux says")?;
+    let status = std::fs::read_to_string("/proc/self/status").context("only Linux reports it")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")).context("no VmHWM")?;
     Ok(kilobytes.trim().parse::<u64>()? >> 10)

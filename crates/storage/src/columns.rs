@@ -26,7 +26,7 @@ impl PageColumns {
     pub(crate) fn of(page: &Page) -> StorageResult<Self> {
         let parent = page.parent.as_ref().map(|parent| {
             if parent.segment() != page.index.segment() {
-                let reason = format!("{parent} lies in another segment");
+                let reason = format!("its parent {parent} is in another segment");
                 return Err(StorageError::Corrupt { what: page.index.to_string(), reason });
             }
             integer(parent.number(), "page number")
@@ -55,7 +55,7 @@ impl PageColumns {
 pub(crate) fn integer(number: u64, what: impl Display) -> StorageResult<i64> {
     i64::try_from(number).map_err(|_| StorageError::ReadOnly {
         what: format!("{what} {number}"),
-        reason: format!("a table holds numbers up to {}", i64::MAX),
+        reason: format!("the largest number a table can hold is {}", i64::MAX),
     })
 }
 

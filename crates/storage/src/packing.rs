@@ -63,13 +63,13 @@ pub(crate) fn unpack_content(
     let corrupt = |reason| StorageError::Corrupt { what: format!("content {hash}"), reason };
     let bytes = unpack(raw, data).map_err(corrupt)?;
     Content::verify(hash, bytes)
-        .ok_or_else(|| corrupt("it does not have the hash it is stored under".to_owned()))
+        .ok_or_else(|| corrupt("its hash is not the one it is stored under".to_owned()))
 }
 
 /// Returns what was packed; never more than its stated size.
 pub(crate) fn unpack(raw: Option<i64>, data: &[u8]) -> Result<Vec<u8>, String> {
     let Some(raw) = raw else { return Ok(data.to_vec()) };
-    let size = u64::try_from(raw).map_err(|_| format!("its size is {raw}"))?;
+    let size = u64::try_from(raw).map_err(|_| format!("its stated size is {raw}"))?;
     let fault = |error: std::io::Error| format!("it cannot be unpacked: {error}");
     thread_local! {
         // Making one costs more than unpacking a page.

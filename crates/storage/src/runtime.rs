@@ -21,7 +21,7 @@ pub(crate) async fn run<T: Send + 'static>(
         RUNTIME.get_or_init(start).as_ref().map_err(|reason| unavailable(reason.clone()))?;
     match runtime.spawn(work).await {
         Ok(done) => done,
-        Err(error) => Err(unavailable(format!("its work was broken off: {error}"))),
+        Err(error) => Err(unavailable(format!("its work was aborted: {error}"))),
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn random<const LENGTH: usize>(what: &str) -> Result<[u8; LENGTH], St
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).map_err(|error| StorageError::Unavailable {
         what: what.to_owned(),
-        reason: format!("the system has no random numbers: {error}"),
+        reason: format!("the system provides no random numbers: {error}"),
     })?;
     Ok(bytes)
 }

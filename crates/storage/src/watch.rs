@@ -223,7 +223,7 @@ fn run(watched: &Watched, mut look: Box<dyn Look>) {
                 }
             }
             Ok(None) => {}
-            Err(error) => tracing::debug!("sessions could not be looked at: {error}"),
+            Err(error) => tracing::debug!("sessions could not be checked for changes: {error}"),
         }
         watched.repeat();
         thread::park_timeout(look.pause(moved));

@@ -76,10 +76,10 @@ fn pages_conflict_by_version() {
 fn pages_conflict_by_where_they_stand() {
     for (page, parent) in [("usr-1", None), ("usr-1", Some("usr-1")), ("usr-0", Some("usr-0"))] {
         let standing = vec![(index(page), parent.map(index))];
-        refused(Basis { standing, ..Basis::default() }, &format!("where page {page} stands"));
+        refused(Basis { standing, ..Basis::default() }, &format!("the place of page {page}"));
     }
     let standing = vec![(index("usr-99"), None)];
-    refused(Basis { standing, ..Basis::default() }, "where page usr-99 stands");
+    refused(Basis { standing, ..Basis::default() }, "the place of page usr-99");
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn a_byte_flipped_in_the_file_is_noticed() {
     match read_pages(&sandbox.open()) {
         Err(StorageError::Corrupt { what, reason }) => {
             assert_eq!(what, sandbox.file().display().to_string());
-            assert!(reason.starts_with("a page of the file is not what was written there"));
+            assert!(reason.starts_with("a page of the file is damaged"));
             assert!(reason.contains("a plain sqlite3") && reason.contains("--repair"), "{reason}");
         }
         other => panic!("{other:?}"),

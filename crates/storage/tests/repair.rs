@@ -92,7 +92,7 @@ fn columns_are_derived_from_what_they_repeat() {
 #[test]
 fn a_lost_directory_leaves_its_pages() {
     let (_, storage, done) = after("UPDATE pages SET data = x'00' WHERE number = 0");
-    assert!(done.iter().any(|done| done.contains("usr-0 was missing and was made")), "{done:?}");
+    assert!(done.iter().any(|done| done.contains("usr-0 was missing and was created")), "{done:?}");
     assert_eq!(block_on(storage.child_count(&session("s"), &index("usr-0"))).unwrap(), 6);
 }
 
@@ -108,7 +108,7 @@ fn a_lost_content_is_told_where_it_stood() {
         format!("UPDATE contents SET raw = raw + 1 WHERE hash = x'{hash}'"),
     ] {
         let (_, storage, done) = after(&sql);
-        let told = "the content of page usr-3 is lost, and the page says so now";
+        let told = "the content of page usr-3 is lost, and the page now says so";
         assert!(done.iter().any(|done| done == told), "{sql}: {done:?}");
         let page = block_on(storage.pages(&session("s"), &[index("usr-3")])).unwrap().remove(0);
         let now = page.unwrap().detail().unwrap().content;
@@ -132,7 +132,10 @@ fn a_lost_content_is_told_where_it_stood() {
 fn lost_history_leaves_the_contents_of_pages() {
     let (sandbox, storage, done) =
         after("UPDATE history SET checksum = zeroblob(16) WHERE revision = 3");
-    assert!(done.iter().any(|done| done.contains("stands for the one that is lost")), "{done:?}");
+    assert!(
+        done.iter().any(|done| done.contains("was written as a stand-in for the lost one")),
+        "{done:?}"
+    );
     assert_eq!(quarantined(&sandbox, "history").len(), 1);
     let page = block_on(storage.pages(&session("s"), &[index("usr-2")])).unwrap().remove(0);
     let hash = page.unwrap().detail().unwrap().content;
@@ -192,10 +195,10 @@ fn what_stands_alone_goes_alone() {
 #[test]
 fn counts_are_made_anew() {
     let (_, _, done) = after("UPDATE directories SET listed = 4");
-    assert_eq!(done, ["the pages of 1 directories were counted anew"]);
+    assert_eq!(done, ["the pages of 1 directories were recounted"]);
     let hash = content(&"text 3 ".repeat(500)).hash();
     let (_, _, done) = after(&format!("UPDATE contents SET refs = 7 WHERE hash = x'{hash}'"));
-    assert_eq!(done, [format!("content {hash} counts 1 references, not 7")]);
+    assert_eq!(done, [format!("content {hash} now counts 1 references instead of 7")]);
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn a_broken_structure_is_beyond_repair() {
     let storage = sandbox.open();
     let error = block_on(storage.repair()).unwrap_err();
     assert!(matches!(error, StorageError::Corrupt { .. }), "{error}");
-    assert!(error.to_string().contains("`store check --repair` writes it anew"), "{error}");
+    assert!(error.to_string().contains("then rewrite it with `store check --repair`"), "{error}");
     assert!(std::fs::read(sandbox.file()).unwrap() == bytes, "it was changed");
 }
 
@@ -251,6 +254,6 @@ fn indexes_are_built_anew() {
     let storage = sandbox.open();
     assert_ne!(block_on(storage.verify()).unwrap(), [""; 0]);
     let done = block_on(storage.repair()).unwrap();
-    assert_eq!(done, ["the indexes did not fit the rows and were built anew"]);
+    assert_eq!(done, ["the indexes did not match the rows and were rebuilt"]);
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
 }

@@ -77,7 +77,7 @@ fn a_file_that_was_cut_short_is_said_to_be() {
         let file = fs::OpenOptions::new().write(true).open(sandbox.file()).unwrap();
         file.set_len((left * PAGE) as u64).unwrap();
         let (_, done) = repaired(&sandbox);
-        let said = format!("the file was cut short, its last {} pages are lost", pages - left);
+        let said = format!("the file was cut short and its last {} pages are lost", pages - left);
         assert!(done[0].contains(&said), "{left}: {done:?}");
     }
 }
@@ -109,7 +109,7 @@ fn nothing_is_lost_with_the_page_that_leads_to_it() {
             Ok(storage) => block_on(storage.verify()).unwrap(),
             Err(error) => vec![error.to_string()],
         };
-        let named = format!("page {root} of the file is not what was written");
+        let named = format!("page {root} of the file is damaged");
         assert!(problems.contains(&named), "{name}: {problems:?}");
         let (storage, done) = repaired(&sandbox);
         assert!(done[0].starts_with("1 page of the file was damaged"), "{done:?}");
@@ -200,9 +200,9 @@ fn a_salvage_that_was_cut_off_is_finished_before_anything_is_read() {
     let root = root(&sandbox, "pages");
     damage(&sandbox, root, 0..PAGE);
     let refused = SqliteStorage::open(&sandbox.file(), SqliteOptions::default()).unwrap_err();
-    assert!(refused.to_string().contains("its repair was cut off"), "{refused}");
+    assert!(refused.to_string().contains("its repair was interrupted"), "{refused}");
     let (storage, done) = repaired(&sandbox);
-    assert_eq!(done[0], "a repair that was cut off was finished");
+    assert_eq!(done[0], "an interrupted repair was finished");
     assert!(!beside(&sandbox, "-salvaged").exists());
     let page = block_on(storage.pages(&session("s"), &[index("usr-151")])).unwrap();
     assert!(page[0].is_some());

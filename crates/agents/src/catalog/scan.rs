@@ -37,7 +37,7 @@ pub(super) fn files(folder: &Folder) -> Found {
     };
     let inside = |within: &PathBuf| fs::canonicalize(within).is_ok_and(|it| root.starts_with(it));
     if !folder.within.as_ref().is_none_or(inside) {
-        let message = "this folder is a link that leaves the project; not followed";
+        let message = "this folder is a symlink that leads out of the project; it was not followed";
         found.problems.push((folder.path.clone(), Problem::warning(message)));
         return found;
     }
@@ -55,7 +55,7 @@ pub(super) fn files(folder: &Folder) -> Found {
     found.problems.sort_by(|a, b| a.0.cmp(&b.0));
     if found.files.len() > MOST_FILES {
         found.files.truncate(MOST_FILES);
-        let message = format!("more than {MOST_FILES} agent files; the rest is not read");
+        let message = format!("more than {MOST_FILES} agent files; the rest were not read");
         found.problems.push((folder.path.clone(), Problem::warning(message)));
     }
     found
@@ -64,7 +64,7 @@ pub(super) fn files(folder: &Folder) -> Found {
 impl Found {
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
         if error.kind() != io::ErrorKind::NotFound {
-            let problem = Problem::error(format!("this cannot be read: {error}"));
+            let problem = Problem::error(format!("cannot be read: {error}"));
             self.problems.push((path.to_owned(), problem));
         }
     }
@@ -114,7 +114,7 @@ impl Walk {
             Ok(metadata) => metadata,
             Err(_) if !wanted => return,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.found.refuse(&path, "this link leads nowhere");
+                return self.found.refuse(&path, "this symlink is broken");
             }
             Err(error) => return self.found.unreadable(&path, &error),
         };
@@ -122,7 +122,7 @@ impl Walk {
             return;
         }
         if self.leaves(&path) {
-            let message = "this link leaves the folder of agents; not followed";
+            let message = "this symlink leads out of the agents folder; it was not followed";
             return self.found.refuse(&path, message);
         }
         if metadata.is_dir() {
@@ -130,7 +130,7 @@ impl Walk {
         } else if metadata.is_file() {
             self.found.files.push(path);
         } else {
-            self.found.refuse(&path, "this is no regular file");
+            self.found.refuse(&path, "this is not a regular file");
         }
     }
 

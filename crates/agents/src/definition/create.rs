@@ -98,7 +98,7 @@ impl NewAgent {
             }
             let own = own_tools().collect::<Vec<_>>().join(", ");
             let there =
-                format!("there are {own}; those of MCP servers are named mcp__SERVER__TOOL");
+                format!("the tools are {own}; tools of MCP servers are named mcp__SERVER__TOOL");
             let meant = nearest(name, own_tools()).or_else(|| nearest(name, known_names()));
             let hint = match meant {
                 Some(meant) => format!("did you mean '{meant}'? {there}"),
@@ -133,7 +133,7 @@ pub fn create(agent: &NewAgent, folder: &Path) -> Result<PathBuf> {
     match written {
         Ok(()) => Ok(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(AgentsError::Conflict {
-            what: format!("{} exists already", path.display()),
+            what: format!("{} already exists", path.display()),
             hint: "choose another name, or edit the file".to_owned(),
         }),
         Err(error) => Err(failed(error)),

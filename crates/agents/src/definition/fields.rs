@@ -71,7 +71,7 @@ impl Fields {
         match node.value {
             Value::Text { text, .. } => Some(Text { text: text.trim().to_owned(), line, column }),
             _ => {
-                self.wrong_type(key, &node, "a text");
+                self.wrong_type(key, &node, "a string");
                 None
             }
         }
@@ -100,7 +100,7 @@ impl Fields {
     /// Returns the texts of a list, or reports what is none.
     pub(crate) fn texts(&mut self, key: &str, node: &Node) -> Option<Vec<Text>> {
         let Value::List(items) = &node.value else {
-            self.wrong_type(key, node, "a list of texts");
+            self.wrong_type(key, node, "a list of strings");
             return None;
         };
         let mut texts = Vec::new();
@@ -112,7 +112,7 @@ impl Fields {
                     column: item.column,
                 }),
                 None => {
-                    self.wrong_type(key, item, "a text in this list");
+                    self.wrong_type(key, item, "a string in this list");
                     return None;
                 }
             }
@@ -132,7 +132,7 @@ impl Fields {
                 problems.push(denies_nothing(entry, dialect));
                 continue;
             }
-            let message = format!("unknown field '{}', kept and ignored", quoted(&entry.key));
+            let message = format!("unknown field '{}'; it is kept and ignored", quoted(&entry.key));
             let mut problem =
                 Problem::warning(message).at(entry.line, entry.column).field(&entry.key);
             problem.hint = match entry.key.as_str() {

@@ -34,11 +34,11 @@ pub(crate) fn filter(fields: &mut Fields) -> ContextFilter {
                 filter.max_age_seconds = scalar(fields, part, wanted, max_age);
             }
             key => {
-                let message = format!("'{KEY}' has no part '{}'", quoted(key));
+                let message = format!("'{KEY}' has no field '{}'", quoted(key));
                 let problem = Problem::error(message).at(part.line, part.column).field(KEY);
                 fields.report(problem.hint(match nearest(key, PARTS) {
                     Some(meant) => format!("did you mean '{meant}'?"),
-                    None => format!("it has {}", PARTS.join(", ")),
+                    None => format!("its fields are {}", PARTS.join(", ")),
                 }));
             }
         }
@@ -50,7 +50,8 @@ fn agents(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
     let texts = fields.texts("contextFilter.agents", &part.node)?;
     for text in &texts {
         if text.text != "user" && text.text.parse::<AgentName>().is_err() {
-            let message = format!("'{}' in '{KEY}.agents' is no agent name", quoted(&text.text));
+            let message =
+                format!("'{}' in '{KEY}.agents' is not an agent name", quoted(&text.text));
             fields.report(
                 place(Problem::error(message), text).hint("name agents, or `user` for the person"),
             );
@@ -62,7 +63,7 @@ fn agents(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
 fn roles(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
     let texts = fields.texts("contextFilter.roles", &part.node)?;
     for text in texts.iter().filter(|text| !ROLES.contains(&text.text.as_str())) {
-        let message = format!("'{}' in '{KEY}.roles' is no role", quoted(&text.text));
+        let message = format!("'{}' in '{KEY}.roles' is not a role", quoted(&text.text));
         let hint = match nearest(&text.text, ROLES) {
             Some(meant) => format!("did you mean '{meant}'?"),
             None => format!("the roles are {}", ROLES.join(", ")),
@@ -70,9 +71,11 @@ fn roles(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
         fields.report(place(Problem::error(message), text).hint(hint));
     }
     if !texts.iter().any(|text| text.text == "user") {
-        let problem = Problem::error(format!("'{KEY}.roles' must hold 'user'"));
+        let problem = Problem::error(format!("'{KEY}.roles' must include 'user'"));
         let problem = problem.at(part.node.line, part.node.column).field(KEY);
-        fields.report(problem.hint("no provider takes a conversation in which nobody asks"));
+        fields.report(
+            problem.hint("add `user`: providers reject a conversation without user messages"),
+        );
     }
     Some(texts.into_iter().map(|text| text.text).collect())
 }

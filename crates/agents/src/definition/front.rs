@@ -1,4 +1,4 @@
-//! Parting an agent file into its front matter and its body.
+//! Splitting an agent file into its front matter and its body.
 
 use super::problem::Problem;
 
@@ -45,11 +45,11 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<String, Problem> {
 
 /// Says that a file is too long to be read.
 pub(crate) fn too_big() -> Problem {
-    Problem::error("the file is larger than 1 MiB: no agent is described at such length")
+    Problem::error("the file is larger than 1 MiB, the limit for agent files")
         .hint("keep the system prompt short and let the agent read files instead")
 }
 
-/// Parts a file at its `---` fences.
+/// Splits a file at its `---` fences.
 pub(crate) fn split(text: &str) -> Result<Parts, Problem> {
     let mut problems = Vec::new();
     let lines: Vec<&str> = text.split('\n').collect();
@@ -58,15 +58,16 @@ pub(crate) fn split(text: &str) -> Result<Parts, Problem> {
         return Err(no_front_matter(opening.map(|at| lines[at])));
     };
     if opening > 0 {
-        let message = "blank lines before the front matter; other tools do not find it then";
+        let message =
+            "there are blank lines before the front matter, so other tools do not find it";
         problems.push(Problem::warning(message).at(1, 1).hint("begin the file with `---`"));
     }
     let closing = (opening + 1..lines.len()).find(|at| is_fence(lines[*at]));
     let Some(closing) = closing else {
-        let message = "the front matter is not closed: there is no second line `---`";
+        let message = "the front matter is not closed: the second `---` line is missing";
         return Err(Problem::error(message)
             .at(number(opening + 1), 1)
-            .hint("put a line `---` between the fields and the system prompt"));
+            .hint("put a `---` line between the fields and the system prompt"));
     };
     let front = lines[opening + 1..closing].join("\n");
     if front.len() > MOST_FRONT {
@@ -94,7 +95,7 @@ fn no_front_matter(first: Option<&str>) -> Problem {
             "the file begins with a code fence: remove it, so that `---` is the first line"
         }
         _ => {
-            "begin the file with a line `---`, fields such as `name: …`, and a second `---`; a file that is no agent belongs elsewhere"
+            "begin the file with a `---` line, fields such as `name: …`, and a second `---` line; keep files that are not agents elsewhere"
         }
     })
 }
@@ -135,12 +136,12 @@ mod tests {
             problem.display(std::path::Path::new("x.md")).to_string()
         };
         insta::assert_snapshot!(refused("\n---\nname: a\nYou are a.\n"), @r"
-        x.md:2: error: the front matter is not closed: there is no second line `---`
-          hint: put a line `---` between the fields and the system prompt
+        x.md:2: error: the front matter is not closed: the second `---` line is missing
+          hint: put a `---` line between the fields and the system prompt
         ");
         insta::assert_snapshot!(refused("# Title\n\nText\n---\n"), @r"
         x.md:1: error: the file has no front matter
-          hint: begin the file with a line `---`, fields such as `name: …`, and a second `---`; a file that is no agent belongs elsewhere
+          hint: begin the file with a `---` line, fields such as `name: …`, and a second `---` line; keep files that are not agents elsewhere
         ");
         insta::assert_snapshot!(refused("```yaml\n---\nname: a\n---\n```\n"), @r"
         x.md:1: error: the file has no front matter
@@ -148,7 +149,7 @@ mod tests {
         ");
         insta::assert_snapshot!(refused(" \n"), @r"
         x.md: error: the file is empty
-          hint: begin the file with a line `---`, fields such as `name: …`, and a second `---`; a file that is no agent belongs elsewhere
+          hint: begin the file with a `---` line, fields such as `name: …`, and a second `---` line; keep files that are not agents elsewhere
         ");
         let long = format!("---\na: {}\n---\n", "x".repeat(70_000));
         insta::assert_snapshot!(refused(&long), @r"

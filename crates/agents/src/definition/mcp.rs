@@ -19,10 +19,10 @@ pub(crate) fn servers(fields: &mut Fields, dialect: Dialect) -> Vec<McpServer> {
                     match part.key.as_str() {
                         "servers" => read(fields, "mcp.servers", &part.node, &mut servers),
                         key => fields.report(
-                            Problem::error(format!("'mcp' has no part '{}'", quoted(key)))
+                            Problem::error(format!("'mcp' has no field '{}'", quoted(key)))
                                 .at(part.line, part.column)
                                 .field("mcp")
-                                .hint("it has `servers`, a list of names"),
+                                .hint("its only field is `servers`, a list of names"),
                         ),
                     }
                 }
@@ -85,8 +85,8 @@ fn add(
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     // Tools are called mcp__NAME__TOOL, so the name must not hold what parts them.
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name.contains("__") {
-        let message = format!("'{}' is no name of an MCP server", quoted(name));
-        let hint = "letters, digits, '-', '_' and '.', at most 64, no '__'";
+        let message = format!("'{}' is not a valid name for an MCP server", quoted(name));
+        let hint = "use at most 64 letters, digits, '-', '_' and '.', and no '__'";
         fields.report(Problem::error(message).at(node.line, node.column).field(key).hint(hint));
         return;
     }
@@ -100,7 +100,7 @@ fn add(
 
 fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     let Value::Map(parts) = &server.node.value else {
-        fields.wrong_type(key, &server.node, "a map that says how the server is reached");
+        fields.wrong_type(key, &server.node, "a map with a `command` or a `url`");
         return None;
     };
     let part = |names: &[&str]| parts.iter().find(|part| names.contains(&part.key.as_str()));
@@ -108,12 +108,12 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     let at = |problem: Problem| problem.at(server.line, server.column).field(key);
     if text(&["type"]) == Some("sse") {
         let message = format!(
-            "the MCP server '{}' speaks SSE, which is not spoken here; left out",
+            "the MCP server '{}' uses SSE, which is not supported; it was left out",
             quoted(&server.key)
         );
         fields.report(
             at(Problem::warning(message))
-                .hint("most servers offer streamable HTTP too: `type: http`"),
+                .hint("use streamable HTTP, which most servers offer too: `type: http`"),
         );
         return None;
     }
@@ -143,7 +143,7 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
             return Some(McpConfig::Http { url: url.to_owned(), headers });
         }
     }
-    let message = format!("it is not said how the MCP server '{}' is reached", quoted(&server.key));
+    let message = format!("the MCP server '{}' has no usable command or URL", quoted(&server.key));
     fields.report(
         at(Problem::error(message)).hint("give a `command` with `args`, or an http(s) `url`"),
     );
@@ -159,13 +159,13 @@ fn pairs(fields: &mut Fields, key: &str, node: &Node) -> Option<BTreeMap<String,
         if node.is_null() {
             return Some(BTreeMap::new());
         }
-        fields.wrong_type(key, node, "a map of texts here");
+        fields.wrong_type(key, node, "a map of strings here");
         return None;
     };
     let mut pairs = BTreeMap::new();
     for entry in entries {
         let Value::Text { text, .. } = &entry.node.value else {
-            fields.wrong_type(key, &entry.node, "a text here");
+            fields.wrong_type(key, &entry.node, "a string here");
             return None;
         };
         pairs.insert(entry.key.clone(), text.clone());

@@ -43,9 +43,10 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
             match derived {
                 Some(name) if dialect != Dialect::Contexture && !is_path(&text.text) => {
                     let shown = quoted(&text.text);
-                    let message = format!("'{shown}' is no agent name here; it is called '{name}'");
-                    let hint =
-                        format!("agents are called like `{name}`; '{shown}' became its title");
+                    let message = format!(
+                        "'{shown}' is not a valid agent name; the agent is called '{name}'"
+                    );
+                    let hint = format!("write names like `{name}`; '{shown}' became the title");
                     fields.report(at(Problem::warning(message)).hint(hint));
                     (name, Some(text.text.clone()))
                 }
@@ -63,7 +64,8 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
     let ours = dialect == Dialect::Contexture;
     let same = stem == name.as_str() || (!ours && slug(stem).as_deref() == Some(name.as_str()));
     if !same {
-        let message = format!("the file is called '{}' and the agent '{name}'", quoted(stem));
+        let message =
+            format!("the file is named '{}', but the agent is named '{name}'", quoted(stem));
         let problem = if ours { Problem::error(message) } else { Problem::warning(message) };
         fields.report(at(problem).hint("give both the same name"));
     }
@@ -76,12 +78,13 @@ fn from_file(fields: &mut Fields, stem: &str) -> Option<Named> {
     }
     let shown = quoted(stem);
     let Some(name) = slug(stem).and_then(|slug| slug.parse::<AgentName>().ok()) else {
-        let message = format!("no agent can be called after the file name '{shown}'");
+        let message = format!("no agent name can be made from the file name '{shown}'");
         let hint = "rename the file to something like `code-reviewer`, or add `name: …`";
         fields.report(Problem::error(message).field("name").hint(hint));
         return None;
     };
-    let message = format!("the file name '{shown}' is no agent name; the agent is called '{name}'");
+    let message =
+        format!("the file name '{shown}' is not a valid agent name; the agent is called '{name}'");
     let hint = format!("rename the file to '{name}'");
     fields.report(Problem::warning(message).field("name").hint(hint));
     Some(Named { name, original: Some(stem.to_owned()) })

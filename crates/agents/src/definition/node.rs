@@ -85,7 +85,7 @@ impl Node {
     pub(crate) fn what(&self) -> &'static str {
         match &self.value {
             _ if self.is_null() => "nothing",
-            Value::Text { .. } => "a text",
+            Value::Text { .. } => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "a map",
         }

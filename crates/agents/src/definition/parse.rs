@@ -6,8 +6,8 @@
 //!                 └─► TOML ─────────────────┘
 //! ```
 //!
-//! All that is wrong is collected, each with its line, so that a file is mended in one go. An error
-//! means that there is no agent; a warning that there is one, perhaps not quite the one meant.
+//! All problems are collected, each with its line, so that a file can be fixed in one go. An error means
+//! that there is no agent; a warning, that there is one, but perhaps not quite the one intended.
 
 use std::{
     collections::BTreeMap,
@@ -86,7 +86,7 @@ fn parse_placed(
     let (definition, mut problems) = define(fields, body, &place);
     problems.sort_by_key(|problem| (problem.line.unwrap_or(0), problem.severity));
     if disabled {
-        let message = "the file switches itself off with 'disable: true'; left out";
+        let message = "'disable: true' turns the agent off; the file was left out";
         problems.push(Problem::warning(message).field("disable"));
     }
     let sound = problems.iter().all(|problem| problem.severity != Severity::Error);
@@ -103,7 +103,7 @@ fn bytes(path: &Path) -> Result<(Vec<u8>, Times), Problem> {
         |error: std::io::Error| Problem::error(format!("the file cannot be read: {error}"));
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Problem::error("this is no regular file"));
+        return Err(Problem::error("this is not a regular file"));
     }
     let most = front::MOST_BYTES as u64;
     if metadata.len() > most {
@@ -159,7 +159,7 @@ impl Source {
             Err(yaml::Refused::Syntax(error)) => {
                 let known = placed.unwrap_or(Dialect::ClaudeCode).known();
                 let Some((entries, warnings)) = recover::recover(&front, first, &known) else {
-                    let hint = "a value that holds ': ' or begins with a sign such as [ { * & ! needs quotes";
+                    let hint = "put quotes around values that contain ': ' or begin with a character such as [ { * & !";
                     return Err(if error.hint.is_some() { error } else { error.hint(hint) });
                 };
                 problems.extend(warnings);
@@ -248,7 +248,7 @@ fn kind(fields: &mut Fields, dialect: Dialect) {
         }
         (Dialect::Contexture, Some(kind)) if kind.text != "agent" => "it must be 'agent'",
         (Dialect::Gemini, Some(kind)) if kind.text != "local" => {
-            "only agents that run here can be used: 'local', or 'agent' for ours"
+            "only agents that run here can be used: write 'local', or 'agent' for a Contexture file"
         }
         _ => return,
     };
@@ -262,11 +262,9 @@ fn description(fields: &mut Fields, dialect: Dialect) -> String {
     if description.is_empty() && dialect != Dialect::Contexture {
         let message =
             format!("the field 'description' is missing; {} requires it", dialect.title());
-        fields.report(
-            Problem::error(message)
-                .field("description")
-                .hint("add a description, or `kind: agent` and a `title` to make the file ours"),
-        );
+        fields.report(Problem::error(message).field("description").hint(
+            "add a description, or add `kind: agent` and a `title` to make it a Contexture file",
+        ));
     }
     description
 }
@@ -278,7 +276,8 @@ fn model(fields: &mut Fields) -> Option<String> {
         None => {
             let models = fields.texts("model", &entry.node)?;
             let first = models.into_iter().next()?.text;
-            let message = format!("'model' lists several; the first is used: '{}'", quoted(&first));
+            let message =
+                format!("'model' lists several models; the first is used: '{}'", quoted(&first));
             fields.report(
                 Problem::warning(message).at(entry.node.line, entry.node.column).field("model"),
             );
@@ -293,7 +292,7 @@ fn color(fields: &mut Fields) -> Option<String> {
     let empty = fields.take_null("color");
     let color = fields.text("color").map(|color| color.text);
     if let (true, Some((line, column))) = (empty, place) {
-        let problem = Problem::warning("'color' says nothing").at(line, column).field("color");
+        let problem = Problem::warning("'color' is empty").at(line, column).field("color");
         fields.report(problem.hint("`#` begins a comment: write `color: \"#4A90E2\"`"));
     }
     color
@@ -317,7 +316,7 @@ fn scope(fields: &mut Fields, found: Scope) {
             Scope::Project => "the project",
         };
         let message =
-            format!("'scope' is '{}', but the file lies in {place}; the place decides", scope.text);
+            format!("'scope' is '{}', but the file is in {place}, and that decides", scope.text);
         fields.report(Problem::warning(message).at(scope.line, scope.column).field("scope"));
     }
 }
@@ -375,7 +374,7 @@ fn max_turns(fields: &mut Fields, dialect: Dialect) -> Option<u32> {
     let Entry { key, node, .. } = fields.take_any(&keys)?;
     let turns = node.text().and_then(|text| text.parse::<u32>().ok()).filter(|turns| *turns > 0);
     if turns.is_none() {
-        fields.wrong_type(&key, &node, "a whole number from 1");
+        fields.wrong_type(&key, &node, "a whole number above 0");
     }
     turns
 }

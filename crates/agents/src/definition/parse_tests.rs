@@ -219,45 +219,45 @@ fn wrong_values_are_errors_with_their_line() {
     .contexture/agents/a.md:5: error: 'publishResult' is 'exchang': it must be 'exchange' or 'none'
       hint: did you mean 'exchange'?
     ");
-    insta::assert_snapshot!(said_of("contextGroup: No Group"), @".contexture/agents/a.md:5: error: invalid group name 'No Group': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'");
+    insta::assert_snapshot!(said_of("contextGroup: No Group"), @".contexture/agents/a.md:5: error: invalid group name 'No Group': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'");
     insta::assert_snapshot!(said_of("scope: everywhere"), @".contexture/agents/a.md:5: error: 'scope' is 'everywhere': it must be 'global' or 'project'");
     insta::assert_snapshot!(said_of("temperature: hot\nmaxTurns: 0"), @r"
     .contexture/agents/a.md:5: error: 'temperature' is 'hot'; it must be a number from 0 to 2
-    .contexture/agents/a.md:6: error: 'maxTurns' is '0'; it must be a whole number from 1
+    .contexture/agents/a.md:6: error: 'maxTurns' is '0'; it must be a whole number above 0
     ");
     insta::assert_snapshot!(said_of("tools:\n  alow: [read_file]"), @r"
-    .contexture/agents/a.md:6: error: 'tools' has no part 'alow'
+    .contexture/agents/a.md:6: error: 'tools' has no field 'alow'
       hint: did you mean 'allow'?
     ");
     insta::assert_snapshot!(said_of("mcp: {servers: [a b]}"), @r"
-    .contexture/agents/a.md:5: error: 'a b' is no name of an MCP server
-      hint: letters, digits, '-', '_' and '.', at most 64, no '__'
+    .contexture/agents/a.md:5: error: 'a b' is not a valid name for an MCP server
+      hint: use at most 64 letters, digits, '-', '_' and '.', and no '__'
     ");
     insta::assert_snapshot!(said_of("contextFilter: {agent: [x], roles: [tool, users], since: soon, maxAge: 2 hours}"), @r"
-    .contexture/agents/a.md:5: error: 'contextFilter' has no part 'agent'
+    .contexture/agents/a.md:5: error: 'contextFilter' has no field 'agent'
       hint: did you mean 'agents'?
-    .contexture/agents/a.md:5: error: 'users' in 'contextFilter.roles' is no role
+    .contexture/agents/a.md:5: error: 'users' in 'contextFilter.roles' is not a role
       hint: did you mean 'user'?
-    .contexture/agents/a.md:5: error: 'contextFilter.roles' must hold 'user'
-      hint: no provider takes a conversation in which nobody asks
+    .contexture/agents/a.md:5: error: 'contextFilter.roles' must include 'user'
+      hint: add `user`: providers reject a conversation without user messages
     .contexture/agents/a.md:5: error: 'contextFilter.since' is 'soon'; it must be a date or time such as 2025-02-06 or 2025-02-06T10:00:00Z
     .contexture/agents/a.md:5: error: 'contextFilter.maxAge' is '2 hours'; it must be a number with s, m, h, d or w, such as 30m or 7d
     ");
     insta::assert_snapshot!(said_of("contextFilter: everything"), @".contexture/agents/a.md:5: error: 'contextFilter' is 'everything'; it must be a map with `agents`, `roles`, `since` or `maxAge`");
     insta::assert_snapshot!(said_of("contextFilter: {agents: [main]}"), @r"
-    .contexture/agents/a.md:5: error: 'main' in 'contextFilter.agents' is no agent name
+    .contexture/agents/a.md:5: error: 'main' in 'contextFilter.agents' is not an agent name
       hint: name agents, or `user` for the person
     ");
     insta::assert_snapshot!(said_of("window:\n  share: {}\n  shares:\n    request: 0.1\n    requests: 1.5\n    held:"), @r"
-    .contexture/agents/a.md:6: error: 'window' has no part 'share'
-      hint: it has shares
-    .contexture/agents/a.md:8: error: 'window.shares': there is no share 'request', only requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
+    .contexture/agents/a.md:6: error: 'window' has no field 'share'
+      hint: its only field is `shares`
+    .contexture/agents/a.md:8: error: 'window.shares': there is no share 'request'; the shares are requests, recent, highWater, lowWater, lines, part, held; did you mean 'requests'?
     .contexture/agents/a.md:9: error: 'window.shares.requests' is '1.5'; it must be a number from 0 to 1 with at most three decimals
     .contexture/agents/a.md:10: error: 'window.shares.held' is nothing; it must be a whole number from 0 to 255
     ");
-    insta::assert_snapshot!(said_of("window: {shares: {lowWater: 0.9, highWater: 0.5}}"), @".contexture/agents/a.md:5: error: 'window.shares': lowWater is 0.9, above highWater 0.5: it must not be");
+    insta::assert_snapshot!(said_of("window: {shares: {lowWater: 0.9, highWater: 0.5}}"), @".contexture/agents/a.md:5: error: 'window.shares': lowWater (0.9) must not be above highWater (0.5)");
     insta::assert_snapshot!(said_of("window: wide"), @".contexture/agents/a.md:5: error: 'window' is 'wide'; it must be a map with `shares`");
-    insta::assert_snapshot!(said_of("description: [a]"), @".contexture/agents/a.md:5: error: 'description' is a list; it must be a text");
+    insta::assert_snapshot!(said_of("description: [a]"), @".contexture/agents/a.md:5: error: 'description' is a list; it must be a string");
 }
 
 #[test]
@@ -273,24 +273,24 @@ fn doubtful_values_are_warnings() {
       hint: write `contextMode: shared`, or leave the group out
     ");
     insta::assert_snapshot!(warned("contextmode: shared\ntool: [grep]\nfavourite: tea"), @r"
-    a.md:5: warning: unknown field 'contextmode', kept and ignored
+    a.md:5: warning: unknown field 'contextmode'; it is kept and ignored
       hint: did you mean 'contextMode'?
-    a.md:6: warning: unknown field 'tool', kept and ignored
+    a.md:6: warning: unknown field 'tool'; it is kept and ignored
       hint: did you mean 'tools'?
-    a.md:7: warning: unknown field 'favourite', kept and ignored
+    a.md:7: warning: unknown field 'favourite'; it is kept and ignored
     ");
     insta::assert_snapshot!(warned("color: #fff\nscope: global\ntools:"), @r##"
-    a.md:5: warning: 'color' says nothing
+    a.md:5: warning: 'color' is empty
       hint: `#` begins a comment: write `color: "#4A90E2"`
-    a.md:6: warning: 'scope' is 'global', but the file lies in the project; the place decides
+    a.md:6: warning: 'scope' is 'global', but the file is in the project, and that decides
     a.md:7: warning: 'tools' is empty, so all tools are allowed
-      hint: leave it out to say so, or write `tools: []` for none
+      hint: remove the field to allow all tools, or write `tools: []` to allow none
     "##);
     insta::assert_snapshot!(warned("tools: [Bash, read_fil, 'Read(./src/**)', grep]"), @r"
-    a.md:5: warning: no such tools here, ignored: Bash, read_fil
+    a.md:5: warning: unknown tools, ignored: Bash, read_fil
       hint: did you mean 'read_file' by 'read_fil'?
-    a.md:5: warning: tools cannot be limited by brackets here, so they are not allowed: Read(./src/**)
-      hint: name the tool without brackets to allow all of it
+    a.md:5: warning: limits in parentheses are not supported, so these tools are not allowed: Read(./src/**)
+      hint: name the tool without parentheses to allow all of it
     ");
 }
 
@@ -301,13 +301,13 @@ fn a_slip_in_what_is_denied_is_an_error() {
         said("a.md", &format!("---\nkind: agent\nname: a\ntitle: A\n{fields}\n---\nDo."))
     };
     insta::assert_snapshot!(ours("tools: {deny: [write_fil, Bash, mcp__notes, telepot]}"), @r"
-    a.md:5: error: there is no tool 'write_fil' to deny, so nothing would be denied
+    a.md:5: error: there is no tool 'write_fil', so nothing would be denied
       hint: did you mean 'write_file'?
-    a.md:5: error: there is no tool 'telepot' to deny, so nothing would be denied
-      hint: there are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, remove_page, unpin_page, update_page; those of MCP servers are named mcp__SERVER__TOOL
+    a.md:5: error: there is no tool 'telepot', so nothing would be denied
+      hint: the tools are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, remove_page, unpin_page, update_page; tools of MCP servers are named mcp__SERVER__TOOL
     ");
     insta::assert_snapshot!(ours("tools: {allow: [grep], denied: [write_file]}"), @r"
-    a.md:5: error: 'tools' has no part 'denied'
+    a.md:5: error: 'tools' has no field 'denied'
       hint: did you mean 'deny'?
     ");
     insta::assert_snapshot!(ours("disallowedTools: [write_file]\ndeny: Edit"), @r"
@@ -317,7 +317,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
       hint: name the tools under `tools`, in a list `deny`
     ");
     insta::assert_snapshot!(ours("tools: {wirte: false}"), @r"
-    a.md:5: error: there is no tool 'wirte' to deny, so nothing would be denied
+    a.md:5: error: there is no tool 'wirte', so nothing would be denied
       hint: did you mean 'Write'?
     ");
     // Files of other programs name their own tools too.
@@ -326,9 +326,9 @@ fn a_slip_in_what_is_denied_is_an_error() {
         said(".claude/agents/a.md", &text)
     };
     insta::assert_snapshot!(claude("disallowedTools: Wirte, Worktree, Bash(rm *)"), @r"
-    .claude/agents/a.md:4: error: there is no tool 'Wirte' to deny, so nothing would be denied
+    .claude/agents/a.md:4: error: there is no tool 'Wirte', so nothing would be denied
       hint: did you mean 'Write'?
-    .claude/agents/a.md:4: warning: no such tool here, ignored: Worktree
+    .claude/agents/a.md:4: warning: unknown tool, ignored: Worktree
     ");
     insta::assert_snapshot!(claude("disalowed-tools: Write"), @r"
     .claude/agents/a.md:4: error: unknown field 'disalowed-tools', so nothing would be denied
@@ -336,9 +336,9 @@ fn a_slip_in_what_is_denied_is_an_error() {
     ");
     insta::assert_snapshot!(
         said(".opencode/agents/a.md", "---\ndescription: d\npermission: {edti: deny, wriet: allow}\n---\nDo."), @r"
-    .opencode/agents/a.md:3: error: there is no tool 'edti' to deny, so nothing would be denied
+    .opencode/agents/a.md:3: error: there is no tool 'edti', so nothing would be denied
       hint: did you mean 'Edit'?
-    .opencode/agents/a.md:3: warning: no such tool here, ignored: wriet
+    .opencode/agents/a.md:3: warning: unknown tool, ignored: wriet
     "
     );
 }
@@ -349,11 +349,11 @@ fn names_follow_their_rule() {
     let ours = |name: &str| format!("---\nkind: agent\nname: {name}\ntitle: A\n---\nDo.");
     let path = ".contexture/agents/a.md";
     insta::assert_snapshot!(said(path, &ours("b")), @r"
-    .contexture/agents/a.md:3: error: the file is called 'a' and the agent 'b'
+    .contexture/agents/a.md:3: error: the file is named 'a', but the agent is named 'b'
       hint: give both the same name
     ");
     insta::assert_snapshot!(said(path, &ours("Code Reviewer")), @r"
-    .contexture/agents/a.md:3: error: invalid agent name 'Code Reviewer': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'
+    .contexture/agents/a.md:3: error: invalid agent name 'Code Reviewer': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'
       hint: write `name: code-reviewer`
     ");
     insta::assert_snapshot!(said(path, &ours("system")), @r"
@@ -361,7 +361,7 @@ fn names_follow_their_rule() {
       hint: choose a name such as `code-reviewer`
     ");
     insta::assert_snapshot!(said(path, &ours("../../etc/passwd")), @r"
-    .contexture/agents/a.md:3: error: invalid agent name '../../etc/passwd': it begins with a lower-case letter and has only lower-case letters and digits, joined by single '-' or '_'
+    .contexture/agents/a.md:3: error: invalid agent name '../../etc/passwd': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'
       hint: write `name: etc-passwd`
     ");
     insta::assert_snapshot!(said(path, "---\nkind: agent\n---\nDo."), @r"
@@ -388,13 +388,13 @@ fn foreign_names_become_ours() {
     let path = ".claude/agents/code-reviewer.md";
     let parsed = parse_at(path, &claude("Code Reviewer"));
     insta::assert_snapshot!(shown(path, &parsed), @r"
-    .claude/agents/code-reviewer.md:2: warning: 'Code Reviewer' is no agent name here; it is called 'code-reviewer'
-      hint: agents are called like `code-reviewer`; 'Code Reviewer' became its title
+    .claude/agents/code-reviewer.md:2: warning: 'Code Reviewer' is not a valid agent name; the agent is called 'code-reviewer'
+      hint: write names like `code-reviewer`; 'Code Reviewer' became the title
     ");
     let agent = parsed.definition.unwrap();
     assert_eq!((agent.name.as_str(), agent.title.as_str()), ("code-reviewer", "Code Reviewer"));
     insta::assert_snapshot!(said(path, &claude("other")), @r"
-    .claude/agents/code-reviewer.md:2: warning: the file is called 'code-reviewer' and the agent 'other'
+    .claude/agents/code-reviewer.md:2: warning: the file is named 'code-reviewer', but the agent is named 'other'
       hint: give both the same name
     ");
     for bad in ["../evil", "a/b", "..", "'a\\b'", "system", "代码"] {
@@ -406,7 +406,7 @@ fn foreign_names_become_ours() {
     let path = ".opencode/agents/Code Reviewer.md";
     let parsed = parse_at(path, "---\ndescription: d\n---\nDo.");
     insta::assert_snapshot!(shown(path, &parsed), @r"
-    .opencode/agents/Code Reviewer.md: warning: the file name 'Code Reviewer' is no agent name; the agent is called 'code-reviewer'
+    .opencode/agents/Code Reviewer.md: warning: the file name 'Code Reviewer' is not a valid agent name; the agent is called 'code-reviewer'
       hint: rename the file to 'code-reviewer'
     ");
     assert_eq!(parsed.definition.unwrap().title, "Code Reviewer");
@@ -416,7 +416,7 @@ fn foreign_names_become_ours() {
     ");
     insta::assert_snapshot!(said(".claude/agents/x.md", "---\nname: x\n---\nDo."), @r"
     .claude/agents/x.md: error: the field 'description' is missing; Claude Code requires it
-      hint: add a description, or `kind: agent` and a `title` to make the file ours
+      hint: add a description, or add `kind: agent` and a `title` to make it a Contexture file
     ");
 }
 
@@ -444,8 +444,8 @@ fn claude_files_are_understood() {
         @r"
     .claude/agents/a.md:4: warning: 'permissionMode: plan' is not enforced here
       hint: add `disallowedTools: Write, Edit`
-    .claude/agents/a.md:5: warning: no such tool here, ignored: Teleport
-    .claude/agents/a.md:5: warning: tools cannot be denied in part, so they are denied whole: Read(./.env)
+    .claude/agents/a.md:5: warning: unknown tool, ignored: Teleport
+    .claude/agents/a.md:5: warning: tools cannot be denied in part, so these are denied entirely: Read(./.env)
     "
     );
 }
@@ -462,7 +462,7 @@ fn gemini_files_are_understood() {
     assert_eq!(agent.extra["timeout_mins"], "5");
     insta::assert_snapshot!(format!("{:?}", agent.mcp), @r#"[McpServer { name: "docs", config: Some(Http { url: "https://example.com/mcp", headers: {"A": "b"} }) }]"#);
     insta::assert_snapshot!(
-        said(".gemini/agents/a.md", "---\nname: a\nkind: remote\ndescription: d\n---\nDo."), @".gemini/agents/a.md:3: error: 'kind' is 'remote': only agents that run here can be used: 'local', or 'agent' for ours"
+        said(".gemini/agents/a.md", "---\nname: a\nkind: remote\ndescription: d\n---\nDo."), @".gemini/agents/a.md:3: error: 'kind' is 'remote': only agents that run here can be used: write 'local', or 'agent' for a Contexture file"
     );
 }
 
@@ -474,7 +474,8 @@ fn only_our_files_set_shares() {
         let path = format!("{folder}/agents/a.md");
         let parsed = parse_at(&path, text);
         assert!(
-            shown(&path, &parsed).contains("warning: unknown field 'window', kept and ignored")
+            shown(&path, &parsed)
+                .contains("warning: unknown field 'window'; it is kept and ignored")
         );
         assert!(parsed.definition.unwrap().shares.is_empty());
     }
@@ -500,8 +501,8 @@ fn opencode_files_are_understood() {
     );
     assert_eq!(rules.deny, list(&["edit_file", "write_file", "read_file"]));
     insta::assert_snapshot!(warnings, @r"
-    a.md:4: warning: permission for 'edit' is to be asked for, which is not done here: it is denied
-    a.md:6: warning: permission for 'read' depends on patterns, which are not told apart here: it is denied
+    a.md:4: warning: asking for permission is not supported, so 'edit' is denied
+    a.md:6: warning: patterns in permissions are not supported, so 'read' is denied
     ");
     assert_eq!(tools("permission: deny").0.allow, Some(Vec::new()));
     // All means all: tools of servers too. A key that names nothing is told.
@@ -509,10 +510,10 @@ fn opencode_files_are_understood() {
     let (rules, warnings) =
         tools("permission: {mcp__my.notes__delete: deny, webfetch: deny, notes_delete: deny}");
     assert_eq!(rules.deny, list(&["mcp__my.notes__delete"]));
-    insta::assert_snapshot!(warnings, @"a.md:3: warning: no such tool here, ignored: notes_delete");
+    insta::assert_snapshot!(warnings, @"a.md:3: warning: unknown tool, ignored: notes_delete");
     let off = parse_at(".opencode/agents/a.md", "---\ndescription: d\ndisable: true\n---\nDo.");
     assert_eq!(off.definition, None);
-    insta::assert_snapshot!(shown("a.md", &off), @"a.md: warning: the file switches itself off with 'disable: true'; left out");
+    insta::assert_snapshot!(shown("a.md", &off), @"a.md: warning: 'disable: true' turns the agent off; the file was left out");
     insta::assert_snapshot!(said("a.md", "---\nmode: all\nname: a\ndescription: d\ndisable: yes\nprompt: p\n---\nDo."), @r"
     a.md:5: error: 'disable' is 'yes'; it must be true or false
     a.md:6: warning: 'prompt' is ignored: the body is the system prompt
@@ -539,9 +540,9 @@ fn codex_files_are_understood() {
     insta::assert_snapshot!(said(path, "name = \"b\"\ndescription = 3\ndescripton = \"x\"\n"), @r"
     .codex/agents/a.toml: warning: the agent has no system prompt
       hint: write it as `developer_instructions`
-    .codex/agents/a.toml:1: warning: the file is called 'a' and the agent 'b'
+    .codex/agents/a.toml:1: warning: the file is named 'a', but the agent is named 'b'
       hint: give both the same name
-    .codex/agents/a.toml:3: warning: unknown field 'descripton', kept and ignored
+    .codex/agents/a.toml:3: warning: unknown field 'descripton'; it is kept and ignored
       hint: did you mean 'description'?
     ");
     insta::assert_snapshot!(said(path, "description = \"a\ndeveloper_instructions = 1"), @r#".codex/agents/a.toml:1: error: the file is not TOML: invalid basic string, expected `"`"#);
@@ -573,10 +574,10 @@ fn unquoted_colons_are_recovered_from() {
     // What is ambiguous stays an error, with the line in the file.
     insta::assert_snapshot!(said("a.md", "---\nname: a\ndescription: d\ntools: Read: all\n---\nDo."), @r"
     a.md:4: error: the front matter is not YAML: mapping values are not allowed in this context
-      hint: a value that holds ': ' or begins with a sign such as [ { * & ! needs quotes
+      hint: put quotes around values that contain ': ' or begin with a character such as [ { * & !
     ");
     insta::assert_snapshot!(said("a.md", "---\nname: a\nname: b\ndescription: x: y\n---\nDo."), @r"
-    a.md:3: error: the key 'name' stands twice, first in line 2
+    a.md:3: error: the key 'name' appears twice, first on line 2
       hint: remove one of the two
     ");
     insta::assert_snapshot!(said("a.md", "---\r\nname: a\r\ndescription: !!str d\r\n---\r\nDo."), @"a.md:3: error: the tag '!!str' is not allowed: front matter is plain data");
@@ -588,7 +589,7 @@ fn a_body_may_be_long_but_not_endless() {
     let text = |body: &str| format!("---\nname: a\ndescription: d\n---\n{body}");
     assert_eq!(clean(".claude/agents/a.md", &text(&body)).system_prompt, body.trim_end());
     insta::assert_snapshot!(said("a.md", &text(&body.repeat(2))), @r"
-    a.md: error: the file is larger than 1 MiB: no agent is described at such length
+    a.md: error: the file is larger than 1 MiB, the limit for agent files
       hint: keep the system prompt short and let the agent read files instead
     ");
     insta::assert_snapshot!(said(".claude/agents/a.md", &text("\n \n")), @r"

@@ -40,7 +40,9 @@ pub(crate) fn tools(fields: &mut Fields, dialect: Dialect) -> ToolRules {
                 Problem::warning("'tools' is empty, so all tools are allowed")
                     .at(line, column)
                     .field("tools")
-                    .hint("leave it out to say so, or write `tools: []` for none"),
+                    .hint(
+                        "remove the field to allow all tools, or write `tools: []` to allow none",
+                    ),
             ),
         }
     }
@@ -88,13 +90,13 @@ fn read_tools(fields: &mut Fields, dialect: Dialect, node: &Node, rules: &mut To
                 }
             }
             key => {
-                let message = format!("'tools' has no part '{}'", quoted(key));
+                let message = format!("'tools' has no field '{}'", quoted(key));
                 let problem = Problem::error(message).at(entry.line, entry.column).field("tools");
                 let meant = nearest(key, ["allow", "deny"]);
                 let meant = meant.or_else(|| means_deny(key).then_some("deny"));
                 fields.report(problem.hint(match meant {
                     Some(meant) => format!("did you mean '{meant}'?"),
-                    None => "it has `allow` and `deny`, each a list of tools".to_owned(),
+                    None => "its fields are `allow` and `deny`, each a list of tools".to_owned(),
                 }));
             }
         }
@@ -153,11 +155,11 @@ fn allowed(fields: &mut Fields, key: &str, names: &[Text]) -> Option<Vec<String>
     report_unknown(fields, key, &unknown);
     if let Some(first) = limited.first() {
         let message = format!(
-            "tools cannot be limited by brackets here, so they are not allowed: {}",
+            "limits in parentheses are not supported, so these tools are not allowed: {}",
             listed(&limited)
         );
         let problem = Problem::warning(message).at(first.line, first.column).field(key);
-        fields.report(problem.hint("name the tool without brackets to allow all of it"));
+        fields.report(problem.hint("name the tool without parentheses to allow all of it"));
     }
     dedup(&mut list);
     Some(list)
@@ -180,7 +182,7 @@ fn denied(fields: &mut Fields, dialect: Dialect, key: &str, names: &[Text]) -> V
     report_slips(fields, dialect, key, unknown);
     if let Some(first) = limited.first() {
         let message = format!(
-            "tools cannot be denied in part, so they are denied whole: {}",
+            "tools cannot be denied in part, so these are denied entirely: {}",
             listed(&limited)
         );
         fields.report(Problem::warning(message).at(first.line, first.column).field(key));
@@ -230,16 +232,22 @@ fn permission(fields: &mut Fields, dialect: Dialect, entry: &Entry, rules: &mut 
             (Some("allow"), _) => continue,
             (Some("deny"), _) => {}
             (Some("ask"), _) => fields.report(at(Problem::warning(format!(
-                "permission for '{key}' is to be asked for, which is not done here: it is denied"
+                "asking for permission is not supported, so '{key}' is denied"
             )))),
-            (_, Value::Map(parts)) if parts.iter().all(|part| part.node.text() == Some("allow")) => {
+            (_, Value::Map(parts))
+                if parts.iter().all(|part| part.node.text() == Some("allow")) =>
+            {
                 continue;
             }
             (_, Value::Map(_)) => fields.report(at(Problem::warning(format!(
-                "permission for '{key}' depends on patterns, which are not told apart here: it is denied"
+                "patterns in permissions are not supported, so '{key}' is denied"
             )))),
             _ => {
-                fields.wrong_type("permission", &entry.node, "allow, ask, deny or a map of patterns");
+                fields.wrong_type(
+                    "permission",
+                    &entry.node,
+                    "allow, ask, deny or a map of patterns",
+                );
                 continue;
             }
         }
@@ -273,13 +281,13 @@ fn report_slips(fields: &mut Fields, dialect: Dialect, key: &str, names: Vec<&Te
     report_unknown(fields, key, &foreign);
     for slip in slips {
         let name = quoted(&slip.text);
-        let message = format!("there is no tool '{name}' to deny, so nothing would be denied");
+        let message = format!("there is no tool '{name}', so nothing would be denied");
         let problem = Problem::error(message).at(slip.line, slip.column).field(key);
         fields.report(problem.hint(match meant(slip) {
             Some(meant) => format!("did you mean '{meant}'?"),
             None => {
                 let own = own_tools().collect::<Vec<_>>().join(", ");
-                format!("there are {own}; those of MCP servers are named mcp__SERVER__TOOL")
+                format!("the tools are {own}; tools of MCP servers are named mcp__SERVER__TOOL")
             }
         }));
     }
@@ -287,7 +295,7 @@ fn report_slips(fields: &mut Fields, dialect: Dialect, key: &str, names: Vec<&Te
 
 fn report_unknown(fields: &mut Fields, key: &str, names: &[&Text]) {
     let Some(first) = names.first() else { return };
-    let what = if names.len() == 1 { "no such tool here" } else { "no such tools here" };
+    let what = if names.len() == 1 { "unknown tool" } else { "unknown tools" };
     let message = format!("{what}, ignored: {}", listed(names));
     let mut problem = Problem::warning(message).at(first.line, first.column).field(key);
     let unknown = names.iter().find_map(|name| match canonical_tool(&name.text) {

@@ -25,9 +25,9 @@ pub(crate) fn shares(fields: &mut Fields, dialect: Dialect) -> ShareSettings {
     };
     for part in parts {
         if part.key != "shares" {
-            let message = format!("'{KEY}' has no part '{}'", quoted(&part.key));
+            let message = format!("'{KEY}' has no field '{}'", quoted(&part.key));
             let problem = Problem::error(message).at(part.line, part.column).field(KEY);
-            fields.report(problem.hint("it has shares"));
+            fields.report(problem.hint("its only field is `shares`"));
         } else if !part.node.is_null() {
             read(fields, part, &mut shares);
         }

@@ -121,14 +121,16 @@ impl Builder {
             Event::Alias(id) => {
                 self.aliases += 1;
                 if self.aliases > MOST_ALIASES {
-                    return Err(rule(format!("more than {MOST_ALIASES} aliases")));
+                    return Err(rule(format!(
+                        "the front matter has more than {MOST_ALIASES} aliases"
+                    )));
                 }
                 let Some(node) = self.anchors.get(&id) else {
-                    return Err(rule("an alias inside what it stands for".to_owned()));
+                    return Err(rule("an alias refers to a value that contains it".to_owned()));
                 };
                 let (size, depth) = (node.size(), node.depth());
                 if self.nodes + size > MOST_NODES || self.stack.len() + depth > MOST_DEPTH {
-                    return Err(rule("aliases make the front matter too big".to_owned()));
+                    return Err(rule("aliases make the front matter too large".to_owned()));
                 }
                 self.nodes += size;
                 let node = Node { line, column, value: node.value.clone() };
@@ -153,7 +155,7 @@ impl Builder {
             return Err(Refused::Rule(Problem::error(message).at(line, column)));
         }
         if let Some(Frame { open: Open::Map { key: None, .. }, .. }) = self.stack.last() {
-            let message = "a key of the front matter is a list or map; keys are plain texts";
+            let message = "a key of the front matter is a list or map; keys must be plain strings";
             return Err(Refused::Rule(Problem::error(message).at(line, column)));
         }
         self.stack.push(Frame { open, line, column, anchor });
@@ -204,7 +206,7 @@ impl Builder {
                 Err(Refused::Syntax(
                     Problem::error(message)
                         .at(node.line, node.column)
-                        .hint("write one `key: value` a line"),
+                        .hint("write one `key: value` per line"),
                 ))
             }
         }
@@ -217,12 +219,12 @@ fn new_key(entries: &[Entry], node: Node) -> Result<(String, u32, u32), Refused>
     let rule = |message: String| Refused::Rule(Problem::error(message).at(line, column));
     let Value::Text { text, .. } = node.value else {
         return Err(rule(
-            "a key of the front matter is a list or map; keys are plain texts".to_owned(),
+            "a key of the front matter is a list or map; keys must be plain strings".to_owned(),
         ));
     };
     if let Some(entry) = entries.iter().find(|entry| entry.key == text) {
         let (key, first) = (quoted(&text), entry.line);
-        let message = format!("the key '{key}' stands twice, first in line {first}");
+        let message = format!("the key '{key}' appears twice, first on line {first}");
         return Err(Refused::Rule(
             Problem::error(message).at(line, column).field(&text).hint("remove one of the two"),
         ));

@@ -34,10 +34,10 @@ fn scalars_keep_their_spelling_and_place() {
 fn only_plain_data_is_taken() {
     insta::assert_snapshot!(refused("a: 1\nb: !!python/object:os.system x\n"), @"rule 3: the tag '!!python/object:os.system' is not allowed: front matter is plain data");
     insta::assert_snapshot!(refused("a: !!str x\n"), @"rule 2: the tag '!!str' is not allowed: front matter is plain data");
-    insta::assert_snapshot!(refused("a: 1\nb: 2\na: 3\n"), @"rule 4: the key 'a' stands twice, first in line 2");
+    insta::assert_snapshot!(refused("a: 1\nb: 2\na: 3\n"), @"rule 4: the key 'a' appears twice, first on line 2");
     insta::assert_snapshot!(refused("%YAML 1.1\na: 1\n"), @"syntax 2: the front matter is not YAML: YAML directives are disallowed");
-    insta::assert_snapshot!(refused("a: &x [*x]\n"), @"rule 2: an alias inside what it stands for");
-    insta::assert_snapshot!(refused("? [a]\n: b\n"), @"rule 2: a key of the front matter is a list or map; keys are plain texts");
+    insta::assert_snapshot!(refused("a: &x [*x]\n"), @"rule 2: an alias refers to a value that contains it");
+    insta::assert_snapshot!(refused("? [a]\n: b\n"), @"rule 2: a key of the front matter is a list or map; keys must be plain strings");
     insta::assert_snapshot!(refused("- a\n- b\n"), @"syntax 2: the front matter is a list, not a map of fields");
     insta::assert_snapshot!(refused("a: *missing\n"), @"syntax 2: the front matter is not YAML: while parsing node, found unknown anchor");
     insta::assert_snapshot!(refused("a: one: two\n"), @"syntax 2: the front matter is not YAML: mapping values are not allowed in this context");
@@ -51,7 +51,7 @@ fn a_bomb_is_refused_before_it_grows() {
         let items = [before.as_str(); 9].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{items}]\n"));
     }
-    insta::assert_snapshot!(refused(&bomb), @"rule 5: aliases make the front matter too big");
+    insta::assert_snapshot!(refused(&bomb), @"rule 5: aliases make the front matter too large");
     let deep = format!("a: {}{}", "[".repeat(20_000), "]".repeat(20_000));
     insta::assert_snapshot!(refused(&deep), @"syntax 2: the front matter is not YAML: recursion limit exceeded");
     let wide = format!("a: [{}]", "x, ".repeat(10_000));

@@ -2,11 +2,11 @@
 
 use contexture_core::{Error, ErrorKind};
 
-/// An import that did not happen, or not wholly.
+/// An import that failed, or that stopped part of the way.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// An exchange is larger than a page may be.
-    #[error("the exchange of line {line} cannot be imported: {error}")]
+    #[error("the exchange on line {line} cannot be imported: {error}")]
     TooLarge {
         /// The line it begins on.
         line: u64,
@@ -14,7 +14,7 @@ pub enum ImportError {
         error: Error,
     },
     /// Another import of the same transcript came first.
-    #[error("another import of this transcript is under way")]
+    #[error("another import of this transcript is running")]
     Overtaken,
     /// A segment that every session should have is missing.
     #[error("{error}")]
@@ -22,13 +22,13 @@ pub enum ImportError {
         /// Which.
         error: Error,
     },
-    /// What was noted about an earlier import is no record.
+    /// The record of an earlier import is broken.
     #[error("the record of an earlier import cannot be read: {error}")]
     RecordUnreadable {
         /// Why.
         error: serde_json::Error,
     },
-    /// What was taken cannot be noted.
+    /// The record of the import cannot be written.
     #[error("the import cannot be recorded: {error}")]
     NotRecorded {
         /// Why.

@@ -65,9 +65,9 @@ impl Prompt {
         matches!(self, Self::Take(_) | Self::Stands(_))
     }
 
-    /// Says why it is left out, where it is.
+    /// Says why the system prompt was left out, where it was.
     pub(super) fn problem(&self) -> Option<Problem> {
-        let what = "the system prompt is left out: quoted, it is more than a page may hold";
+        let what = "the system prompt was left out: quoted, it is larger than a page may be";
         matches!(self, Self::TooLarge).then(|| Problem { line: 0, what: what.to_owned() })
     }
 

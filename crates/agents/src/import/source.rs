@@ -61,7 +61,8 @@ impl Source {
         let mut too_large = left_out;
         for (line, exchange) in mended.exchanges.extract_if(.., |(_, it)| is_too_large(it)) {
             let (bytes, most) = (exchange.weight(), MOST / (1024 * 1024));
-            let what = format!("left out: {bytes} bytes, and a page may hold {most} MiB");
+            let what =
+                format!("left out: it has {bytes} bytes, and a page may hold at most {most} MiB");
             too_large.push(Problem { line, what });
         }
         let is_document = serde_json::from_str::<IgnoredAny>(&text).is_ok();

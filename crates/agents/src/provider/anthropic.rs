@@ -115,7 +115,7 @@ impl AnthropicReader {
 
 impl Reader for AnthropicReader {
     fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault> {
-        let fields = json::object(data).ok_or_else(|| Fault::Broken("no JSON".to_owned()))?;
+        let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let index = number_at(&fields, "index").unwrap_or(0);
         match text_at(&fields, "type").unwrap_or_default().as_str() {
             // A plain answer.

@@ -117,8 +117,8 @@ impl Client {
                     }
                     "the stream ended before the answer did".to_owned()
                 }
-                Ok(Err(error)) => format!("the stream broke off: {}", cause(&error)),
-                Err(_) => format!("the stream stood still for {:?}", patience.spent()),
+                Ok(Err(error)) => format!("the stream was cut off: {}", cause(&error)),
+                Err(_) => format!("the stream stalled for {:?}", patience.spent()),
             };
             return match reader.progress() {
                 Progress::Open => Err(Failure::broken(lost)),
@@ -146,12 +146,12 @@ impl Client {
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
                     return Err(Failure::broken(format!(
-                        "the answer broke off: {}",
+                        "the answer was cut off: {}",
                         cause(&error)
                     )));
                 }
                 Err(_) => {
-                    return Err(Failure::broken(format!("the answer stood still for {wait:?}")));
+                    return Err(Failure::broken(format!("the answer stalled for {wait:?}")));
                 }
             }
             self.check_size(body.len())?;
@@ -174,7 +174,7 @@ impl Client {
 
     fn feed(&self, reader: &mut dyn Reader, data: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         let data = std::str::from_utf8(data)
-            .map_err(|_| Failure::broken("an event of the stream is no UTF-8"))?;
+            .map_err(|_| Failure::broken("an event of the stream is not UTF-8"))?;
         if data.trim().is_empty() {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl Client {
             return Ok(());
         }
         let provider = self.endpoint.provider().to_owned();
-        let reason = format!("more than {LARGEST_ANSWER} bytes");
+        let reason = format!("it has more than {LARGEST_ANSWER} bytes");
         Err(Failure::Final(ModelError::BadAnswer { provider, reason }))
     }
 
@@ -203,7 +203,8 @@ impl Client {
             let to = header(&response, &LOCATION).unwrap_or_default();
             let to = failure::quote(&self.endpoint, &to);
             // A key must not follow to wherever an answer points.
-            let reason = format!("a redirect ({}) to {to}, which is not followed", status.as_u16());
+            let reason =
+                format!("a redirect ({}) to {to}, which was not followed", status.as_u16());
             let provider = self.endpoint.provider().to_owned();
             return Failure::Final(ModelError::BadAnswer { provider, reason });
         }
@@ -290,7 +291,7 @@ impl Client {
         let mut value = HeaderValue::try_from(value).map_err(|_| {
             Failure::Final(ModelError::Key {
                 provider: self.endpoint.provider().to_owned(),
-                reason: "it has characters that no header can carry".to_owned(),
+                reason: "the key contains characters that a header cannot carry".to_owned(),
                 hint: format!("set {} to the key alone", self.endpoint.key_env()),
             })
         })?;
@@ -339,7 +340,7 @@ impl Model for Client {
         let body = body::body(&self.endpoint, request).ok_or_else(|| ModelError::Refused {
             provider: self.endpoint.provider().to_owned(),
             status: 400,
-            reason: "the window is no JSON object with fields".to_owned(),
+            reason: "the window is not a JSON object with fields".to_owned(),
         })?;
         let mut attempt = 1;
         let mut redactor = Redactor::new(self.endpoint.key());

@@ -1,4 +1,4 @@
-//! What can go wrong with a request: whether to ask again, and what to say in the end.
+//! Failures of requests: whether to retry, and which error to return in the end.
 
 use std::time::Duration;
 
@@ -47,8 +47,7 @@ impl Failure {
         let provider = endpoint.provider().to_owned();
         match self {
             Failure::Network(reason) | Failure::Absent(reason) => {
-                let hint =
-                    "check that it runs and that the base URL is right, or name another model";
+                let hint = "check that it is running and that the base URL is right, or name another model";
                 let (url, hint) = (endpoint.base_url().to_owned(), hint.to_owned());
                 ModelError::Unreachable { provider, url, reason, hint }
             }
@@ -162,7 +161,7 @@ pub(super) fn judge_event(endpoint: &Endpoint, told: &Told) -> Failure {
 /// Judges an answer that is not this kind of API's at all.
 pub(super) fn judge_stranger(endpoint: &Endpoint, body: &str) -> Failure {
     let reason = match quote(endpoint, body) {
-        words if words.is_empty() => "an empty body".to_owned(),
+        words if words.is_empty() => "the body is empty".to_owned(),
         words => format!("it begins with: {words}"),
     };
     Failure::Final(ModelError::BadAnswer { provider: endpoint.provider().to_owned(), reason })
@@ -218,10 +217,10 @@ fn judge_words(endpoint: &Endpoint, status: u16, wait: Option<Duration>, body: &
 fn refused_key(endpoint: &Endpoint, reason: &str) -> ModelError {
     let (reason, hint) = match endpoint.key() {
         Some(_) => (
-            format!("it was refused: {reason}"),
+            format!("the key was refused: {reason}"),
             format!("set {} to a key that is valid there", endpoint.key_env()),
         ),
-        None => (format!("none is set: {reason}"), format!("set {}", endpoint.key_env())),
+        None => (format!("no key is set: {reason}"), format!("set {}", endpoint.key_env())),
     };
     ModelError::Key { provider: endpoint.provider().to_owned(), reason, hint }
 }

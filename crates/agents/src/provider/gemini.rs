@@ -135,7 +135,7 @@ impl GeminiReader {
 
 impl Reader for GeminiReader {
     fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault> {
-        let fields = json::object(data).ok_or_else(|| Fault::Broken("no JSON".to_owned()))?;
+        let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let candidates = list_at(&fields, "candidates");
         if candidates.is_empty()
             && let Some(told) = Told::of(&fields)

@@ -115,14 +115,12 @@ fn told(found: &[LocalServer]) -> String {
     if found.is_empty() {
         let places = LOCAL_PLACES.iter().map(|it| format!("{} (port {})", it.label, it.port));
         let places = places.collect::<Vec<_>>().join(", ");
-        return format!(
-            "or start a local server: looked on this machine for {places} and found none"
-        );
+        return format!("or start a local server: none of {places} was found on this machine");
     }
     let servers = found.iter().map(|LocalServer { place, models }| {
         let model = models.first().map_or("NAME", String::as_str);
         let (label, url) = (place.label, place.base_url());
         format!("{label} at {url}: use --model {}/{model}", place.provider)
     });
-    format!("or use what was found here: {}", servers.collect::<Vec<_>>().join("; "))
+    format!("or use a server found on this machine: {}", servers.collect::<Vec<_>>().join("; "))
 }

@@ -187,7 +187,7 @@ impl Reader for OpenAiReader {
             self.closed = true;
             return Ok(());
         }
-        let fields = json::object(data).ok_or_else(|| Fault::Broken("no JSON".to_owned()))?;
+        let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let choices = list_at(&fields, "choices");
         if choices.is_empty()
             && let Some(told) = Told::of(&fields)

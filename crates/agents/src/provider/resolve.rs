@@ -165,7 +165,7 @@ pub fn resolve(
     Ok(Endpoint { provider, kind, base_url, from_settings, key, key_env, model })
 }
 
-/// Parts a name into provider and model.
+/// Splits a name into provider and model.
 fn split(name: &str, settings: &BTreeMap<String, ProviderSettings>) -> Result<(String, String)> {
     if let Some((prefix, model)) = name.split_once('/') {
         let known = ["openai", "anthropic", "gemini", "google"].contains(&prefix)
@@ -186,8 +186,10 @@ fn split(name: &str, settings: &BTreeMap<String, ProviderSettings>) -> Result<(S
         "gemini"
     } else {
         return Err(AgentsError::Invalid {
-            what: format!("it is not known whose model '{}' is", name.escape_debug()),
-            hint: format!("name it with its provider, as in ollama/{name}; known are {KNOWN}"),
+            what: format!("the provider of model '{}' is unknown", name.escape_debug()),
+            hint: format!(
+                "name the provider too, as in ollama/{name}; known providers are {KNOWN}"
+            ),
         });
     };
     Ok((provider.to_owned(), long_name(provider, name)))
@@ -215,7 +217,7 @@ fn check_model(provider: &str, kind: ProviderKind, model: &str) -> Result<()> {
         return Ok(());
     }
     Err(AgentsError::Invalid {
-        what: format!("'{}' is no name of a model of {provider}", model.escape_debug()),
+        what: format!("'{}' is not a valid model name for {provider}", model.escape_debug()),
         hint: format!("name one as {provider}/MODEL"),
     })
 }
@@ -245,14 +247,14 @@ fn base_url(
     let known = || Some((provider.to_owned(), known()?));
     let Some((origin, url)) = found.or_else(settings).or_else(known) else {
         return Err(AgentsError::Invalid {
-            what: format!("it is not known where the provider '{provider}' is"),
-            hint: format!("set {} or providers.{provider}.baseUrl", names[0]),
+            what: format!("the address of provider '{provider}' is unknown"),
+            hint: format!("set {}, or providers.{provider}.baseUrl in the settings", names[0]),
         });
     };
     let from_settings = origin.starts_with("providers.");
     let url = tidy(kind, &url).ok_or_else(|| AgentsError::Invalid {
         // The address itself is not told: what is wrong with it may be a secret in it.
-        what: format!("the base URL in {origin} is no plain http or https address"),
+        what: format!("the base URL in {origin} is not a plain http or https address"),
         hint: "write it as https://HOST/PATH, without user, password, query or fragment".to_owned(),
     })?;
     Ok((url, from_settings))

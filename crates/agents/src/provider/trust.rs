@@ -17,7 +17,7 @@ pub fn resolve_trusted(
     if from_project && !endpoint.is_local() && !endpoint.is_official() {
         return Err(AgentsError::Denied {
             what: format!("the project's settings want everything sent to {}", endpoint.base_url()),
-            hint: "if you trust that address, name it in your own settings instead".to_owned(),
+            hint: "if you trust that address, set it in your own settings instead".to_owned(),
         });
     }
     Ok(endpoint)

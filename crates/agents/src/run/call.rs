@@ -13,14 +13,14 @@ use crate::tool::ToolOutput;
 /// How many calls of one answer are made. A model that wants more can ask again.
 pub const MOST_CALLS: usize = 128;
 
-/// What a call gets that was begun and never answered.
-const INTERRUPTED: &str = "interrupted: it is not known whether this call took effect. \
-    Look before you do it again.";
+/// The result of a call that was begun and never answered.
+const INTERRUPTED: &str = "interrupted: whether this call took effect is unknown. \
+    Check before you repeat it.";
 
-/// What a call gets that was never begun.
+/// The result of a call that was never begun.
 const NOT_MADE: &str = "interrupted: this call was not made.";
 
-/// What a call gets behind the last that is made.
+/// The result of a call beyond the last one that is made.
 fn too_many() -> String {
     format!(
         "refused: an answer may have at most {MOST_CALLS} calls, so this one was not made. \

@@ -52,7 +52,7 @@ impl Drive<'_> {
                 if !self.store_answer(report).await? {
                     let number = window.number;
                     watcher.notice(&format!(
-                        "what the request cost is not recorded: window {number} is not there"
+                        "the cost of the request was not recorded: window {number} is missing"
                     ));
                 }
                 let cached = usage.map_or(window.cached.0, |usage| usage.cached);
@@ -67,7 +67,7 @@ impl Drive<'_> {
             Err(ModelError::ContextLength { .. }) if self.run.shortened.is_none() => {
                 let shorter = window.tokens.0.min(budget) * SHORTER / 1_000;
                 watcher.notice(&format!(
-                    "the provider found {} tokens too long: folding to {shorter}",
+                    "the provider rejected {} tokens as too long; folding to {shorter}",
                     window.tokens.0
                 ));
                 self.run.shortened = Some(shorter);

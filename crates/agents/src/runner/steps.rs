@@ -286,7 +286,7 @@ impl Drive<'_> {
         let Some(ending) = self.run.ending().cloned() else {
             return Err(AgentsError::Invalid {
                 what: "a run ended without an ending".to_owned(),
-                hint: "this is a defect: please report it".to_owned(),
+                hint: "this is a bug: please report it".to_owned(),
             });
         };
         self.state.last = Some(LastRun {

@@ -63,12 +63,12 @@ impl SettingsFile {
     pub fn load(layer: Layer, path: &Path, dialect: SettingsDialect) -> Result<Option<Self>> {
         let unreadable = |reason: String| AgentsError::Invalid {
             what: format!("settings {} cannot be read: {reason}", path.display()),
-            hint: "mend the file, or move it away".to_owned(),
+            hint: "fix the file, or move it away".to_owned(),
         };
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.len() > MOST_BYTES => {
                 return Err(unreadable(format!(
-                    "it has {} bytes, the limit is {MOST_BYTES}",
+                    "it has {} bytes, more than the limit of {MOST_BYTES}",
                     metadata.len()
                 )));
             }
@@ -98,7 +98,7 @@ impl SettingsFile {
             let place = format!("line {}, column {}", error.line(), error.column());
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
-            let what = if error.is_data() { "it is not sound" } else { "it is not JSON" };
+            let what = if error.is_data() { "it is not valid" } else { "it is not JSON" };
             reading.wrong(&format!("{what} ({place}: {reason})"))
         })?;
         let top = reading.object("the file", &value)?;
@@ -129,7 +129,7 @@ impl Reading<'_> {
     fn wrong(&self, reason: &str) -> AgentsError {
         AgentsError::Invalid {
             what: format!("settings {}: {reason}", self.path.display()),
-            hint: "mend the file; nothing was run".to_owned(),
+            hint: "fix the file; nothing was run".to_owned(),
         }
     }
 
@@ -154,7 +154,7 @@ impl Reading<'_> {
 
     fn text(&self, key: &str, value: &Value) -> Result<String> {
         let text = value.as_str().filter(|text| !text.trim().is_empty());
-        text.map(str::to_owned).ok_or_else(|| self.wrong(&format!("{key} must be a text")))
+        text.map(str::to_owned).ok_or_else(|| self.wrong(&format!("{key} must be a string")))
     }
 
     fn number(&self, key: &str, value: &Value) -> Result<u64> {
@@ -195,7 +195,7 @@ impl Reading<'_> {
         let window = self.object("window", window)?;
         if let Some(key) = window.keys().find(|key| !WINDOW_KEYS.contains(&key.as_str())) {
             let known = WINDOW_KEYS.join(", ");
-            return Err(self.wrong(&format!("window has no key '{key}', only {known}")));
+            return Err(self.wrong(&format!("window has no key '{key}'; its keys are {known}")));
         }
         if let Some(value) = window.get("summarizer") {
             self.file.summarizer = Some(self.text("window.summarizer", value)?);
@@ -235,7 +235,7 @@ impl Reading<'_> {
                 Some("gemini") => Some(ProviderKind::Gemini),
                 Some(kind) => {
                     let known = "openai, anthropic, gemini";
-                    let reason = format!("{place}.kind is '{kind}': it is one of {known}");
+                    let reason = format!("{place}.kind is '{kind}': it must be one of {known}");
                     return Err(self.wrong(&reason));
                 }
             };
@@ -267,14 +267,16 @@ impl Reading<'_> {
                     .iter()
                     .map(|arg| arg.as_str().map(str::to_owned))
                     .collect::<Option<_>>()
-                    .ok_or_else(|| self.wrong(&format!("{place}.args must be texts")))?,
+                    .ok_or_else(|| {
+                        self.wrong(&format!("{place}.args must be a list of strings"))
+                    })?,
                 Some(_) => return Err(self.wrong(&format!("{place}.args must be a list"))),
             };
             return Ok(McpConfig::Stdio { command, args, env: self.texts(place, object, "env")? });
         }
         let url = object.get("httpUrl").or_else(|| object.get("url"));
         let Some(url) = url else {
-            return Err(self.wrong(&format!("{place} needs a command or a url")));
+            return Err(self.wrong(&format!("{place} needs a 'command' or a 'url'")));
         };
         let url = self.text(&format!("{place}.url"), url)?;
         Ok(McpConfig::Http { url, headers: self.texts(place, object, "headers")? })
@@ -290,7 +292,7 @@ impl Reading<'_> {
         let place = format!("{place}.{key}");
         let entries = self.object(&place, value)?.iter().map(|(name, value)| {
             let text = value.as_str().map(str::to_owned);
-            let wrong = || self.wrong(&format!("{place}.{name} must be a text"));
+            let wrong = || self.wrong(&format!("{place}.{name} must be a string"));
             Ok((name.clone(), text.ok_or_else(wrong)?))
         });
         entries.collect()

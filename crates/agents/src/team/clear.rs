@@ -44,7 +44,7 @@ impl FromStr for ClearScope {
         [ClearScope::Isolated, ClearScope::Published, ClearScope::All]
             .into_iter()
             .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| format!("'{text}' is no scope: it is isolated, published or all"))
+            .ok_or_else(|| format!("'{text}' is not a scope: use isolated, published or all"))
     }
 }
 

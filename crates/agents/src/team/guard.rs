@@ -79,7 +79,7 @@ impl Team {
         let (storage, session) = (self.system.storage(), self.system.session());
         let segments = storage.segments(session).await.map_err(Error::from)?;
         if let Some(segment) = segments.iter().find(|segment| is_guess(segment)) {
-            return Err(lost(format!("what kind segment {} was is", segment.id)));
+            return Err(lost(format!("the kind of segment {} is", segment.id)));
         }
         let system: SegmentId = SYSTEM.parse()?;
         if segments.iter().all(|segment| segment.id != system)
@@ -179,11 +179,11 @@ fn is_left_out(view: &View, pages: &BTreeMap<u64, Page>, page: &Page) -> bool {
     false
 }
 
-/// Says that something which must stand before the model is not there.
+/// Returns the error for a prompt that the model must see and that is missing.
 pub(crate) fn lost(what: String) -> AgentsError {
     AgentsError::Corrupt {
         what: format!("{what} lost, so nothing was sent: an agent does not run without its prompt"),
-        hint: "`contexture store check` says what is wrong, and with --repair repairs what it can"
+        hint: "`contexture store check` reports the damage, and --repair repairs what it can"
             .to_owned(),
     }
 }

@@ -44,7 +44,7 @@ impl Team {
         if let Some(running) = runs.iter().find(|stored| is_alive(stored)) {
             return Err(AgentsError::Conflict {
                 what: format!(
-                    "agent '{}' is running (run {}) and may bring back what is to be purged",
+                    "agent '{}' is running (run {}) and may bring back the text to be purged",
                     running.run.agent, running.run.number
                 ),
                 hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
@@ -54,13 +54,13 @@ impl Team {
             let agent = &left.run.agent;
             return Err(AgentsError::Conflict {
                 what: format!(
-                    "run {} of agent '{agent}' was interrupted: its record may quote what is to be \
-                     purged, and resuming it would bring that back",
+                    "run {} of agent '{agent}' was interrupted: its record may quote the text to \
+                     be purged, and resuming it would bring that text back",
                     left.run.number
                 ),
                 hint: format!(
-                    "`agents run {agent} --resume` finishes it; `page purge --give-up-runs` ends it \
-                     with the purge"
+                    "finish it with `agents run {agent} --resume`, or end it with the purge: \
+                     `page purge --give-up-runs`"
                 ),
             });
         }

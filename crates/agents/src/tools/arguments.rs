@@ -24,9 +24,10 @@ pub(super) fn parse(spec: &ToolSpec, text: &str) -> Result<Value, String> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => check(&schema, fields).map_err(wrong),
-        Ok(other) => {
-            Err(wrong(format!("the arguments must be a JSON object, this is {}", type_of(&other))))
-        }
+        Ok(other) => Err(wrong(format!(
+            "the arguments must be a JSON object, but they are {}",
+            type_of(&other)
+        ))),
         Err(error) => Err(wrong(format!("the arguments are not valid JSON: {error}"))),
     }
 }
@@ -71,7 +72,7 @@ fn check(schema: &Schema, fields: Map<String, Value>) -> Result<Value, String> {
         let types = types_of(property);
         if !left_out && !types.is_empty() && !types.iter().any(|wanted| fits(wanted, value)) {
             wrong.push(format!(
-                "'{name}' must be {}, it is {}",
+                "'{name}' must be {}, but it is {}",
                 types.join(" or "),
                 type_of(value)
             ));

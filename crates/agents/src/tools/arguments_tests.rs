@@ -17,14 +17,17 @@ fn what_is_wrong_is_said_with_the_fields_there_are() {
     let table = [
         ("", "missing: 'path'"),
         ("{}", "missing: 'path'"),
-        ("[]", "the arguments must be a JSON object, this is array"),
-        ("\"path\"", "the arguments must be a JSON object, this is string"),
-        (r#"{"path":3}"#, "'path' must be string, it is integer"),
-        (r#"{"path":null}"#, "'path' must be string, it is null"),
-        (r#"{"path":"a","limit":"3"}"#, "'limit' must be integer, it is string"),
-        (r#"{"path":"a","limit":2.5}"#, "'limit' must be integer, it is number"),
+        ("[]", "the arguments must be a JSON object, but they are array"),
+        ("\"path\"", "the arguments must be a JSON object, but they are string"),
+        (r#"{"path":3}"#, "'path' must be string, but it is integer"),
+        (r#"{"path":null}"#, "'path' must be string, but it is null"),
+        (r#"{"path":"a","limit":"3"}"#, "'limit' must be integer, but it is string"),
+        (r#"{"path":"a","limit":2.5}"#, "'limit' must be integer, but it is number"),
         (r#"{"path":"a","file":1}"#, "unknown field 'file'"),
-        (r#"{"path":1,"file":1}"#, "'path' must be string, it is integer; unknown field 'file'"),
+        (
+            r#"{"path":1,"file":1}"#,
+            "'path' must be string, but it is integer; unknown field 'file'",
+        ),
     ];
     for (text, wrong) in table {
         assert_eq!(parse(&spec, text), Err(format!("{wrong}. {TAKES}")), "{text}");

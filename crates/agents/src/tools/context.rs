@@ -126,7 +126,7 @@ impl Tool for ContextTool {
     }
 }
 
-/// What a context tool says when it did nothing.
+/// The answer of a context tool that did nothing.
 struct Failed(ToolOutput);
 
 type Done = Result<ToolOutput, Failed>;
@@ -155,10 +155,10 @@ fn hint(error: &Error) -> String {
             "it was removed; ask the system side to restore it".to_owned()
         }
         Error::NotContentsPage { .. } => {
-            "name a directory: get_page tells whether a page is one".to_owned()
+            "name a directory: get_page shows whether a page is one".to_owned()
         }
         Error::HiddenAncestor { ancestor, .. } => format!("expand_details {ancestor} first"),
-        Error::VersionMismatch { page, .. } => format!("get_page {page}, then decide again"),
+        Error::VersionMismatch { page, .. } => format!("get_page {page} again, then retry"),
         other => other.advice().to_string(),
     }
 }

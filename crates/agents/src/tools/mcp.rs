@@ -46,7 +46,7 @@ const DESCRIPTION: usize = 2 * 1024;
 const SCHEMA: usize = 64 * 1024;
 
 /// What a model is told to do about a call whose outcome is not known.
-const LOOK: &str = "Look before you do it again.";
+const LOOK: &str = "Check before you repeat it.";
 
 /// Variables of the environment that no server inherits, beside all whose name ends in `_API_KEY`:
 /// keys of providers and the store are none of its business. A server that needs one is given it by
@@ -93,7 +93,7 @@ pub async fn connect(
         // Rules name servers by this, so no two may share it.
         if let Some((first, _)) = wanted.get(&prefix(name)) {
             warnings.push(format!(
-                "MCP server '{name}' is left out: its tools would be named like those of '{first}'"
+                "MCP server '{name}' is left out: its tools would have the same names as those of '{first}'"
             ));
             continue;
         }
@@ -206,7 +206,7 @@ impl Tool for McpTool {
         let server = &self.server.name;
         if self.server.service.is_transport_closed() {
             return ToolOutput::failed(format!(
-                "MCP server '{server}' has ended and did not do it: its tools are gone for this run"
+                "MCP server '{server}' has exited and did not run the call: its tools are gone for this run"
             ));
         }
         let call = self.server.service.call_tool(params);
@@ -215,25 +215,25 @@ impl Tool for McpTool {
             Ok(Err(error)) => error,
             Err(_) => {
                 let seconds = self.timeout.as_secs_f64();
-                return unknown(server, &format!("gave no answer within {seconds} s"));
+                return unknown(server, &format!("did not answer within {seconds} s"));
             }
         };
         let said = answer::cut(&without_secrets(&wrong.to_string()), DESCRIPTION);
         match wrong {
             ServiceError::McpError(error) if refuses(error.code) => {
-                ToolOutput::failed(format!("MCP server '{server}' did not do it: {said}"))
+                ToolOutput::failed(format!("MCP server '{server}' did not run the call: {said}"))
             }
             ServiceError::McpError(_) => {
                 ToolOutput::failed(format!("MCP server '{server}' reports an error: {said}"))
             }
             error if never_left(&error) => {
-                ToolOutput::failed(format!("MCP server '{server}' did not do it: {said}"))
+                ToolOutput::failed(format!("MCP server '{server}' did not run the call: {said}"))
             }
-            ServiceError::TransportClosed => unknown(server, "ended before it answered"),
+            ServiceError::TransportClosed => unknown(server, "exited before it answered"),
             ServiceError::UnexpectedResponse => {
-                unknown(server, "gave an answer that cannot be read")
+                unknown(server, "sent an answer that cannot be read")
             }
-            _ => unknown(server, &format!("gave no answer ({said})")),
+            _ => unknown(server, &format!("did not answer ({said})")),
         }
     }
 }
@@ -241,7 +241,7 @@ impl Tool for McpTool {
 /// Answers a call that was sent and may have been done: nobody here can tell.
 fn unknown(server: &str, why: &str) -> ToolOutput {
     ToolOutput::failed(format!(
-        "MCP server '{server}' {why}: it is not known whether the call took effect. {LOOK}"
+        "MCP server '{server}' {why}: whether the call took effect is unknown. {LOOK}"
     ))
 }
 

@@ -118,13 +118,13 @@ impl Tool for WorkspaceTool {
         let (kind, workspace, arguments) = (self.kind, self.workspace.clone(), arguments.clone());
         let work = tokio::task::spawn_blocking(move || kind.run(&workspace, &arguments));
         work.await.unwrap_or_else(|error| {
-            tracing::error!(tool = kind.name(), %error, "a workspace tool broke down");
-            ToolOutput::failed(format!("{} broke down: try another way", kind.name()))
+            tracing::error!(tool = kind.name(), %error, "a workspace tool crashed");
+            ToolOutput::failed(format!("{} crashed: try another way", kind.name()))
         })
     }
 }
 
-/// What a workspace tool says when it did nothing.
+/// The answer of a workspace tool that did nothing.
 #[derive(Debug)]
 struct Failed(String);
 

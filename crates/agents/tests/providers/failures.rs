@@ -149,7 +149,7 @@ async fn what_is_no_answer_is_told_by_its_first_words() {
         (Reply::html(), "<!doctype html> <title>Wel [31mcome"),
         (Reply::raw(404, "text/html", "<html>\n nothing"), "<html> nothing (404)"),
         (Reply::raw(404, "text/plain", "404 page not found"), "404 page not found (404)"),
-        (Reply::raw(200, json, ""), "an empty body"),
+        (Reply::raw(200, json, ""), "the body is empty"),
         (Reply::raw(200, json, "[1]"), "[1]"),
         (Reply::raw(200, json, "{\"a\":1}"), "{\"a\":1}"),
         (Reply::redirect("http://evil.example/v1"), "redirect (307) to http://evil.example/v1"),

@@ -22,11 +22,14 @@ async fn a_local_server_is_found_and_named() {
     let missing = || resolve("openai/gpt-4o", &|_| None, &Default::default()).unwrap_err();
     let hint = explain(missing(), &found).hint();
     let expected = format!(
-        "set OPENAI_API_KEY to your key, or use what was found here: Ollama at \
+        "set OPENAI_API_KEY to your key, or use a server found on this machine: Ollama at \
          http://127.0.0.1:{}/v1: use --model ollama/loopback",
         server.port()
     );
     assert_eq!(hint, expected);
     let hint = explain(missing(), &[]).hint();
-    assert!(hint.contains("Ollama (port 11434)") && hint.contains("found none"), "{hint}");
+    assert!(
+        hint.contains("Ollama (port 11434)") && hint.contains("was found on this machine"),
+        "{hint}"
+    );
 }

@@ -90,7 +90,7 @@ async fn a_stream_of_nothing_but_signs_of_life_is_given_up() {
             let Err(ModelError::Failing { attempts: 4, reason, .. }) = answer else {
                 panic!("{name} {line:?}: {answer:?}")
             };
-            assert!(reason.contains("stood still for 60ms"), "{reason}");
+            assert!(reason.contains("stalled for 60ms"), "{reason}");
             assert_eq!((retries(&told), server.requests().len()), (3, 4), "{name}");
         }
     }

@@ -171,7 +171,7 @@ async fn an_interrupted_run_is_closed_before_the_next() {
             let answer = execute(&runner(&system), &job, "what happened?").await;
             assert_eq!(answer.text, "I see.");
             let request = &server.requests()[0].body;
-            assert!(request.contains("it is not known whether this call took effect"));
+            assert!(request.contains("whether this call took effect is unknown"));
             assert!(request.contains("what happened?"));
             break;
         }
@@ -198,7 +198,7 @@ async fn a_run_that_an_earlier_version_left_is_resumed() {
         let (system, answer) = world.go_on(MODELS[0]).await;
         assert_eq!(answer.text, "All five are done.");
         let talk = texts(&system, "agent-worker").await.concat();
-        assert!(talk.contains("it is not known whether this call took effect"), "{talk}");
+        assert!(talk.contains("whether this call took effect is unknown"), "{talk}");
         let file = std::fs::read_to_string(world.folder.path().join("count.txt")).unwrap();
         assert_eq!(file, "n=\n");
         assert_eq!(system.runs("part.").await.unwrap(), []);

@@ -111,7 +111,7 @@ async fn a_request_too_long_is_folded_and_sent_once_more() {
         let answer = execute_watched(&runner, &job, &prompt, &mut log).await;
         assert_eq!(answer.ending, Ending::Answered);
     }
-    assert!(log.0.iter().any(|line| line.contains("too long: folding to")), "{:?}", log.0);
+    assert!(log.0.iter().any(|line| line.contains("too long; folding to")), "{:?}", log.0);
 
     // Where that does not help, the provider's word is passed on.
     let patient = ProviderServer::answering(|_| Reply::text("many words ".repeat(100)));

@@ -63,7 +63,7 @@ async fn shares_that_contradict_each_other_run_nothing() {
     job.options.shares = set(Share::HighWater, "0.4");
     let (_stopper, stop) = stop_signal();
     let refused = runner.execute(&job, "tell me", &mut Quiet, stop).await.unwrap_err();
-    assert!(refused.to_string().starts_with("lowWater is 0.5 by "), "{refused}");
+    assert!(refused.to_string().starts_with("lowWater is set to 0.5 by "), "{refused}");
     assert_eq!(server.requests().len(), 0);
     assert!(runner.team().members().is_empty());
 }

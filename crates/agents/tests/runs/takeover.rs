@@ -83,7 +83,7 @@ async fn whoever_was_taken_for_dead_makes_no_call_any_more() {
     assert_eq!(*world.rung.lock().unwrap(), ["first 1", "second 2", "second 3"]);
     let system = reopened(world.memory.clone()).await;
     let talk = texts(&system, "agent-ringer").await.concat();
-    assert!(talk.contains("it is not known whether this call took effect"), "{talk}");
+    assert!(talk.contains("whether this call took effect is unknown"), "{talk}");
     assert_eq!(world.server.violations(), Vec::<String>::new());
 
     // What the first left behind goes with the next run.

@@ -214,7 +214,7 @@ async fn devices_pipes_sockets_and_folders_are_not_opened() {
     let _socket = UnixListener::bind(root.join("socket")).unwrap();
     for path in ["pipe", "socket"] {
         let text = wrong(project.call("read_file", json!({"path": path})).await);
-        assert!(text.contains("is no regular file"), "{path}: {text}");
+        assert!(text.contains("is not a regular file"), "{path}: {text}");
         let text = wrong(project.call("write_file", json!({"path": path, "content": "x"})).await);
         assert!(text.contains("a device, pipe or socket"), "{path}: {text}");
         let edit = json!({"path": path, "old_text": "a", "new_text": "b"});

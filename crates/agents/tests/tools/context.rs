@@ -97,7 +97,7 @@ async fn hiding_frees_tokens_at_once_and_says_what_is_read_again() {
     // Behind it stands the third turn.
     assert_eq!(
         text,
-        "hidden: usr-2 \"turn 200\": about 191 tokens freed; applies at once: the next request reads again what stands behind it, about 310 tokens"
+        "hidden: usr-2 \"turn 200\": about 191 tokens freed; applies at once: the next request reads everything after it again, about 310 tokens"
     );
     let view = hand.context.get_page("usr-2").await.unwrap();
     assert_eq!(view.visibility, Visibility::Hidden);
@@ -106,7 +106,7 @@ async fn hiding_frees_tokens_at_once_and_says_what_is_read_again() {
     let text = right(hand.call("hide_details", json!({"page": "usr-3"})).await);
     assert!(text.contains("about 291 tokens freed; applies at once"), "{text}");
     let text = right(hand.call("hide_details", json!({"page": "usr-3"})).await);
-    assert!(text.ends_with("it was not open: no tokens freed, the cache holds"), "{text}");
+    assert!(text.ends_with("it was not open: no tokens freed, the cache stays valid"), "{text}");
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn expanding_gives_the_content_and_changes_nothing_in_the_window() {
     let (head, content) = text.split_once("\n---\n").unwrap();
     assert_eq!(
         head,
-        "usr-1 \"turn 100\": 104 tokens, here only; its place in the window opens at the next fold; nothing earlier was changed, the cache holds"
+        "usr-1 \"turn 100\": 104 tokens, here only; its place in the window opens at the next fold; nothing earlier changed, the cache stays valid"
     );
     assert_eq!(content, format!("User: turn 100\nAssistant: {}", words(100)));
     // The level did not change, and not a byte of the window did.
@@ -135,7 +135,10 @@ async fn what_stands_in_full_is_not_given_twice() {
     let output = hand.call("expand_details", json!({"page": "usr-2"})).await;
     assert_eq!(output.expands, None);
     let text = right(output);
-    assert_eq!(text, "usr-2 \"turn 200\" stands in full in your window already: nothing was added");
+    assert_eq!(
+        text,
+        "usr-2 \"turn 200\" is already shown in full in your window: nothing was added"
+    );
 }
 
 #[tokio::test]
@@ -163,7 +166,7 @@ async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
     assert_eq!(parts, 4);
     let past = json!({"page": "usr-4", "offset": 1_000_000});
     let text = wrong(tight.call("expand_details", past).await);
-    assert!(text.contains("nothing at 1000000"), "{text}");
+    assert!(text.contains("nothing at offset 1000000"), "{text}");
 }
 
 #[tokio::test]
@@ -181,7 +184,7 @@ async fn a_page_cut_to_head_and_tail_can_be_read() {
     let wide = WindowOptions { shares, ..options().budget(1_000) };
     let wide = Hand::new(hand.context.clone(), wide);
     let text = right(wide.call("expand_details", json!({"page": "usr-3"})).await);
-    assert!(text.contains("stands in full in your window already"), "{text}");
+    assert!(text.contains("is already shown in full in your window"), "{text}");
 }
 
 #[tokio::test]
@@ -206,7 +209,7 @@ async fn a_page_of_a_run_is_opened_like_any_other() {
     assert_eq!(output.expands, Some(in_run.clone()));
     assert!(right(output).contains("Assistant: word word"));
     let text = right(tight.call("hide_details", json!({"page": in_run.to_string()})).await);
-    assert!(text.contains("no tokens freed, the cache holds"), "{text}");
+    assert!(text.contains("no tokens freed, the cache stays valid"), "{text}");
     let text = right(tight.call("remove_page", json!({"page": in_run.to_string()})).await);
     assert!(text.contains("about 0 tokens freed; applies at once"), "{text}");
 }
@@ -242,14 +245,14 @@ async fn edits_say_index_version_and_place() {
     let new = json!({"name": "Plan", "description": "what to do", "detail": "1. read 2. think"});
     let text = right(hand.call("create_detail_page", new).await);
     assert!(text.starts_with("created usr-4 \"Plan\" at the end of usr-0, version 1: "), "{text}");
-    assert!(text.ends_with("it stands at the end: the cache holds"), "{text}");
+    assert!(text.ends_with("it is at the end: the cache stays valid"), "{text}");
     let text = right(
         hand.call("create_contents_page", json!({"name": "Old", "children": ["usr-1"]})).await,
     );
     assert_eq!(
         text,
         format!(
-            "created usr-5 \"Old\" at the end of usr-0, version 1, with 1 pages in it: applies at once: the next request reads again what stands behind it, about {} tokens",
+            "created usr-5 \"Old\" at the end of usr-0, version 1, with 1 pages in it: applies at once: the next request reads everything after it again, about {} tokens",
             210 + 310 + stub(&hand, "usr-4").await
         )
     );
@@ -261,11 +264,11 @@ async fn edits_say_index_version_and_place() {
     );
     let text = right(hand.call("update_page", json!({"page": "usr-2", "name": "Second"})).await);
     assert!(text.starts_with("updated usr-2 \"Second\", now version 3: "), "{text}");
-    assert!(text.ends_with("the cache holds"), "{text}");
+    assert!(text.ends_with("the cache stays valid"), "{text}");
     hand.context.hide_details("usr-4").await.unwrap();
     let update = json!({"page": "usr-4", "description": "what to do next"});
     let text = right(hand.call("update_page", update).await);
-    assert!(text.contains("applies at once: the next request reads again"), "{text}");
+    assert!(text.contains("applies at once: the next request reads everything"), "{text}");
     hand.context.add_turn(vec![user("now")]).await.unwrap();
     let text = right(hand.call("remove_page", json!({"page": "usr-3"})).await);
     assert!(text.contains("to the archive") && text.contains("about 310 tokens freed"), "{text}");
@@ -304,7 +307,7 @@ async fn a_claim_that_the_cache_holds_is_true() {
     }
     // What stands at the end goes, and nothing before it is another.
     let text = right(hand.call("hide_details", json!({"page": "usr-4"})).await);
-    assert!(text.ends_with("it stands at the end: the cache holds"), "{text}");
+    assert!(text.ends_with("it is at the end: the cache stays valid"), "{text}");
     assert!(hand.body().await.starts_with(first.trim_end_matches([']', '}', '\n'])));
 }
 
@@ -315,12 +318,12 @@ async fn finding_and_getting() {
     let text = right(hand.call("find_page", json!({"query": "TURN", "limit": 3})).await);
     assert_eq!(
         text,
-        "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: ask for more with limit, or narrow the query]"
+        "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: raise limit, or narrow the query]"
     );
     let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
     assert_eq!(text, "usr-4 \"Turnip\": \"about Turnip\" (full)");
     let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
-    assert!(text.starts_with("no page's name or description holds that"), "{text}");
+    assert!(text.starts_with("no page's name or description contains that"), "{text}");
     let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
@@ -350,7 +353,7 @@ async fn getting_gives_the_text_and_opens_nothing() {
     let rest = json!({"page": "usr-1", "offset": offset});
     assert!(right(tight.call("get_page", rest).await).contains(&format!("[bytes {offset}–")));
     let past = wrong(tight.call("get_page", json!({"page": "usr-1", "offset": 99_999})).await);
-    assert!(past.contains("nothing at 99999"), "{past}");
+    assert!(past.contains("nothing at offset 99999"), "{past}");
 }
 
 // C54: the window as a list, in order, with what each page takes.

@@ -67,7 +67,7 @@ async fn reading_lines() {
     let text = wrong(read(json!({"path": "a.txt", "offset": 9})).await);
     assert_eq!(text, "a.txt has 3 lines: there is no line 9");
     let text = wrong(read(json!({"path": "b.txt"})).await);
-    assert_eq!(text, "no file b.txt: list_files shows what there is");
+    assert_eq!(text, "no file b.txt: list_files shows which files exist");
     let absolute = project.folder.path().canonicalize().unwrap().join("a.txt");
     let text = right(read(json!({"path": absolute.to_str().unwrap()})).await);
     assert!(text.starts_with("a.txt (lines 1–3 of 3)"), "{text}");
@@ -104,7 +104,7 @@ async fn what_is_no_text_is_named_or_mended() {
     let text = right(project.call("read_file", json!({"path": "latin.txt"})).await);
     assert_eq!(
         text,
-        "latin.txt (lines 1–1 of 1; not valid UTF-8: what is not is shown as \u{fffd})\ncaf\u{fffd}\n"
+        "latin.txt (lines 1–1 of 1; not valid UTF-8: invalid bytes are shown as \u{fffd})\ncaf\u{fffd}\n"
     );
     for (path, why) in [("image.png", "binary"), ("latin.txt", "not valid UTF-8 (byte 3)")] {
         let edit = json!({"path": path, "old_text": "caf", "new_text": "tea"});
@@ -115,9 +115,7 @@ async fn what_is_no_text_is_named_or_mended() {
     let one = "x".repeat(300 * 1024);
     project.write("one.txt", &one);
     let text = right(project.call("read_file", json!({"path": "one.txt"})).await);
-    assert!(
-        text.ends_with("[line 1 is cut here for its length; the next line is read with offset 2]")
-    );
+    assert!(text.ends_with("[line 1 is too long and is cut here; the next line has offset 2]"));
     assert!(text.len() < 257 * 1024);
 }
 
@@ -143,11 +141,11 @@ async fn listing_is_sorted_and_leaves_out_what_is_ignored() {
     assert_eq!(list(json!({"pattern": "*.rs"})).await, "src/b/deep.rs\nsrc/main.rs");
     assert_eq!(list(json!({"pattern": "/src/*.rs"})).await, "src/main.rs");
     assert_eq!(list(json!({"pattern": "src/**/*.rs"})).await, "src/b/deep.rs\nsrc/main.rs");
-    assert_eq!(list(json!({"pattern": "*.py"})).await, "no files in . that fit");
+    assert_eq!(list(json!({"pattern": "*.py"})).await, "no matching files in .");
     let text = wrong(project.call("list_files", json!({"path": "README.md"})).await);
     assert!(text.contains("not a folder"), "{text}");
     let text = wrong(project.call("list_files", json!({"pattern": "a{b"})).await);
-    assert!(text.contains("is no glob"), "{text}");
+    assert!(text.contains("is not a valid glob"), "{text}");
     for number in 0..510 {
         project.write(&format!("many/{number:03}.txt"), "");
     }
@@ -181,7 +179,7 @@ async fn searching() {
     assert!(text.contains("<needle>") && text.chars().count() < 330, "{text}");
     for pattern in ["(", "(a{1000}){1000}"] {
         let text = wrong(grep(json!({"pattern": pattern})).await);
-        assert!(text.starts_with("the pattern is no regular expression"), "{text}");
+        assert!(text.starts_with("the pattern is not a valid regular expression"), "{text}");
     }
     assert!(wrong(grep(json!({"pattern": "x", "path": "none"})).await).starts_with("no file none"));
 }
@@ -199,10 +197,10 @@ async fn editing() {
     let text = wrong(edit("    1\n", "    2\n", false).await);
     assert_eq!(
         text,
-        "old_text stands 2 times in a.rs (lines 2, 5): take more lines to make it unique, or say replace_all"
+        "old_text occurs 2 times in a.rs (lines 2, 5): take more lines to make it unique, or set replace_all"
     );
     let text = wrong(edit("fn tow() {", "fn three() {", false).await);
-    assert_eq!(text, "old_text does not stand in a.rs; nearest is line 4: fn two() {");
+    assert_eq!(text, "old_text does not occur in a.rs; the nearest line is 4: fn two() {");
     assert!(wrong(edit("", "x", false).await).contains("old_text is empty"));
     assert!(wrong(edit("fn", "fn", false).await).contains("are the same"));
     assert_eq!(project.content("a.rs"), before);
@@ -210,14 +208,14 @@ async fn editing() {
     assert_eq!(text, "edited a.rs: lines 4–5 changed (2 became 3)");
     assert_eq!(project.content("a.rs"), "fn one() {\n    1\n}\nfn two() {\n    2\n    3\n}\n");
     let text = right(edit("fn", "pub fn", true).await);
-    assert_eq!(text, "edited a.rs: 2 places changed, the first in line 1");
+    assert_eq!(text, "edited a.rs: 2 places changed, the first on line 1");
     project.write("a.rs", "one\r\ntwo\r\n");
     let text = wrong(edit("one\ntwo", "x", false).await);
     assert!(text.contains("its lines end with \\r\\n"), "{text}");
     let none = json!({"path": "none.rs", "old_text": "a", "new_text": "b"});
     assert_eq!(
         wrong(project.call("edit_file", none).await),
-        "no file none.rs: write_file makes one"
+        "no file none.rs: write_file creates one"
     );
 }
 
@@ -305,7 +303,7 @@ async fn folders_that_lie_too_deep_are_said_to_be_left_out() {
     project.write("near.txt", "needle\n");
     project.write(&format!("{}far.txt", "d/".repeat(110)), "needle\n");
     let listed = right(project.call("list_files", json!({})).await);
-    assert_eq!(listed, "near.txt\n[left out what lies more than 100 folders deep: name a folder]");
+    assert_eq!(listed, "near.txt\n[files more than 100 folders deep are left out: name a folder]");
     let found = right(project.call("grep", json!({"pattern": "needle"})).await);
     assert!(found.starts_with("near.txt:1: needle\n[stopped before"), "{found}");
     let near = json!({"path": "d/".repeat(50)});

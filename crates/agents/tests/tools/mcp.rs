@@ -127,7 +127,7 @@ async fn servers_that_do_not_work_are_warnings_and_the_others_stay() {
     let says = |text: &str| {
         assert!(warnings.iter().any(|warning| warning.contains(text)), "{text}: {warnings:#?}");
     };
-    says("'no tes' is left out: its tools would be named like those of 'no.tes'");
+    says("'no tes' is left out: its tools would have the same names as those of 'no.tes'");
     says("MCP server 'silent' is left out: no answer within 8 s");
     says("MCP server 'broken' is left out: ");
     says("; it said: no notes folder");
@@ -145,8 +145,7 @@ async fn a_call_that_hangs_ends_and_the_server_stays_of_use() {
     let text = wrong(find(&tools, "mcp__notes__sleep").call(&json!({})).await);
     assert_eq!(
         text,
-        "MCP server 'notes' gave no answer within 1 s: it is not known whether the call took \
-         effect. Look before you do it again."
+        "MCP server 'notes' did not answer within 1 s: whether the call took effect is unknown. Check before you repeat it."
     );
     let list = find(&tools, "mcp__notes__list_notes").call(&json!({})).await;
     assert_eq!(right(list), "(no output)");

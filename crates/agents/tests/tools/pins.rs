@@ -56,11 +56,11 @@ async fn a_pinned_page_stands_in_every_later_window_until_it_is_unpinned() {
     let text = right(hand.call("pin_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
-        "pinned: usr-4 \"the rule\": it stays in full in every window until unpin_page; nothing earlier was changed, the cache holds"
+        "pinned: usr-4 \"the rule\": it stays in full in every window until unpin_page; nothing earlier changed, the cache stays valid"
     );
     assert_eq!(body(&hand).await, before);
     let text = right(hand.call("pin_page", json!({"page": "usr-4"})).await);
-    assert_eq!(text, "usr-4 \"the rule\" is pinned already: nothing changed");
+    assert_eq!(text, "usr-4 \"the rule\" is already pinned: nothing changed");
     for _ in 0..3 {
         go_on(&hand).await;
         assert_eq!(level(&hand, "usr-4").await, WindowLevel::Full);
@@ -90,7 +90,7 @@ async fn a_folded_or_hidden_page_rises_when_it_is_pinned() {
     go_on(&hand).await;
     assert_ne!(level(&hand, "usr-4").await, WindowLevel::Full);
     let text = right(hand.call("pin_page", json!({"page": "usr-4"})).await);
-    assert!(text.contains("applies at once: the next request reads again"), "{text}");
+    assert!(text.contains("applies at once: the next request reads everything"), "{text}");
     assert!(body(&hand).await.contains(&told("canary")));
 
     hand.context.unpin_page("usr-4").await.unwrap();
@@ -111,7 +111,7 @@ async fn pins_leave_half_of_the_budget_for_work() {
     let text = wrong(hand.call("pin_page", json!({"page": "usr-2"})).await);
     assert_eq!(
         text,
-        "usr-2 \"turn 200\" cannot be pinned: it takes about 202 tokens and 310 are pinned already, and pinned pages may take 500, half of the budget. Unpin another page first."
+        "usr-2 \"turn 200\" cannot be pinned: it takes about 202 tokens, 310 are already pinned, and pinned pages may take 500, half of the budget. Unpin another page first."
     );
     assert!(!hand.context.get_page("usr-2").await.unwrap().pinned);
     right(hand.call("pin_page", json!({"page": "usr-1"})).await);

@@ -44,17 +44,17 @@ impl Rough {
     }
 }
 
-const UNKNOWN: &str = "it is not known whether the call took effect. Look before you do it again.";
+const UNKNOWN: &str = "whether the call took effect is unknown. Check before you repeat it.";
 
 #[tokio::test]
 async fn a_server_that_dies_may_have_done_it() {
     let rough = Rough::start().await;
     let text = wrong(rough.call("die").await);
-    assert_eq!(text, format!("MCP server 'rough' ended before it answered: {UNKNOWN}"));
+    assert_eq!(text, format!("MCP server 'rough' exited before it answered: {UNKNOWN}"));
     assert_eq!(rough.done(), "die\n");
     // Nothing can be sent to it any more, and that is known.
     let text = wrong(rough.call("die").await);
-    assert!(text.starts_with("MCP server 'rough' has ended and did not do it"), "{text}");
+    assert!(text.starts_with("MCP server 'rough' has exited and did not run the call"), "{text}");
     assert_eq!(rough.done(), "die\n");
 }
 
@@ -62,12 +62,12 @@ async fn a_server_that_dies_may_have_done_it() {
 async fn a_result_that_cannot_be_read_may_be_of_something_done() {
     let rough = Rough::start().await;
     let text = wrong(rough.call("unreadable").await);
-    assert_eq!(text, format!("MCP server 'rough' gave an answer that cannot be read: {UNKNOWN}"));
+    assert_eq!(text, format!("MCP server 'rough' sent an answer that cannot be read: {UNKNOWN}"));
     let text = wrong(rough.call("internal").await);
     assert!(text.starts_with("MCP server 'rough' reports an error: "), "{text}");
     assert!(text.contains("the pen broke"), "{text}");
     let text = wrong(rough.call("refuse").await);
-    assert!(text.starts_with("MCP server 'rough' did not do it: "), "{text}");
+    assert!(text.starts_with("MCP server 'rough' did not run the call: "), "{text}");
     assert_eq!(rough.done(), "unreadable\ninternal\nrefuse\n");
 }
 

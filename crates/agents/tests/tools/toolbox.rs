@@ -210,9 +210,12 @@ async fn rules_are_checked_at_each_call_and_a_refused_tool_is_never_reached() {
     let there = "expand_details, find_page, get_page, grep, hide_details, read_window";
     let unknown = wrong(toolbox.run(&call("expand_detail", &json!({}))).await);
     let meant = "Did you mean 'expand_details'?";
-    assert_eq!(unknown, format!("no tool 'expand_detail'; there are: {there}. {meant}"));
+    assert_eq!(
+        unknown,
+        format!("there is no tool 'expand_detail'; the tools are: {there}. {meant}")
+    );
     let unknown = wrong(toolbox.run(&call("Zzz", &json!({}))).await);
-    assert_eq!(unknown, format!("no tool 'Zzz'; there are: {there}"));
+    assert_eq!(unknown, format!("there is no tool 'Zzz'; the tools are: {there}"));
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     assert!(matches!(toolbox.get("write_file"), Err(Refusal::Denied { .. })));
     assert_eq!(toolbox.effect("grep"), Effect::Changes);
@@ -232,7 +235,7 @@ async fn wrong_arguments_and_panics_are_answers() {
     bad.arguments = String::new();
     assert_eq!(toolbox.run(&bad).await, ToolOutput::of("{}"));
     let text = wrong(toolbox.run(&call("grep", &json!({"text": "boom"}))).await);
-    assert!(text.starts_with("tool 'grep' broke down"), "{text}");
+    assert!(text.starts_with("tool 'grep' crashed"), "{text}");
     // The box is still of use.
     assert_eq!(toolbox.run(&bad).await, ToolOutput::of("{}"));
 }

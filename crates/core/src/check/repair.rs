@@ -1,12 +1,12 @@
-//! Mending a session: what is left behind when something of it was lost, on any storage.
+//! Repairs a session after some of its records were lost, on any storage.
 //!
 //! ```text
 //! history ──► Trail: what it left and is not there ──┐
 //! pages   ──► Plan: links, places, texts ────────────┴──► edits
 //! ```
 //!
-//! Everything is an ordinary edit of the system side: recorded, and nothing is deleted. What cannot be
-//! mended here stays as it is, and [`check_session`](super::check_session) names it.
+//! Every repair is an ordinary edit of the system side: it is recorded and deletes nothing. Damage that
+//! cannot be repaired here stays, and [`check_session`](super::check_session) reports it.
 
 mod accept;
 mod adopt;
@@ -28,13 +28,13 @@ use missing::Missing;
 
 pub use accept::accept_losses;
 
-/// How many pages are mended in one edit.
+/// How many pages are repaired in one edit.
 const AT_ONCE: usize = 500;
 
 /// How often a race with other writers is tried again.
 const ATTEMPTS: usize = 8;
 
-/// Mends what a loss left behind in a session; returns what was done, a sentence each.
+/// Repairs a session after a loss; returns what was done, one sentence per repair.
 ///
 /// Segments and pages that history left and that are gone are made again. Pages whose directory is gone
 /// go to the nearest directory above that stands, mostly the segment's root; a root that is missing is
@@ -98,8 +98,8 @@ async fn add_lost_segments(
         let mut change = empty(&segment, at);
         change.basis.segments = vec![(id.clone(), None)];
         done.push(format!(
-            "segment {id} was lost and was made again from the history, of kind {} and {}: \
-             `segment update` says otherwise",
+            "segment {id} was lost and was rebuilt from the history, with kind {} and permission {}: \
+             change them with `segment update`",
             segment.kind, segment.permission
         ));
         change.segments.push(SegmentDelta { before: None, after: segment, restores: None });
@@ -108,7 +108,7 @@ async fn add_lost_segments(
     Ok(done)
 }
 
-/// What is to be mended in a segment.
+/// The repairs to make in a segment.
 struct Plan<'a> {
     segment: &'a Segment,
     pages: BTreeMap<u64, Seen>,
@@ -198,7 +198,7 @@ impl<'a> Plan<'a> {
                     let missing = chunk.iter().zip(contents).filter(|(_, read)| read.is_none());
                     self.lost.extend(missing.map(|((number, _), _)| *number));
                 }
-                // What cannot be read is the storage's to mend.
+                // Contents that cannot be read are repaired by the storage.
                 Err(StorageError::Corrupt { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -310,13 +310,13 @@ impl<'a> Plan<'a> {
             None if !self.segment.removed => {
                 change.basis.pages.push((root.clone(), None));
                 put(&mut change, None, self.root_page(at));
-                done.push(format!("the root {root} was missing and was made"));
+                done.push(format!("the root {root} was missing and was created"));
             }
             Some(seen) if !self.segment.removed && seen.standing != Standing::InTree => {
                 if let Some(page) = page(storage, session, &root).await? {
                     let after = Page { standing: Standing::InTree, ..page.clone() };
                     put(&mut change, Some(page), after);
-                    done.push(format!("the root {root} stands in the tree again"));
+                    done.push(format!("the root {root} was put back into the tree"));
                 }
             }
             _ => {}
@@ -368,7 +368,7 @@ impl<'a> Plan<'a> {
             if let Some(to) = self.moves.get(number) {
                 after.parent = Some(index(*to));
                 done.push(format!(
-                    "page {name} could not be reached and stands in {} now",
+                    "page {name} could not be reached and was moved to {}",
                     index(*to)
                 ));
             }
@@ -376,7 +376,9 @@ impl<'a> Plan<'a> {
                 after.place = Place(PROVISIONAL + change.places.count);
                 change.places.count += 1;
                 if page.is_some() {
-                    done.push(format!("page {name} shared its place and has one of its own now"));
+                    done.push(format!(
+                        "page {name} shared its place with a sibling and was given its own"
+                    ));
                 }
             }
             if self.lost.contains(number) {
@@ -388,7 +390,7 @@ impl<'a> Plan<'a> {
                 after.version = after.version.max(*version);
                 previous = Some(*revision);
                 done.push(format!(
-                    "page {name} is older than revision {revision} left it, and stands as it is"
+                    "page {name} is older than revision {revision} left it; it was kept as it is"
                 ));
             }
             if let Some(missing) = self.missing.get(number).filter(|_| page.is_none()) {

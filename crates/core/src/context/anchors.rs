@@ -270,19 +270,20 @@ impl Anchors {
         if !anchor.is_executable() {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' is a reference and cannot be pressed"),
-                advice: "a reference says where something is; press a button or fill a form".into(),
+                advice: "references only show where something is; press a button or fill in a form"
+                    .into(),
             });
         }
         if let Some(missing) = anchor.params.iter().find(|param| !params.contains_key(*param)) {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' needs the parameter '{missing}'"),
-                advice: "give every parameter that stands in the form".into(),
+                advice: "give every parameter of the form".into(),
             });
         }
         if let Some(other) = params.keys().find(|param| !anchor.params.contains(param)) {
             return Err(Error::InvalidRequest {
                 reason: format!("anchor '{key}' has no parameter '{}'", shorten(other)),
-                advice: "give only the parameters that stand in the form".into(),
+                advice: "give only the parameters of the form".into(),
             });
         }
         Ok(anchor)
@@ -293,8 +294,7 @@ impl Anchors {
 pub(super) fn unknown_anchor(key: &str) -> Error {
     Error::NothingFound {
         what: format!("anchor '{}'", shorten(key)),
-        advice: "it may be from an older window; press one that stands in the present window"
-            .into(),
+        advice: "it may be from an older window; press an anchor of the current window".into(),
     }
 }
 

@@ -181,7 +181,7 @@ fn check_id(id: &str) -> Result<(), &'static str> {
     if id.starts_with(|c: char| c.is_ascii_lowercase()) && id.bytes().all(allowed) {
         return Ok(());
     }
-    Err("it begins with a lower-case letter and has only lower-case letters, digits and -")
+    Err("it must begin with a lower-case letter and contain only lower-case letters, digits and -")
 }
 
 fn one_line(text: &str) -> String {

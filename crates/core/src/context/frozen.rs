@@ -47,14 +47,14 @@ pub enum Reuse {
     Stale(Mismatch),
 }
 
-/// Why what is frozen does not serve, or why a rendering cannot be frozen.
+/// Why a frozen rendering cannot be reused, or why a rendering cannot be frozen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// Nothing was rendered for this key yet.
     #[error("nothing is frozen yet")]
     Nothing,
     /// What it was rendered from has changed since.
-    #[error("version {frozen} is frozen, the state is at {asked}")]
+    #[error("version {frozen} is frozen, but the state is at {asked}")]
     Older {
         /// The version frozen.
         frozen: ContextVersion,
@@ -62,7 +62,7 @@ pub enum Mismatch {
         asked: ContextVersion,
     },
     /// The version is lower than one seen before, which never happens to a true one (D-21).
-    #[error("version {asked} is before {frozen}, which was seen already")]
+    #[error("version {asked} is older than {frozen}, which was already seen")]
     WentBack {
         /// The version frozen.
         frozen: ContextVersion,
@@ -86,7 +86,7 @@ pub enum Mismatch {
         asked: String,
     },
     /// One version, two renderings: a frozen part would change (D-24).
-    #[error("version {version} was rendered differently before")]
+    #[error("version {version} was already rendered differently")]
     Differs {
         /// The version of both.
         version: ContextVersion,

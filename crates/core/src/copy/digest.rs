@@ -11,12 +11,12 @@ use super::walk::Walk;
 const KINDS: [&str; 8] = [
     "segments",
     "pages",
-    "history",
+    "history entries",
     "level states",
     "views",
-    "custom state",
+    "custom state entries",
     "run records",
-    "windows sent",
+    "sent windows",
 ];
 
 /// How many of the kinds, the first ones, are made by edits alone.
@@ -96,13 +96,13 @@ impl Digest {
         let kinds = KINDS.iter().zip(self.kinds.iter().zip(&other.kinds));
         for (kind, ((count, sum), (other_count, other_sum))) in kinds {
             if count != other_count {
-                return Some(format!("{other_count} of {count} {kind} are there"));
+                return Some(format!("it has {other_count} {kind} instead of {count}"));
             }
             if sum != other_sum {
-                return Some(format!("its {kind} are not the same"));
+                return Some(format!("its {kind} differ"));
             }
         }
-        (self.info != other.info).then(|| "its head is not the same".to_owned())
+        (self.info != other.info).then(|| "its head differs".to_owned())
     }
 }
 

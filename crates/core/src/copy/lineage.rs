@@ -13,7 +13,7 @@ use crate::{
 /// How many records are read at a time: each may be large.
 const BATCH: u64 = 100;
 
-/// Says how a session has gone its own way; none when it is an earlier state of the one here.
+/// Says how a session has diverged; none when it is an earlier state of the one here.
 ///
 /// Both storages must stand still meanwhile: snapshots.
 pub(super) async fn own_way(
@@ -27,22 +27,24 @@ pub(super) async fn own_way(
     };
     if (ours.created_at, &ours.mark, &ours.app) != (theirs.created_at, &theirs.mark, &theirs.app) {
         let (theirs, ours) = (theirs.created_at, ours.created_at);
-        return Ok(Some(format!("it was made for itself, at {theirs} there and {ours} here")));
+        return Ok(Some(format!(
+            "it was created independently, at {theirs} there and {ours} here"
+        )));
     }
     if let Some(revision) =
         first_other(here, there, session, ours.revision.min(theirs.revision)).await?
     {
-        return Ok(Some(format!("revision {revision} is another edit there than here")));
+        return Ok(Some(format!("revision {revision} is a different edit there")));
     }
     if theirs.revision > ours.revision {
         return Ok(Some(ahead(&theirs, &ours)));
     }
     if let Some(run) = newer_run(here, there, session).await? {
-        return Ok(Some(format!("run record {run} has moved on there")));
+        return Ok(Some(format!("run record {run} is newer there")));
     }
     let ledger = other_ledger(here, there, session).await?;
     Ok(ledger.map(|LedgerKey { view, format }| {
-        format!("windows were sent there that are not known here, in {format} for view {view}")
+        format!("it records windows sent in {format} for view {view} that are unknown here")
     }))
 }
 

@@ -286,6 +286,6 @@ fn assigned(entries: &[HistoryEntry]) -> VecDeque<(ContentHash, Revision)> {
 fn missing(hash: ContentHash, revision: Revision) -> StorageError {
     StorageError::Corrupt {
         what: format!("content {hash}"),
-        reason: format!("revision {revision} assigns it, but it is not there"),
+        reason: format!("revision {revision} assigns it, but it is missing"),
     }
 }

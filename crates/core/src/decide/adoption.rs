@@ -31,7 +31,7 @@ pub(super) fn adopted(
             return Err(Error::Cycle { page: child.clone(), target }.into());
         }
         let wrong = if child.segment() != parent.page.index.segment() {
-            Some(format!("page {child} lies in another segment than {}", parent.page.index))
+            Some(format!("page {child} is not in the same segment as {}", parent.page.index))
         } else if !named.insert(child) {
             Some(format!("page {child} is named twice"))
         } else {

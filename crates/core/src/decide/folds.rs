@@ -13,7 +13,7 @@ pub(super) fn fold(draft: &mut Draft<'_>, plan: &FoldPlan) -> Decision {
         let reason = "the fold changes nothing".to_owned();
         return Err(Error::InvalidRequest {
             reason,
-            advice: "fold when the window is over".into(),
+            advice: "fold only when the window is over its budget".into(),
         }
         .into());
     }
@@ -36,7 +36,7 @@ fn take(draft: &mut Draft<'_>, step: &FoldStep) -> Decision {
         return Err(Error::FoldOutdated { page: page.clone() }.into());
     }
     if current.shown != after.shown || current.pinned != after.pinned {
-        let reason = format!("a fold of {page} may change its fold and its runs only");
+        let reason = format!("a fold of {page} may change only its fold and its runs");
         return Err(Error::InvalidRequest {
             reason,
             advice: "let the window plan the fold".into(),

@@ -116,8 +116,10 @@ fn brief(text: &str) -> String {
 pub(super) fn set_custom(draft: &mut Draft<'_>, key: &CustomKey, value: Option<&str>) -> Decision {
     draft.system_side_only(Operation::SetCustom)?;
     if let Some(view) = entries::view_of(key) {
-        let reason = format!("custom state '{key}' is what view '{view}' keeps");
-        let advice = "switch a level by its own edit; rounds are recorded by presses".into();
+        let reason = format!("custom state '{key}' belongs to view '{view}'");
+        let advice =
+            "switch the level with its own edit; rounds are recorded when anchors are pressed"
+                .into();
         return Err(Error::InvalidRequest { reason, advice }.into());
     }
     let limit = draft.request.limits.detail_bytes;

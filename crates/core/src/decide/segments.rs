@@ -160,7 +160,9 @@ pub(super) fn remove(
     let mut segment = allowed(draft, id, Operation::RemoveSegment)?;
     if segment.kind == SegmentKind::System && !force {
         return Err(Error::InvalidRequest {
-            reason: format!("segment {id} is of kind system and holds what agents are bound by"),
+            reason: format!(
+                "segment {id} is of kind system and holds prompts that agents are bound by"
+            ),
             advice: Advice::Force,
         }
         .into());

@@ -153,7 +153,7 @@ pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     draft.whole(&lineage.segment, &lineage.page, Operation::ArchivePage)?;
     if lineage.page.standing == Standing::HotArchived {
         return Err(Error::InvalidRequest {
-            reason: format!("page {index} is archived already"),
+            reason: format!("page {index} is already archived"),
             advice: Advice::RestorePage { page: None },
         }
         .into());
@@ -191,7 +191,7 @@ pub(super) fn restore(
         }
     } else if segment.removed {
         return Err(Error::InvalidRequest {
-            reason: format!("segment {} of page {index} is gone", segment.id),
+            reason: format!("segment {} of page {index} no longer exists", segment.id),
             advice: Advice::NameTarget,
         }
         .into());

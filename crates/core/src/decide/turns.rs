@@ -163,7 +163,7 @@ fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decisio
     let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
     let exchanges = group(stamped)?;
     if exchanges.is_empty() {
-        let reason = "there are none".to_owned();
+        let reason = "the list is empty".to_owned();
         return Err(Error::InvalidMessages { reason }.into());
     }
     Ok(exchanges)

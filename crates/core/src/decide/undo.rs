@@ -31,7 +31,7 @@ pub(super) fn undo(draft: &mut Draft<'_>, revision: Option<Revision>) -> Decisio
     let entry = draft.history(revision)?.ok_or_else(missing)?;
     may_undo(draft, entry)?;
     if let Some(by) = entry.undone_by {
-        let reason = format!("revision {by} undid it already; undo that one to redo it");
+        let reason = format!("revision {by} already undid it; undo revision {by} to redo it");
         return Err(Error::CannotUndo { revision, reason }.into());
     }
     // An edit that was redone is in force through the edit that redid it.
@@ -95,9 +95,11 @@ fn saw(draft: &mut Draft<'_>, entry: &HistoryEntry, page: &PageIndex) -> Decisio
 fn refuse_purged(entry: &HistoryEntry, inverse: &Inverse) -> Decision {
     let lost = inverse.pages.iter().find(|before| before.purged);
     let reason = match (entry.operation, lost) {
-        (Operation::PurgePage, _) => "a purge destroys for good".to_owned(),
-        (Operation::PressAnchor, _) => "an application did it, and keeps its own state".to_owned(),
-        (_, Some(before)) => format!("page {} was purged since", before.index),
+        (Operation::PurgePage, _) => "a purge is permanent".to_owned(),
+        (Operation::PressAnchor, _) => {
+            "an application made it, and applications keep their own state".to_owned()
+        }
+        (_, Some(before)) => format!("page {} has been purged since", before.index),
         (_, None) => return Ok(()),
     };
     Err(Error::CannotUndo { revision: entry.revision, reason }.into())
@@ -234,7 +236,9 @@ impl<'a> Reverse<'a> {
     fn veil(&self, halt: Halt) -> Halt {
         match halt {
             Halt::Need(need) => Halt::Need(need),
-            Halt::Refused(_) => self.cannot("what it took along has changed since".to_owned()),
+            Halt::Refused(_) => {
+                self.cannot("something it changed has changed again since".to_owned())
+            }
         }
     }
 
@@ -250,7 +254,8 @@ impl<'a> Reverse<'a> {
     fn segments(&self, draft: &mut Draft<'a>, inverse: &Inverse) -> Decision {
         for SegmentBefore { id, before, .. } in &inverse.segments {
             let current = draft.any_segment(id);
-            let current = current.ok_or_else(|| self.cannot(format!("segment {id} is gone")))?;
+            let current =
+                current.ok_or_else(|| self.cannot(format!("segment {id} no longer exists")))?;
             let restored = |entry: &HistoryEntry| {
                 let item = entry.inverse.segments.iter().find(|before| before.id == *id);
                 item.and_then(|before| before.restores)
@@ -302,7 +307,7 @@ impl<'a> Reverse<'a> {
             (Some(current), _) => {
                 return Err(self.built_upon(current.revision, format!("page {index}")));
             }
-            (None, Some(_)) => return Err(self.cannot(format!("page {index} is gone"))),
+            (None, Some(_)) => return Err(self.cannot(format!("page {index} no longer exists"))),
         }
         let newest = current.map(|current| current.version);
         let restored = before.as_ref().map(|before| Page {
@@ -338,7 +343,7 @@ impl<'a> Reverse<'a> {
         }
         match draft.seen_segment(page.index.segment()) {
             Some(segment) if !draft.sees_within(&segment, &page.index)? => {
-                Err(self.cannot("your view shows only part of what it took along".to_owned()))
+                Err(self.cannot("your view shows only some of the pages it would move".to_owned()))
             }
             _ => Ok(()),
         }
@@ -357,13 +362,18 @@ impl<'a> Reverse<'a> {
             return Ok(());
         };
         let stands_in = draft.page(parent)?;
-        let gone = || self.cannot(format!("{parent}, where page {} stood, is gone", page.index));
+        let gone = || {
+            self.cannot(format!(
+                "{parent}, the directory that page {} was in, no longer exists",
+                page.index
+            ))
+        };
         let stands_in = stands_in.ok_or_else(gone)?;
         let (mut above, ended) = draft.ancestors_below(&stands_in, sound)?;
         above.push(stands_in);
         if let Some(itself) = above.iter().find(|ancestor| ancestor.index == page.index) {
             let current = above.iter().map(|page| page.revision).max().unwrap_or(itself.revision);
-            return Err(self.built_upon(current, format!("where page {parent} stands")));
+            return Err(self.built_upon(current, format!("the place of page {parent}")));
         }
         for above in above.iter().filter(|above| !above.standing.is_listed()) {
             if above.standing != Standing::ColdArchived {
@@ -454,7 +464,9 @@ impl<'a> Reverse<'a> {
             }
             if delta.before.shown == Some(Visibility::Hidden) && draft.is_system_root(&delta.page) {
                 let page = &delta.page;
-                return Err(self.cannot(format!("{page} is now a system root and stays expanded")));
+                return Err(
+                    self.cannot(format!("{page} is now a system root and must stay expanded"))
+                );
             }
             draft.set_entry(&delta.view, &delta.page, delta.before.clone())?;
         }
@@ -480,7 +492,7 @@ impl<'a> Reverse<'a> {
         let later = draft.later_edit(self.source, subject.clone())?;
         Ok(match later {
             Some(later) => self.built_upon(later, subject),
-            None => self.cannot(format!("{subject} is no longer what it was")),
+            None => self.cannot(format!("{subject} has changed since")),
         })
     }
 }

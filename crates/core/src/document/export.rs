@@ -129,7 +129,7 @@ async fn check(
         let root = segment.root();
         if !pages.contains_key(&(at, root.number())) {
             return Err(
-                lost(&root, "it is the root of its segment and not there".to_owned()).into()
+                lost(&root, "it is the root of its segment, but it is missing".to_owned()).into()
             );
         }
     }
@@ -139,11 +139,9 @@ async fn check(
             && page.standing.is_listed()
             && !pages.contains_key(&(*at, parent.number()))
         {
-            return Err(lost(
-                parent,
-                format!("page {} lies in it, and it is not there", page.index),
-            )
-            .into());
+            return Err(
+                lost(parent, format!("page {} is in it, but it is missing", page.index)).into()
+            );
         }
         if page.is_contents() {
             let counted = system.storage().child_count(system.session(), &page.index).await?;
@@ -151,7 +149,7 @@ async fn check(
             if u64::try_from(found) != Ok(counted) {
                 return Err(lost(
                     &page.index,
-                    format!("it counts {counted} pages, but {found} are there"),
+                    format!("it counts {counted} pages, but holds {found}"),
                 )
                 .into());
             }

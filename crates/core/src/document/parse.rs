@@ -32,7 +32,7 @@ pub fn parse(bytes: &[u8], now: Timestamp) -> Result<Parsed> {
     let document: DocumentIn = serde_json::from_slice(bytes).map_err(fault)?;
     if document.schema_version.unwrap_or(SCHEMA_VERSION) > SCHEMA_VERSION {
         return Err(fault(format!(
-            "its schemaVersion is {}, this program knows up to {SCHEMA_VERSION}",
+            "its schemaVersion is {}, but this program supports only versions up to {SCHEMA_VERSION}",
             document.schema_version.unwrap_or_default()
         )));
     }
@@ -169,7 +169,7 @@ impl Parser {
     fn segment(&mut self, ordinal: u64, new: SegmentIn) -> Result<()> {
         let at = |error: Error| fault(format!("segment '{}': {error}", new.id));
         if self.segments.iter().any(|segment| segment.id == new.id) {
-            return Err(fault(format!("segment '{}' is given twice", new.id)));
+            return Err(fault(format!("segment '{}' appears twice", new.id)));
         }
         if new.root_index.as_ref().is_some_and(|root| *root != new.id.root().to_string()) {
             return Err(fault(format!(
@@ -222,7 +222,7 @@ impl Parser {
             return Err(wrong("its number is too large"));
         }
         if new.index.as_ref().is_some_and(|inside| inside != key) {
-            return Err(wrong("the index inside differs from its key"));
+            return Err(wrong("its index differs from its key"));
         }
         let segment = self.segments.iter().find(|segment| segment.id == *index.segment());
         let segment = segment.ok_or_else(|| wrong("its segment is not listed"))?;
@@ -251,7 +251,9 @@ impl Parser {
                 Body::Detail(Content::with_detail(&messages).1.with_count(counted))
             }
             (other, _) => {
-                return Err(wrong(&format!("unknown type '{other}': ContentsPage or DetailPage")));
+                return Err(wrong(&format!(
+                    "unknown type '{other}'; expected ContentsPage or DetailPage"
+                )));
             }
         };
         if new.archived.is_none() && new.moved_to.is_none() {
@@ -286,7 +288,7 @@ impl Parser {
             self.listed.insert(index.clone(), children.collect::<Result<_>>()?);
         }
         if self.pages.insert(index, LoadPage { page, messages }).is_some() {
-            return Err(wrong("it is given twice"));
+            return Err(wrong("it appears twice"));
         }
         Ok(())
     }
@@ -323,7 +325,7 @@ impl Parser {
                     let at_root = page.parent == Some(child.segment().root());
                     if !at_root {
                         return Err(fault(format!(
-                            "page '{child}' names another parent than '{directory}', which lists it"
+                            "page '{child}' names a parent other than '{directory}', which lists it"
                         )));
                     }
                     page.parent = Some(directory.clone());
@@ -345,7 +347,7 @@ impl Parser {
             {
                 let wrong = |reason: &str| Err(fault(format!("page '{}': {reason}", below.index)));
                 if parent.segment() != index.segment() {
-                    return wrong("its parent lies in another segment");
+                    return wrong("its parent is in another segment");
                 }
                 let above = match self.pages.get(parent) {
                     Some(above) => &above.page,
@@ -370,7 +372,7 @@ impl Parser {
                 depth += 1;
                 if depth > MOST_DEEP {
                     return Err(fault(format!(
-                        "page '{index}': it stands {depth} directories deep, and {MOST_DEEP} is the most"
+                        "page '{index}': it is {depth} directories deep; the limit is {MOST_DEEP}"
                     )));
                 }
                 depths.insert(index, depth);
@@ -439,7 +441,7 @@ fn messages(
 ) -> std::result::Result<Vec<Message>, &'static str> {
     match (messages, detail) {
         (Some(messages), Some(detail)) if detail_text(messages) != detail => {
-            Err("its detail and its messages say different things")
+            Err("its detail and its messages differ")
         }
         (Some(messages), _) => Ok(messages.clone()),
         (None, None | Some("")) => Ok(Vec::new()),

@@ -370,7 +370,7 @@ fn documents_are_at_most_256_deep() {
         let error = parse(chains(1, deep).as_bytes(), now()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "invalid document: page 'usr-257': it stands 257 directories deep, and 256 is the most"
+            "invalid document: page 'usr-257': it is 257 directories deep; the limit is 256"
         );
         assert_eq!(error.kind(), crate::ErrorKind::Invalid);
     }
@@ -397,7 +397,7 @@ fn a_hidden_page_of_a_read_only_prompt_is_shown_with_a_warning() {
         (hidden.count(), parsed.warnings)
     };
     let warning =
-        |page| format!("page {page} of a read-only system prompt was hidden; it stands in full");
+        |page| format!("page {page} of a read-only system prompt was hidden; it was expanded");
     assert_eq!(shown(0), (0, vec![warning("sys-1"), warning("sys-2")]));
     assert_eq!(shown(1), (2, Vec::new()), "agents may hide these themselves");
     let parsed = parse(document(0).as_bytes(), now()).unwrap();

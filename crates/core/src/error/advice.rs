@@ -1,11 +1,13 @@
-//! What to do next about an error, as data: a surface puts it into the words of its own operations.
+//! What to do next about an error, as data that each surface puts into its own words.
 
 use std::{borrow::Cow, fmt};
 
 use crate::{PageIndex, SessionId};
 
-/// What to do next about an error. The core knows no commands, flags or routes: each surface words the
-/// variants for its own callers. Displayed, they are words that fit any of them.
+/// What to do next about an error.
+///
+/// The core knows no commands, flags or routes: each surface words the variants for its own callers. The
+/// `Display` form names none of them and so fits any surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
     /// A sentence that names no operation of a surface.
@@ -16,7 +18,7 @@ pub enum Advice {
     NameEdit,
     /// Look at the history for what happened since.
     HistorySince,
-    /// Name a directory in place of a page that is none.
+    /// Name a directory instead of a page that is not one.
     NameDirectory,
     /// Name a directory to restore a page to.
     NameTarget,
@@ -38,32 +40,32 @@ pub enum Advice {
     },
     /// List the segments.
     ListSegments,
-    /// Make the session, or list those there are.
+    /// Create the session, or list the existing ones.
     MakeSession {
         /// The session.
         session: SessionId,
     },
     /// Ask as the system side and not as an agent.
     RunAsSystem,
-    /// Let the pages of a segment go with it.
+    /// Archive the pages of a segment together with it.
     Cascade,
-    /// Say that a system segment must go.
+    /// Force the removal of a system segment.
     Force,
     /// Load into a new session.
     LoadElsewhere,
-    /// Read a page, then decide again.
+    /// Read a page again, then retry.
     ReadPage {
         /// The page.
         page: PageIndex,
     },
-    /// Look at the window for the anchors there are.
+    /// Look at the window for the current anchors.
     ListAnchors,
     /// Write a lost system prompt again, or accept that it is lost.
     RewritePrompt {
         /// Its page.
         page: PageIndex,
     },
-    /// Look at the present window.
+    /// Look at the current window.
     PresentWindow,
     /// Send a window first, or name one that was sent.
     SendWindow,
@@ -80,11 +82,11 @@ pub enum Advice {
     MoveAcross,
     /// Begin a turn first.
     BeginTurn,
-    /// Name another store, or move what lies there away.
+    /// Name another store, or move what is there out of the way.
     OtherStore,
-    /// Make a store, or name another.
+    /// Create a store, or name another.
     MakeStore,
-    /// Get the right to write, or name another store.
+    /// Get write access, or name another store.
     WritableStore,
     /// Check the store and repair it, or restore it from a copy.
     CheckStore,
@@ -113,8 +115,8 @@ impl fmt::Display for Advice {
             Advice::NameDirectory => "name a directory",
             Advice::NameTarget => "name a directory to restore it to",
             Advice::LeavePromptRoot => {
-                "leave it: the root of a system prompt stands for everyone; archiving takes a page below it \
-                 out of the window"
+                "leave it: every view shows the root of a system prompt; to take a page below it out of the \
+                 window, archive that page"
             }
             Advice::ArchivePrompt { page } => {
                 return write!(
@@ -122,29 +124,31 @@ impl fmt::Display for Advice {
                     "archive {page} to take it out of the window, or make the segment read-write first"
                 );
             }
-            Advice::FindPage => "list the pages or find one to see what there is",
+            Advice::FindPage => "list or search the pages to see which exist",
             Advice::ListArchived => "list the archived pages to see what can be restored",
             Advice::RestorePage { page: None } => "restore it to bring it back",
             Advice::RestorePage { page: Some(page) } => {
                 return write!(f, "restore {page} to bring it back");
             }
-            Advice::ListSegments => "list the segments to see what there is",
+            Advice::ListSegments => "list the segments to see which exist",
             Advice::MakeSession { session } => {
-                return write!(f, "make session '{session}', or list those there are");
+                return write!(f, "create session '{session}', or list the existing sessions");
             }
             Advice::RunAsSystem => "ask the system side to do it",
-            Advice::Cascade => "let its pages go to the archive with it",
-            Advice::Force => "say that it must go if it must",
+            Advice::Cascade => "archive its pages together with it",
+            Advice::Force => "force the removal if the segment must go",
             Advice::LoadElsewhere => "load into a new session",
-            Advice::ReadPage { page } => return write!(f, "read {page}, then decide again"),
-            Advice::ListAnchors => "the window shows the anchors there are",
+            Advice::ReadPage { page } => return write!(f, "read {page} again, then retry"),
+            Advice::ListAnchors => "the window shows the current anchors",
             Advice::RewritePrompt { page } => {
                 return write!(f, "write {page} again, or accept that it is lost");
             }
-            Advice::PresentWindow => "render the present window",
+            Advice::PresentWindow => "render the current window",
             Advice::SendWindow => "send a window first; numbers count from 1 per view and format",
-            Advice::OtherFormat => "report it with the session's export; another format may work",
-            Advice::CopyAgain => "copy again; if it stays so, check both stores",
+            Advice::OtherFormat => {
+                "this is a bug: report it with an export of the session; another format may work"
+            }
+            Advice::CopyAgain => "copy again; if it keeps failing, check both stores",
             Advice::CopyElsewhere { session } => {
                 return write!(
                     f,
@@ -152,13 +156,13 @@ impl fmt::Display for Advice {
                 );
             }
             Advice::MoveAcross => {
-                "name each page of the parent's segment once; moving a page crosses segments"
+                "name each page once, and only pages of the parent's segment; move pages from other segments there first"
             }
-            Advice::BeginTurn => "begin one first",
-            Advice::OtherStore => "name another store, or move what lies there away",
-            Advice::MakeStore => "make one, or name another",
+            Advice::BeginTurn => "begin a turn first",
+            Advice::OtherStore => "name another store, or move what is there out of the way",
+            Advice::MakeStore => "create one, or name another store",
             Advice::WritableStore => {
-                "ask for the right to write there (files need a writable folder), or name another store"
+                "get write access to it (files need a writable folder), or name another store"
             }
             Advice::CheckStore => {
                 "check the store and repair what can be repaired, or restore it from a copy"

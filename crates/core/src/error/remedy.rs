@@ -60,12 +60,12 @@ impl Error {
     pub fn advice(&self) -> Advice {
         match self {
             Error::InvalidIndex { .. } => "an index is SEGMENT-NUMBER, such as usr-3".into(),
-            Error::InvalidText { .. } => "choose another text that follows the rule".into(),
-            Error::UnknownValue { known, .. } => Advice::text(format!("one of: {known}")),
+            Error::InvalidText { .. } => "choose a value that follows the rule".into(),
+            Error::UnknownValue { known, .. } => Advice::text(format!("use one of: {known}")),
             Error::InvalidMessages { .. } => {
                 "give an OpenAI- or Anthropic-style array in which every tool call is followed by its result".into()
             }
-            Error::InvalidDocument { .. } => "mend the file; nothing of it was loaded".into(),
+            Error::InvalidDocument { .. } => "fix the file and load it again; nothing was loaded".into(),
             Error::InvalidRequest { advice, .. } | Error::NothingFound { advice, .. } => {
                 advice.clone()
             }
@@ -81,7 +81,7 @@ impl Error {
             Error::SystemRoot { .. } => Advice::LeavePromptRoot,
             Error::PromptStands { page } => Advice::ArchivePrompt { page: page.clone() },
             Error::TooDeep { .. } => "put it higher up in the tree".into(),
-            Error::PageInUse { .. } => "leave it there; what no window shows can be dropped".into(),
+            Error::PageInUse { .. } => "leave it there; only pages that no window shows can be dropped".into(),
             Error::HiddenAncestor { ancestor, .. } => {
                 Advice::text(format!("expand {ancestor} first"))
             }
@@ -90,7 +90,7 @@ impl Error {
             Error::PageArchived { page } => Advice::RestorePage { page: Some(page.clone()) },
             Error::SegmentNotFound { .. } => Advice::ListSegments,
             Error::SessionNotFound { session } => Advice::MakeSession { session: session.clone() },
-            // Not even the system side hides what agents are bound by.
+            // Not even the system side hides the prompts that agents are bound by.
             Error::RefusedSystemRoot { .. } => {
                 "leave it: nobody can hide the root of a system prompt; the system side can archive a page below it".into()
             }
@@ -102,19 +102,19 @@ impl Error {
             }
             Error::SystemSideOnly { .. } => Advice::RunAsSystem,
             Error::SystemSpeech { .. } => {
-                "give it the role user or assistant; a system or developer message is for the system side to add".into()
+                "give it the role user or assistant; only the system side can add system and developer messages".into()
             }
             Error::SeenInPart { .. } => {
-                "act on pages that you see whole, or ask the system side to do it".into()
+                "act on pages that your view shows whole, or ask the system side to do it".into()
             }
-            Error::AlreadyExists { .. } => "choose another name, or use what exists".into(),
+            Error::AlreadyExists { .. } => "choose another name, or use the existing one".into(),
             Error::SegmentNotEmpty { .. } => Advice::Cascade,
             Error::SessionNotEmpty => Advice::LoadElsewhere,
             Error::VersionMismatch { page, .. } => Advice::ReadPage { page: page.clone() },
             Error::BuiltUpon { later, .. } => Advice::text(format!("undo revision {later} first")),
             Error::CannotUndo { .. } => Advice::HistorySince,
             Error::TooManyRaces { .. } | Error::FoldOutdated { .. } | Error::CustomMoved { .. } => {
-                "read again, then decide again".into()
+                "read the current state, then retry".into()
             }
             Error::StaleAnchor { fresh: Some(fresh), .. } => Advice::text(format!("press {fresh}")),
             Error::StaleAnchor { fresh: None, .. } => Advice::ListAnchors,
@@ -126,7 +126,7 @@ impl Error {
             Error::InvalidRendering { .. } => Advice::OtherFormat,
             Error::TooLarge { .. } => "split it into several pages".into(),
             Error::RunUnfinished { .. } => {
-                "let the run end, or end its record with the purge, then purge again".into()
+                "let the run end and purge again, or end its record together with the purge".into()
             }
             Error::CopyDiffers { .. } => Advice::CopyAgain,
             Error::OtherSession { session, .. } => {

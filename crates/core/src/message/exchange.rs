@@ -120,7 +120,10 @@ impl Calls {
         let mut calls = Self { number, ..Self::default() };
         for call in message.tool_calls() {
             if calls.answered.insert(call.id.clone(), false).is_some() {
-                return Err(invalid(number, &format!("two tool calls {}", quoted(&call.id))));
+                return Err(invalid(
+                    number,
+                    &format!("two tool calls have the id {}", quoted(&call.id)),
+                ));
             }
             calls.in_order.push(call.id.clone());
         }
@@ -132,10 +135,13 @@ impl Calls {
             let id = quoted(&result.call);
             match self.answered.get_mut(&result.call) {
                 None => {
-                    return Err(invalid(number, &format!("a result without its tool call {id}")));
+                    return Err(invalid(
+                        number,
+                        &format!("a result for tool call {id}, which was not made"),
+                    ));
                 }
                 Some(true) => {
-                    return Err(invalid(number, &format!("a second result of tool call {id}")));
+                    return Err(invalid(number, &format!("a second result for tool call {id}")));
                 }
                 Some(answered) => *answered = true,
             }
@@ -166,7 +172,7 @@ fn check_role(number: usize, message: &Message) -> Result<(), Error> {
         return Err(invalid(number, &format!("tool call {id} is not in an assistant message")));
     }
     match (message.role, message.tool_results().next()) {
-        (Role::Tool, None) => Err(invalid(number, "a tool message without a result")),
+        (Role::Tool, None) => Err(invalid(number, "a tool message must have a result")),
         (Role::System | Role::User | Role::Assistant, Some(result)) => {
             let id = quoted(&result.call);
             Err(invalid(number, &format!("the result of call {id} is not in a tool message")))

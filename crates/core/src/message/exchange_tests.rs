@@ -74,20 +74,26 @@ fn calls_and_results_must_match() {
         let messages = vec![user("x"), calls.clone(), tool(&["a"]), between, tool(&["b"])];
         assert_eq!(reason(messages), no_result("b"));
     }
-    assert_eq!(reason(vec![tool(&["a"])]), "message 1: a result without its tool call 'a'");
+    assert_eq!(
+        reason(vec![tool(&["a"])]),
+        "message 1: a result for tool call 'a', which was not made"
+    );
     assert_eq!(
         reason(vec![calls.clone(), tool(&["a", "b"]), user("x"), tool(&["a"])]),
-        "message 4: a result without its tool call 'a'"
+        "message 4: a result for tool call 'a', which was not made"
     );
     assert_eq!(
         reason(vec![calls.clone(), tool(&["a", "c"])]),
-        "message 2: a result without its tool call 'c'"
+        "message 2: a result for tool call 'c', which was not made"
     );
     assert_eq!(
         reason(vec![calls, tool(&["a"]), tool(&["b", "a"])]),
-        "message 3: a second result of tool call 'a'"
+        "message 3: a second result for tool call 'a'"
     );
-    assert_eq!(reason(vec![assistant(&["a", "b", "a"])]), "message 1: two tool calls 'a'");
+    assert_eq!(
+        reason(vec![assistant(&["a", "b", "a"])]),
+        "message 1: two tool calls have the id 'a'"
+    );
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn calls_and_results_stand_in_their_roles() {
     );
     assert_eq!(
         reason(vec![assistant(&[]), tool(&[])]),
-        "message 2: a tool message without a result"
+        "message 2: a tool message must have a result"
     );
 }
 

@@ -91,7 +91,7 @@ fn read_role(name: &str) -> Reading<Role> {
         "user" => Ok(Role::User),
         "assistant" => Ok(Role::Assistant),
         "tool" => Ok(Role::Tool),
-        "function" => Err("role 'function' is out of use; make it a 'tool' message".to_owned()),
+        "function" => Err("role 'function' is obsolete; use a 'tool' message".to_owned()),
         _ => Err(format!(
             "unknown role '{}'; roles are system, developer, user, assistant, tool",
             shorten(name)
@@ -119,7 +119,7 @@ fn read_said(role: Role, blocks: Vec<Block>, fields: Fields) -> Reading<Vec<Mess
 
 fn read_assistant(blocks: Vec<Block>, calls: Vec<Part>, mut fields: Fields) -> Reading<Message> {
     if fields.get("function_call").is_some_and(|call| call.as_str() != "null") {
-        return Err("'function_call' is out of use; make it one of 'tool_calls'".to_owned());
+        return Err("'function_call' is obsolete; use 'tool_calls'".to_owned());
     }
     let provider = provider_of(&blocks, &calls, &fields);
     let mut parts = read_parts(blocks, read_part)?;
@@ -180,7 +180,7 @@ fn read_tool_call(call: &RawJson) -> Reading<Part> {
     let mut fields = read_object(call)?;
     let kind = fields.take("type").map_or(Ok("function".to_owned()), |raw| string(&raw, "type"))?;
     if kind != "function" {
-        return Err(format!("unknown type '{}'; the type is function", shorten(&kind)));
+        return Err(format!("unknown type '{}'; the type must be function", shorten(&kind)));
     }
     let id = take_string(&mut fields, "id")?;
     let function = fields.take("function").ok_or("'function' is missing")?;

@@ -268,7 +268,7 @@ fn every_fault_names_its_message() {
         ),
         (
             r#"{"role":"function","name":"f","content":"a"}"#,
-            "role 'function' is out of use; make it a 'tool' message",
+            "role 'function' is obsolete; use a 'tool' message",
         ),
         (r#"{"role":"user","role":"system","content":"a"}"#, "field 'role' appears twice"),
         (r#"{"role":"user"}"#, "a user message needs 'content'"),
@@ -319,13 +319,13 @@ fn every_fault_names_its_message() {
         ),
         (
             r#"{"role":"assistant","function_call":{"name":"f","arguments":""}}"#,
-            "'function_call' is out of use; make it one of 'tool_calls'",
+            "'function_call' is obsolete; use 'tool_calls'",
         ),
         (r#"{"role":"assistant","tool_calls":{}}"#, "'tool_calls' must be an array or null"),
         (r#"{"role":"assistant","tool_calls":[7]}"#, "tool call 1: it must be a JSON object"),
         (
             r#"{"role":"assistant","tool_calls":[{"id":"a","type":"custom"}]}"#,
-            "tool call 1: unknown type 'custom'; the type is function",
+            "tool call 1: unknown type 'custom'; the type must be function",
         ),
         (r#"{"role":"assistant","tool_calls":[{"id":"a"}]}"#, "tool call 1: 'function' is missing"),
         (

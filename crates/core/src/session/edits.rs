@@ -170,6 +170,6 @@ impl Session {
 fn created(outcome: Outcome) -> Result<PageIndex> {
     outcome.pages.into_iter().next().ok_or_else(|| Error::NothingFound {
         what: "the page just created".to_owned(),
-        advice: "this is a defect: please report it".into(),
+        advice: "this is a bug: please report it".into(),
     })
 }

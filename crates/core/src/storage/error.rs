@@ -1,51 +1,53 @@
-//! What can go wrong in a storage, and what to do about it.
+//! Errors of storages, and what to do about them.
 
 use crate::{Advice, ErrorKind, RunKey, SessionId};
 
-/// What can go wrong in a storage. Nothing has changed.
+/// An error of a storage. Nothing was changed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// Something the change was based on has moved.
+    /// Something the change was based on has changed since.
     #[error("{subject} has changed since it was read")]
     Conflict {
-        /// What moved.
+        /// What has changed.
         subject: String,
     },
-    /// A run record is not at the version expected: somebody else took the run's step.
-    #[error("run '{key}' was moved on by another process")]
+    /// A run record is not at the expected version: another process took the run's step.
+    #[error("run '{key}' was advanced by another process")]
     RunMoved {
-        /// Which.
+        /// The run.
         key: RunKey,
     },
     /// The session exists already.
     #[error("session '{session}' already exists")]
     SessionExists {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
     /// The session does not exist.
     #[error("session '{session}' not found")]
     SessionMissing {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// What lies there is not ours.
-    #[error("{what} is not a Contexture storage: {reason}")]
+    /// The address holds something that is not a Contexture store.
+    #[error("{what} is not a Contexture store: {reason}")]
     Foreign {
         /// Which file or address.
         what: String,
         /// What was found.
         reason: String,
     },
-    /// Nothing lies there, and nothing was to be made.
+    /// The address holds nothing, and no store was to be created.
     #[error("there is no store at {what}")]
     Missing {
         /// Which file or address.
         what: String,
     },
-    /// What lies there was written by a later program.
-    #[error("{what} has schema version {found}, this program knows up to {known}")]
+    /// The store was written by a newer version of the program.
+    #[error(
+        "{what} has schema version {found}, but this program supports only versions up to {known}"
+    )]
     Newer {
         /// Which file or address.
         what: String,
@@ -62,7 +64,7 @@ pub enum StorageError {
         /// What the system said.
         reason: String,
     },
-    /// Out of reach, busy or full.
+    /// The store cannot be reached, is busy or is full.
     #[error("{what} is unavailable: {reason}")]
     Unavailable {
         /// Which file or address.
@@ -70,7 +72,7 @@ pub enum StorageError {
         /// What the system said.
         reason: String,
     },
-    /// What was read is not what was written.
+    /// Stored data is damaged.
     #[error("{what} is corrupt: {reason}")]
     Corrupt {
         /// Which row, file or address.
@@ -81,9 +83,9 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Returns the refusal of a snapshot that is asked to change.
+    /// Returns the error for a write to a snapshot.
     pub fn snapshot(name: &str) -> Self {
-        let reason = "a snapshot is only for reading".to_owned();
+        let reason = "snapshots are read-only".to_owned();
         StorageError::ReadOnly { what: format!("a snapshot of {name}"), reason }
     }
 
@@ -106,12 +108,12 @@ impl StorageError {
     /// Returns what to do next.
     pub fn advice(&self) -> Advice {
         match self {
-            StorageError::Conflict { .. } => "read again, then decide again".into(),
+            StorageError::Conflict { .. } => "read the current state, then retry".into(),
             StorageError::RunMoved { .. } => {
-                "read the run's record again and go on from there".into()
+                "read the run's record again and continue from there".into()
             }
             StorageError::SessionExists { .. } => {
-                "choose another name, or use the one that exists".into()
+                "choose another name, or use the existing session".into()
             }
             StorageError::SessionMissing { session } => {
                 Advice::MakeSession { session: session.clone() }
@@ -119,11 +121,11 @@ impl StorageError {
             StorageError::Foreign { .. } => Advice::OtherStore,
             StorageError::Missing { .. } => Advice::MakeStore,
             StorageError::Newer { .. } => {
-                "use a newer contexture; this one changes nothing in it".into()
+                "upgrade contexture to use this store; nothing in it was changed".into()
             }
             StorageError::ReadOnly { .. } => Advice::WritableStore,
             StorageError::Unavailable { .. } => {
-                "try again; if it stays so, look at the disk and its folder, or at the server and the way to it".into()
+                "try again; if it keeps failing, check the disk and the folder, or the server and the connection to it".into()
             }
             StorageError::Corrupt { .. } => Advice::CheckStore,
         }

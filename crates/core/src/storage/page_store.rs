@@ -109,7 +109,7 @@ impl PageStore {
         if last.is_some() {
             return Err(Error::InvalidRequest {
                 reason: format!("page {index} still holds pages"),
-                advice: "delete those first".into(),
+                advice: "delete them first".into(),
             });
         }
         let mut change = self.change(Operation::RemovePage, index);
@@ -207,7 +207,7 @@ fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<
         && page.standing == Standing::InTree
         && (segment.kind != SegmentKind::System || page.visibility == Visibility::Expanded);
     let wrong = if index.is_root() && !stands {
-        "is a root and must stand in the tree as one"
+        "is a root and must stay in the tree as one"
     } else if foreign {
         "names a parent in another segment"
     } else if before.is_some_and(|before| before.is_contents() != page.is_contents()) {
@@ -217,7 +217,7 @@ fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<
     };
     Err(Error::InvalidRequest {
         reason: format!("page {index} {wrong}"),
-        advice: "make an edit of it: those keep the tree whole".into(),
+        advice: "use an edit instead: edits keep the tree consistent".into(),
     })
 }
 

@@ -217,7 +217,7 @@ impl Present {
         for (index, parent) in &basis.standing {
             let stands = |page: &Page| page.standing.is_listed() && page.parent == *parent;
             if !self.pages.get(index).is_some_and(stands) {
-                return Some(format!("where page {index} stands"));
+                return Some(format!("the place of page {index}"));
             }
         }
         for (id, version) in &basis.segments {
@@ -387,7 +387,10 @@ impl Ground {
         for claim in &change.numbers {
             let Some(segment) = self.change(&claim.segment) else {
                 let what = format!("segment {}", claim.segment);
-                return Err(StorageError::Corrupt { what, reason: "it is gone".to_owned() });
+                return Err(StorageError::Corrupt {
+                    what,
+                    reason: "it no longer exists".to_owned(),
+                });
             };
             numbers.push(segment.next_number);
             segment.next_number = add(segment.next_number, claim.count, "page number")?;
@@ -411,7 +414,7 @@ fn add(number: u64, count: u64, what: &str) -> StorageResult<u64> {
     let sum = number.checked_add(count).filter(|sum| *sum <= MOST);
     sum.ok_or_else(|| StorageError::ReadOnly {
         what: format!("{what} {number}"),
-        reason: format!("numbers go up to {MOST}"),
+        reason: format!("the largest number is {MOST}"),
     })
 }
 

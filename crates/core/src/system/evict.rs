@@ -1,4 +1,4 @@
-//! Dropping from memory and loading anew, by hand. The storage holds all of it, always.
+//! Dropping pages from memory and loading them again, by hand. The storage always holds all of them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::{Error, Page, PageIndex, Result};
 impl ContextSystem {
     /// Drops one page and its content from memory; what is stored stays (the seed's EvictPage).
     ///
-    /// It is not found when it is not in memory. Roots, pages of System-kind segments and pages that
-    /// stand in the window of a view stay, and the error says why. No page is ever dirty: edits are
+    /// It is not found when it is not in memory. Roots, pages of System-kind segments and pages in the
+    /// window of a view stay, and the error says why. No page is ever dirty: edits are
     /// stored before they show.
     pub fn evict_page(&self, index: &PageIndex) -> Result<()> {
         match self.inner.resident.evict(index) {
@@ -20,7 +20,7 @@ impl ContextSystem {
             Eviction::Pinned(why) => Err(Error::PageInUse { page: index.clone(), why }),
             Eviction::NotResident => Err(Error::NothingFound {
                 what: format!("page {index} in memory"),
-                advice: "nothing to do: it is read from the storage when it is needed".into(),
+                advice: "nothing to do: the page is read from the storage when it is needed".into(),
             }),
         }
     }

@@ -399,7 +399,7 @@ impl ContextSystem {
         let content = self.storage().contents(&self.inner.session, &[hash]).await?.pop().flatten();
         let content = content.ok_or_else(|| StorageError::Corrupt {
             what: format!("content {hash}"),
-            reason: "a page refers to it, but it is not there".to_owned(),
+            reason: "a page refers to it, but it is missing".to_owned(),
         })?;
         self.inner.resident.keep_content(&content, stamp);
         self.used();

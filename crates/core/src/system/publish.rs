@@ -42,7 +42,7 @@ impl ContextSystem {
     pub(super) async fn publish(&self, committed: Committed, flight: Flight<'_>) {
         let revision = committed.revision;
         if let Err(error) = self.take_in(committed, flight).await {
-            tracing::warn!(session = %self.inner.session, %revision, "not taken in: {error}");
+            tracing::warn!(session = %self.inner.session, %revision, "cannot take in the committed change: {error}");
             self.forget_all();
         }
     }

@@ -107,7 +107,7 @@ impl ContextSystem {
         match heeded {
             Err(gone @ StorageError::SessionMissing { .. }) => Err(gone),
             Err(error) => {
-                tracing::warn!(session = %self.inner.session, "not followed: {error}");
+                tracing::warn!(session = %self.inner.session, "cannot follow changes by others: {error}");
                 Ok(())
             }
             Ok(()) => Ok(()),

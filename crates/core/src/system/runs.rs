@@ -63,7 +63,7 @@ impl ContextSystem {
         for put in runs {
             if !named.insert(&put.key) {
                 return Err(Error::InvalidRequest {
-                    reason: format!("run '{}' is to be moved on twice at once", put.key),
+                    reason: format!("run '{}' is named twice in one edit", put.key),
                     advice: "name each run once".into(),
                 });
             }

@@ -176,7 +176,7 @@ impl LoadPage {
             None => read.messages.is_empty(),
         };
         if !fits {
-            return Err(wrong(format!("the messages are not those of page {}", read.page.index)));
+            return Err(wrong(format!("the messages do not belong to page {}", read.page.index)));
         }
         Ok(read)
     }

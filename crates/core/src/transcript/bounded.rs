@@ -75,7 +75,8 @@ impl BoundedLines {
     fn report(&mut self) {
         if let Some(bytes) = self.left_out {
             let limit = self.limit;
-            let what = format!("left out: the line has {bytes} bytes, at most {limit} are read");
+            let what =
+                format!("left out: the line has {bytes} bytes, more than the limit of {limit}");
             self.problems.push(Problem { line: self.lines_before + 1, what });
         }
     }

@@ -113,7 +113,7 @@ fn read_records(text: &str, transcript: &mut Transcript) -> Vec<Record> {
             }
         };
         let Some(kind) = string_of(fields.get("type")) else {
-            transcript.problem(number, "'type' is missing or no string");
+            transcript.problem(number, "'type' is missing or not a string");
             continue;
         };
         let mut record = read_record(number, &fields);
@@ -126,7 +126,7 @@ fn read_records(text: &str, transcript: &mut Transcript) -> Vec<Record> {
             ("user" | "assistant", Some(message)) => match read_said(message, &fields) {
                 Ok((said, repaired)) => {
                     if repaired {
-                        transcript.problem(number, "halves of characters were replaced");
+                        transcript.problem(number, "unpaired surrogates were replaced");
                     }
                     record.said = Some(said);
                 }
@@ -248,7 +248,7 @@ fn take_entries(records: Vec<Record>, on_main_line: &[bool], transcript: &mut Tr
         }
     }
     note(transcript, elsewhere, "of other branches");
-    note(transcript, notes, "the tool wrote for itself");
+    note(transcript, notes, "that the tool wrote for itself");
 }
 
 fn take_entry(
@@ -277,8 +277,8 @@ fn take_entry(
 fn note(transcript: &mut Transcript, count: usize, what: &str) {
     match count {
         0 => {}
-        1 => transcript.notes.push(format!("1 line {what} left out")),
-        _ => transcript.notes.push(format!("{count} lines {what} left out")),
+        1 => transcript.notes.push(format!("left out 1 line {what}")),
+        _ => transcript.notes.push(format!("left out {count} lines {what}")),
     }
 }
 

@@ -129,7 +129,7 @@ fn the_branch_of_the_last_message_is_taken() {
         r#"{"type":"progress","uuid":"8","parentUuid":"5","sessionId":"s"}"#.to_owned(),
     ];
     assert_eq!(said(&lines), ["1 go", "2 first try", "6 better so", "7 well"]);
-    assert_eq!(notes(&lines), ["3 lines of other branches left out"]);
+    assert_eq!(notes(&lines), ["left out 3 lines of other branches"]);
 
     // A copy of a reply on another branch is not another piece of it.
     let lines = [
@@ -175,7 +175,7 @@ fn side_conversations_are_left_out_unless_there_is_nothing_else() {
     let lines =
         [user("1", "", "go"), side("2", "", "sub"), side("3", "2", "task"), user("4", "1", "on")];
     assert_eq!(said(&lines), ["1 go", "4 on"]);
-    assert_eq!(notes(&lines), ["2 lines of side conversations left out"]);
+    assert_eq!(notes(&lines), ["left out 2 lines of side conversations"]);
     let lines = [side("2", "", "sub"), side("3", "2", "task")];
     assert_eq!(said(&lines), ["1 sub", "2 task"]);
     // Subagents of one session must not be taken for one conversation.
@@ -201,9 +201,9 @@ fn what_the_tool_notes_for_itself_is_left_out() {
     assert_eq!(
         notes(&lines),
         [
-            "1 line written twice left out",
-            "1 line of an unknown kind left out",
-            "1 line the tool wrote for itself left out"
+            "left out 1 line written twice",
+            "left out 1 line of an unknown kind",
+            "left out 1 line that the tool wrote for itself"
         ]
     );
 }
@@ -224,9 +224,9 @@ fn bad_lines_are_reported_and_unfinished_ones_noted() {
     assert_eq!(
         problems,
         [
-            "5: it is not JSON from column 8 on",
+            "5: it is not valid JSON at column 8",
             "6: it is not a JSON object",
-            "7: 'type' is missing or no string",
+            "7: 'type' is missing or not a string",
             "8: 'message' is missing",
             "9: it must be a JSON object",
         ]

@@ -49,7 +49,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Vec<Problem>
             }
             Err(_) => {
                 text.push(REPLACEMENT);
-                replaced.report("halves of UTF-16 characters were replaced");
+                replaced.report("unpaired UTF-16 surrogates were replaced");
             }
         }
     }

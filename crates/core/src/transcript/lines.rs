@@ -38,6 +38,6 @@ fn read_line(line: &str, is_last: bool) -> Line {
         Ok(fields) => Line::Object(fields),
         Err(error) if error.is_eof() && is_last => Line::Unfinished,
         Err(error) if error.is_data() => Line::Bad("it is not a JSON object".to_owned()),
-        Err(error) => Line::Bad(format!("it is not JSON from column {} on", error.column())),
+        Err(error) => Line::Bad(format!("it is not valid JSON at column {}", error.column())),
     }
 }

@@ -65,7 +65,7 @@ pub fn mend(transcript: Transcript) -> Mended {
     let open = mender.blocks.split_off(waiting);
     let exchanges = mender.blocks.into_iter().map(|block| {
         for call in block.calls.iter().filter(|call| !call.answered) {
-            let what = format!("no result of call '{}' was recorded", shorten(&call.id));
+            let what = format!("no result was recorded for call '{}'", shorten(&call.id));
             mender.problems.push(Problem { line: block.line, what });
         }
         (block.line, block.closed())
@@ -186,7 +186,7 @@ impl Mender {
         }
         if is_empty(&message) {
             if !is_trivial(&message) && !had_results {
-                self.problem(line, "a message that says nothing was left out");
+                self.problem(line, "an empty message was left out");
             }
             return;
         }
@@ -218,12 +218,16 @@ impl Mender {
     /// Puts a result where its call is, or where it stands if it has none.
     fn answer(&mut self, line: u64, envelope: &Message, mut result: ToolResult) {
         let Some(caller) = self.callers.get_mut(&result.call) else {
-            let what = format!("the call of result '{}' is unknown", shorten(&result.call));
+            let what = format!(
+                "a result for the unknown call '{}' was kept as text",
+                shorten(&result.call)
+            );
             self.problem(line, what);
             return self.stray(line, envelope, UNKNOWN_CALL, result);
         };
         let Some(call) = caller.waiting.pop_front() else {
-            let what = format!("a second result of call '{}'", shorten(&result.call));
+            let what =
+                format!("a second result for call '{}' was kept as text", shorten(&result.call));
             self.problem(line, what);
             return self.stray(line, envelope, REPEATED, result);
         };
@@ -281,7 +285,13 @@ impl Mender {
                     *number += 1;
                     call.id = format!("{known_as}-{number}");
                 }
-                self.problem(line, format!("two calls '{}'", shorten(&known_as)));
+                self.problem(
+                    line,
+                    format!(
+                        "two calls with the id '{}'; one was given a new id",
+                        shorten(&known_as)
+                    ),
+                );
             }
             calls.push(Call { known_as, id: call.id.clone(), answered: false });
         }
@@ -293,7 +303,7 @@ impl Mender {
         for part in &mut message.parts {
             if let Part::ToolCall(call) = part {
                 *part = text(&format!("(call of {}) {}", call.name, call.arguments));
-                self.problem(line, "only an assistant makes calls; one became text");
+                self.problem(line, "a call outside an assistant message was kept as text");
             }
         }
     }

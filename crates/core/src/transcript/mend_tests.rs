@@ -89,7 +89,7 @@ fn an_id_used_again_means_the_later_call() {
             "6 User: so",
         ]
     );
-    assert_eq!(problems(&mended), ["5: a second result of call 'a'"]);
+    assert_eq!(problems(&mended), ["5: a second result for call 'a' was kept as text"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_call_in_the_middle_without_result_was_interrupted() {
         "3 User: stop",
     ];
     assert_eq!(told(&mended), expected);
-    assert_eq!(problems(&mended), ["1: no result of call 'b' was recorded"]);
+    assert_eq!(problems(&mended), ["1: no result was recorded for call 'b'"]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_result_without_call_becomes_what_the_user_says() {
     );
     let text = mended.exchanges[0].1.messages[0].plain_text();
     assert!(text.starts_with("(result of an unknown call)\nlost"));
-    assert_eq!(problems(&mended), ["1: the call of result 'x' is unknown"]);
+    assert_eq!(problems(&mended), ["1: a result for the unknown call 'x' was kept as text"]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_says_nothing_goes_and_is_reported_if_it_held_something() {
     let lines: Vec<u64> = mended.exchanges.iter().map(|(line, _)| *line).collect();
     // A refusal is said beside the content, and a blank is still text.
     assert_eq!(lines, [4, 5]);
-    assert_eq!(problems(&mended), ["3: a message that says nothing was left out"]);
+    assert_eq!(problems(&mended), ["3: an empty message was left out"]);
 }
 
 /// Makes a list in which anything may be wrong; every text in it is another.

@@ -120,7 +120,7 @@ fn read_into(transcript: &mut Transcript, number: u64, message: &RawJson) {
     match read_message(message) {
         Ok(read) => {
             if read.repaired {
-                transcript.problem(number, "halves of characters were replaced");
+                transcript.problem(number, "unpaired surrogates were replaced");
             }
             push(transcript, number, read.messages);
         }

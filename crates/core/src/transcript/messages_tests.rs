@@ -114,7 +114,7 @@ fn half_a_character_is_replaced_and_the_rest_kept() {
         transcript.entries[0].message.plain_text(),
         "a\u{fffd} b\u{fffd} 😀 \\ud83d \\\u{fffd}"
     );
-    assert_eq!(problems(text), ["1: halves of characters were replaced"]);
+    assert_eq!(problems(text), ["1: unpaired surrogates were replaced"]);
 }
 
 #[test]

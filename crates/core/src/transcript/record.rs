@@ -171,11 +171,11 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     let Some(record) = record.filter(|record| record.exchanges > 0) else { return Ok(0) };
     // Without a session's id the first exchange is the identity, and it may be one that grew.
     if mended.source.is_some() && record.identity != mended.identity() {
-        return Err(changed("it is another conversation".to_owned()));
+        return Err(changed("it is a different conversation".to_owned()));
     }
     for seam in &record.seams {
         if !mended.part(*seam) {
-            return Err(changed(format!("exchange {} is another", seam.exchange + 1)));
+            return Err(changed(format!("exchange {} differs", seam.exchange + 1)));
         }
     }
     if let Some(imported) = begins_with(record, mended) {
@@ -183,7 +183,7 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     }
     if let Some(call) = answered_since(record, mended) {
         let call = crate::index::shorten(&call);
-        let reason = format!("call '{call}' was imported as interrupted, and its result has come");
+        let reason = format!("call '{call}' was imported as interrupted, but has a result by now");
         let advice = "undo the import that finished it, or import it into a new session".into();
         return Err(Error::InvalidRequest { reason, advice });
     }
@@ -196,9 +196,9 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     }
     Err(changed(match mended.exchanges.len() as u64 {
         held if held < record.exchanges => {
-            format!("it holds {held} exchanges, {} were imported", record.exchanges)
+            format!("it holds {held} exchanges, but {} were imported", record.exchanges)
         }
-        _ => format!("one of its first {} exchanges is another", record.exchanges),
+        _ => format!("one of its first {} exchanges differs", record.exchanges),
     }))
 }
 

@@ -101,14 +101,14 @@ fn a_transcript_that_changed_is_refused() {
     assert_eq!(record.exchanges, 4);
 
     let fewer = reason(&record, &mut mended(&lines[..10]));
-    assert_eq!(fewer, "it holds 3 exchanges, 4 were imported");
+    assert_eq!(fewer, "it holds 3 exchanges, but 4 were imported");
     let mut edited = lines.clone();
     edited[1] = edited[1].replace("\"go\"", "\"stop\"");
     let other = reason(&record, &mut mended(&edited));
-    assert_eq!(other, "one of its first 4 exchanges is another");
+    assert_eq!(other, "one of its first 4 exchanges differs");
     let renamed: Vec<String> =
         lines.iter().map(|line| line.replace("\"s\"", "\"another\"")).collect();
-    assert_eq!(reason(&record, &mut mended(&renamed)), "it is another conversation");
+    assert_eq!(reason(&record, &mut mended(&renamed)), "it is a different conversation");
 
     // A reply that was imported in part must still begin with that part.
     let half = mended(&lines[..4]);
@@ -118,7 +118,7 @@ fn a_transcript_that_changed_is_refused() {
     let mut edited = lines;
     edited[3] = edited[3].replace("first", "other");
     let other = reason(&record, &mut mended(&edited));
-    assert_eq!(other, "one of its first 2 exchanges is another");
+    assert_eq!(other, "one of its first 2 exchanges differs");
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn formats_are_spelt_one_way() {
     }
     let error = "codex".parse::<TranscriptFormat>().unwrap_err();
     assert_eq!(error.to_string(), "unknown transcript format 'codex'");
-    assert_eq!(error.advice().to_string(), "one of: openai, anthropic, claude-code");
+    assert_eq!(error.advice().to_string(), "use one of: openai, anthropic, claude-code");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn what_cannot_be_read_at_all_is_refused_with_what_was_expected() {
         let error = read(text, format).unwrap_err();
         assert_eq!(
             error.advice().to_string(),
-            "known formats are openai, anthropic and claude-code; check the file, or name its format"
+            "check the file, or name its format: openai, anthropic or claude-code"
         );
         error.to_string()
     };
@@ -54,20 +54,19 @@ fn what_cannot_be_read_at_all_is_refused_with_what_was_expected() {
     assert_eq!(reason("", Some(TranscriptFormat::ClaudeCode)), "not a transcript: it is empty");
     assert_eq!(
         reason("hello", None),
-        "not a transcript: expected a JSON array of messages, an object with 'messages', a message \
-         a line, or the lines of a Claude Code session"
+        "not a transcript: expected a JSON array of messages, an object with 'messages', one message per line, or the lines of a Claude Code session"
     );
     assert_eq!(
         reason("hello\nworld", Some(TranscriptFormat::OpenAi)),
-        "not a transcript: nothing in it can be read as openai: 1: it is not JSON from column 1 on"
+        "not a transcript: none of it can be read as openai: 1: it is not valid JSON at column 1"
     );
     assert_eq!(
         reason("[]", Some(TranscriptFormat::ClaudeCode)),
-        "not a transcript: nothing in it can be read as claude-code: 1: it is not a JSON object"
+        "not a transcript: none of it can be read as claude-code: 1: it is not a JSON object"
     );
     assert_eq!(
         reason(r#"[{"role":"user","parts":[]}]"#, None),
-        "not a transcript: nothing in it can be read as openai: 1: a user message needs 'content'"
+        "not a transcript: none of it can be read as openai: 1: a user message needs 'content'"
     );
 }
 

@@ -156,7 +156,7 @@ fn a_missing_content_is_damage() {
         let error = copy_session(&*forgetful, &*target, &session_id(), &mut unwatched).await;
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        assert!(error.to_string().contains("assigns it, but it is not there"), "{error}");
+        assert!(error.to_string().contains("assigns it, but it is missing"), "{error}");
         assert_eq!(error.advice(), Advice::CheckStore);
         assert_eq!(target.session(&session_id()).await.unwrap(), None);
     });

@@ -39,7 +39,7 @@ fn hop(page: &PageIndex, to: &PageIndex) -> Edit {
 }
 
 fn told(under: &PageIndex, depth: usize) -> String {
-    format!("under {under} a page would stand {depth} directories deep, and 256 is the most")
+    format!("a page under {under} would be {depth} directories deep; the limit is 256")
 }
 
 #[test]

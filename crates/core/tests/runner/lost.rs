@@ -49,7 +49,7 @@ fn a_lost_page_comes_back_with_its_text_where_it_stood() {
     block_on(async {
         let storage = damaged(|part| lose(part, "usr-4")).await;
         let done = mended(&storage).await;
-        assert_eq!(done, ["page usr-4 was lost and was made again from the history"]);
+        assert_eq!(done, ["page usr-4 was lost and was rebuilt from the history"]);
         let made = read(&*storage, "usr-4").await;
         assert_eq!(text(&*storage, &made).await, "text of flat");
         assert_eq!(made.parent, Some(page("usr-0")));
@@ -69,7 +69,7 @@ fn a_page_that_is_lost_with_its_text_says_so() {
     block_on(async {
         let storage = damaged(|part| lose_with_text(part, "usr-4", "usr-1")).await;
         let done = mended(&storage).await;
-        assert_eq!(done, ["page usr-4 is lost; a page in its place says so now"]);
+        assert_eq!(done, ["page usr-4 is lost, and a page in its place now says so"]);
         let made = read(&*storage, "usr-4").await;
         assert!(is_lost(&made));
         assert!(text(&*storage, &made).await.contains("was lost"));
@@ -151,7 +151,7 @@ fn a_page_that_is_older_than_its_history_is_noticed() {
             restored.import(&session_id(), part).await.unwrap();
         }
         let found = problems(&*restored).await;
-        assert!(found.iter().any(|found| found.contains("page usr-4 is not what")), "{found:?}");
+        assert!(found.iter().any(|found| found.contains("page usr-4 is not as")), "{found:?}");
         mended(&restored).await;
         let stands = read(&*restored, "usr-4").await;
         assert!(stands.version > Version(2));
@@ -236,10 +236,10 @@ fn a_prompt_that_left_no_trace_is_missed() {
         let at = Timestamp::from_millis(AT);
         assert_eq!(repair_session(&*storage, &session_id(), at).await.unwrap(), [""; 0]);
         let found = problems(&*storage).await;
-        let said = "edits are lost, and perhaps a system prompt with them, sys-1";
+        let said = "edits were lost, and perhaps system prompt page sys-1";
         assert!(found.len() == 1 && found[0].contains(said), "{found:?}");
         let done = accept_losses(&*storage, &session_id(), at).await.unwrap();
-        assert_eq!(done, ["it was accepted that edits are lost, and what they made"]);
+        assert_eq!(done, ["the loss of edits and of what they created was accepted"]);
         assert_eq!(problems(&*storage).await, [""; 0]);
         assert_eq!(accept_losses(&*storage, &session_id(), at).await.unwrap(), [""; 0]);
         // What is done from now on is known, whatever was lost before.
@@ -277,7 +277,7 @@ fn a_page_whose_undo_was_undone_is_missed_with_the_last_edit() {
         };
         let storage = copied(&whole, part).await;
         let found = problems(&*storage).await;
-        assert!(found.iter().any(|found| found.contains("page sys-2 is not what")), "{found:?}");
+        assert!(found.iter().any(|found| found.contains("page sys-2 is not as")), "{found:?}");
         mended(&storage).await;
         assert_eq!(text(&*storage, &read(&*storage, "sys-2").await).await, "text of again");
     });
@@ -300,8 +300,8 @@ fn a_segment_of_an_unknown_kind_must_be_looked_at() {
         let storage = copied(&whole, part).await;
         let at = Timestamp::from_millis(AT);
         let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
-        assert!(left.done[0].contains("of kind custom and read-only"), "{left:?}");
-        let said = "nobody knows what kind segment rules was";
+        assert!(left.done[0].contains("with kind custom and permission read-only"), "{left:?}");
+        let said = "the kind of segment rules is unknown";
         assert!(left.problems.len() == 1 && left.problems[0].contains(said), "{left:?}");
         let left = repair_storage(&*storage, Losses::Accept, at).await.unwrap();
         assert_eq!(left.problems, [""; 0], "{left:?}");
@@ -328,7 +328,7 @@ fn a_segment_that_left_no_trace_is_missed() {
         let left = repair_storage(&*storage, Losses::Report, at).await.unwrap();
         assert_eq!(left.problems.len(), 1, "{left:?}");
         let done = accept_losses(&*storage, &session_id(), at).await.unwrap();
-        assert_eq!(done, ["it was accepted that edits are lost, and what they made"]);
+        assert_eq!(done, ["the loss of edits and of what they created was accepted"]);
         assert_eq!(problems(&*storage).await, [""; 0]);
     });
 }

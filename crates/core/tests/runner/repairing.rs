@@ -99,7 +99,7 @@ fn orphans_go_to_the_root_and_keep_what_is_below() {
         };
         let storage = damaged(lose).await;
         let done = mended(&storage).await;
-        assert_eq!(done, ["page usr-2 could not be reached and stands in usr-0 now"]);
+        assert_eq!(done, ["page usr-2 could not be reached and was moved to usr-0"]);
         assert_eq!(parent(&storage, "usr-3").await, Some(page("usr-2")));
         // It is an edit like any other: in history, and the session goes on.
         let system = reopen(storage.clone()).await;
@@ -119,7 +119,10 @@ fn a_root_that_is_gone_is_made() {
         };
         let storage = damaged(lose).await;
         let done = mended(&storage).await;
-        assert!(done.contains(&"the root usr-0 was missing and was made".to_owned()), "{done:?}");
+        assert!(
+            done.contains(&"the root usr-0 was missing and was created".to_owned()),
+            "{done:?}"
+        );
         assert_eq!(parent(&storage, "usr-1").await, Some(page("usr-0")));
         let archived = |part: &mut ImportPart| {
             edit(part, "usr-0", |root| root.standing = Standing::ColdArchived);
@@ -193,7 +196,7 @@ fn a_shared_place_is_parted() {
         })
         .await;
         let done = mended(&storage).await;
-        assert_eq!(done, ["page usr-5 shared its place and has one of its own now"]);
+        assert_eq!(done, ["page usr-5 shared its place with a sibling and was given its own"]);
     });
 }
 
@@ -236,7 +239,7 @@ fn a_lost_content_is_told() {
         assert!(lost.lock().unwrap().is_some());
         let before = storage.history(&session_id(), &all()).await.unwrap().len();
         let done = mended(&storage).await;
-        assert_eq!(done, ["the content of page usr-4 is lost, and the page says so now"]);
+        assert_eq!(done, ["the content of page usr-4 is lost, and the page now says so"]);
         let system = reopen(storage.clone()).await;
         let messages = system.as_system().reader().messages(&page("usr-4")).await.unwrap();
         assert!(detail_text(&messages).contains("was lost"), "{messages:?}");

@@ -37,7 +37,7 @@ fn assert_moved(answer: Result<Outcome>) {
     let error = answer.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(matches!(error, Error::Storage(StorageError::RunMoved { .. })), "{error:?}");
-    assert_eq!(error.to_string(), "run 'run/1' was moved on by another process");
+    assert_eq!(error.to_string(), "run 'run/1' was advanced by another process");
 }
 
 fn rename(index: &str, name: &str) -> Edit {
@@ -199,7 +199,10 @@ fn records_have_a_limit_and_no_revision() {
         system.keep_run(&first("run/1", "0123456789")).await.unwrap();
         let large = system.keep_run(&first("run/2", "0123456789A")).await.unwrap_err();
         assert_eq!(large.kind(), ErrorKind::TooLarge);
-        assert_eq!(large.to_string(), "the record of run 'run/2' has 11 bytes, the limit is 10");
+        assert_eq!(
+            large.to_string(),
+            "the record of run 'run/2' has 11 bytes, more than the limit of 10"
+        );
         let again = system.keep_run(&first("run/1", "x")).await.unwrap_err();
         assert_eq!(again.kind(), ErrorKind::Conflict);
         let gone = only(&system).await.removal(Timestamp::from_millis(9));

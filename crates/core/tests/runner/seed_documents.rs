@@ -149,7 +149,7 @@ fn a_pages_bytes_restore_it() {
         let refused = LoadPage::unmarshal(changed.as_bytes()).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "invalid document: the messages are not those of page usr-1"
+            "invalid document: the messages do not belong to page usr-1"
         );
         let missing = system.marshal_page(&page("usr-9")).await.unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
@@ -324,7 +324,7 @@ fn pages_are_added_under_directories() {
         assert_eq!(added("usr-0").await.unwrap().pages, [page("usr-1")]);
         assert_eq!(
             added("usr-7").await.unwrap_err().to_string(),
-            "page usr-7 not found, which page 'Folder' was to go to"
+            "page usr-7 not found, so page 'Folder' was not created in it"
         );
         leaf(&system, "usr-1", "note").await;
         let refused = added("usr-2").await.unwrap_err();

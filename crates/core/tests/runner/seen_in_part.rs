@@ -206,7 +206,7 @@ fn an_edit_is_told_as_made_and_undone_by_its_author() {
         apply(&system, Edit::MovePage { page: more[0].clone(), to: drawer.clone() }).await;
         let error = filtered.undo(Some(back.revision)).await.unwrap_err();
         assert!(matches!(error, Error::CannotUndo { .. }), "{error}");
-        assert!(error.to_string().contains("shows only part"), "{error}");
+        assert!(error.to_string().contains("shows only some of the pages"), "{error}");
         assert!(system.as_system().reader().page(&more[0]).await.is_ok());
         alpha.undo(Some(back.revision)).await.unwrap();
         // What the view leaves out by name is out of reach of undo as well.

@@ -82,12 +82,12 @@ fn moves_that_make_no_sense_are_refused() {
             (
                 "usr-1",
                 "usr-1",
-                "page usr-1 cannot go under usr-1, which is itself or one of its descendants",
+                "page usr-1 cannot be placed under usr-1, which is the page itself or one of its descendants",
             ),
             (
                 "usr-1",
                 "usr-2",
-                "page usr-1 cannot go under usr-2, which is itself or one of its descendants",
+                "page usr-1 cannot be placed under usr-2, which is the page itself or one of its descendants",
             ),
             ("usr-0", "oth-0", "page usr-0 is the root of its segment and cannot be moved"),
             ("usr-2", "usr-4", "page usr-4 is not a ContentsPage"),

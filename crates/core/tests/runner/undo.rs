@@ -243,7 +243,7 @@ fn chains_of_undo_and_redo_hold() {
                 assert_eq!(state(&system).await.differences(expected), [""; 0], "round {round}");
                 if round % 2 == 0 {
                     let twice = system.as_system().apply(undo(made.revision)).await.unwrap_err();
-                    let told = format!("revision {last} undid it already");
+                    let told = format!("revision {last} already undid it");
                     assert!(twice.to_string().contains(&told), "round {round}: {twice}");
                 }
             }
@@ -342,11 +342,11 @@ fn purge_is_for_good() {
         assert_eq!(refused.kind(), ErrorKind::Conflict);
         assert_eq!(
             refused.to_string(),
-            format!("revision {} cannot be undone: a purge destroys for good", purged.revision)
+            format!("revision {} cannot be undone: a purge is permanent", purged.revision)
         );
         let refused = system.as_system().apply(undo(updated.revision)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
-        assert!(refused.to_string().ends_with("page usr-2 was purged since"), "{refused}");
+        assert!(refused.to_string().ends_with("page usr-2 has been purged since"), "{refused}");
         apply(&system, undo(bystander.revision)).await;
     });
 }

@@ -105,7 +105,7 @@ fn lifecycle_is_derived_for_each_view() {
         assert_eq!(left.get_page("usr-1").await.unwrap().lifecycle, Lifecycle::Active);
         assert_eq!(right.get_page("usr-2").await.unwrap().lifecycle, Lifecycle::Active);
         let refused = left.expand_details("usr-3").await.unwrap_err();
-        assert_eq!(refused.to_string(), "page usr-3 stands under usr-1, which is hidden");
+        assert_eq!(refused.to_string(), "page usr-3 is under usr-1, which is hidden");
         assert_eq!(refused.kind(), ErrorKind::Invalid);
         right.archive_page("usr-1").await.unwrap();
         assert_eq!(right.get_page("usr-2").await.unwrap().lifecycle, Lifecycle::HotArchived);

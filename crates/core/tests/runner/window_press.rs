@@ -376,7 +376,7 @@ fn presses_of_applications_are_rounds() {
 
         let pressed = alpha.history(None, 1).await.unwrap().items[0].revision;
         let refused = alpha.undo(Some(pressed)).await.unwrap_err();
-        assert!(refused.to_string().contains("an application did it"), "{refused}");
+        assert!(refused.to_string().contains("an application made it"), "{refused}");
         // A bare undo passes it over.
         alpha.focus_page("usr-0").await.unwrap();
         asked.apps.press(Level::Full, "notebook.open-1", &BTreeMap::new()).unwrap();

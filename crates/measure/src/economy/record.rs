@@ -125,7 +125,7 @@ pub(super) fn read(folder: &Path) -> anyhow::Result<Vec<Recording>> {
         }
     }
     if recordings.is_empty() {
-        bail!("no session in the *.jsonl and *.jsonl.gz of {}", folder.display());
+        bail!("no session in the *.jsonl and *.jsonl.gz files of {}", folder.display());
     }
     recordings.sort_by(|a, b| (&a.dataset, &a.session_id).cmp(&(&b.dataset, &b.session_id)));
     Ok(recordings)

@@ -174,7 +174,7 @@ pub(crate) fn carried(
     bytes: &[u8],
     hash: ContentHash,
 ) -> Result<Option<Content>, contexture_core::storage::StorageError> {
-    let kind = Kind::of(inner).ok_or_else(|| corrupt(path, "it is none of ours"))?;
+    let kind = Kind::of(inner).ok_or_else(|| corrupt(path, "it is not a file of this store"))?;
     let content = match Record::decode(path, kind, bytes)? {
         Record::Page(_, content) => content,
         Record::Content(content) => Some(content),

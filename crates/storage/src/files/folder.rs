@@ -25,8 +25,8 @@ use super::{overlay::Overlay, record::corrupt};
 /// More than any file we write has; what claims to be larger is not read.
 const LARGEST: u64 = 1 << 30;
 
-/// What is wrong with a file that is written in place and can be reached in another way.
-pub(crate) const OTHER_NAMES: &str = "it is a hard link: the same file goes by another name too";
+/// What is wrong with a file that is written in place and has another name.
+pub(crate) const OTHER_NAMES: &str = "it is a hard link: the same file has another name too";
 
 /// What tells one state of a file from another without reading it.
 ///

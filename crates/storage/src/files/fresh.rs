@@ -72,12 +72,12 @@ impl FilesStorage {
         Err(StorageError::Unavailable { what, reason })
     }
 
-    /// Makes the index anew, unless somebody has already.
+    /// Rebuilds the index, unless another process already has.
     pub(super) async fn mend(&self) -> StorageResult<()> {
         let damaged = self.reading.readers().ok().map(|(inode, _)| inode);
         let mend = move |store: &mut store::Store| {
             if damaged.is_none() || damaged == Some(store.index.inode) {
-                tracing::info!("the index is damaged and is made anew");
+                tracing::info!("the index is damaged and is rebuilt");
                 store.remake_index()?;
             }
             Ok(())
@@ -199,7 +199,8 @@ impl FilesStorage {
                     match live.read(|db| find(db, &[hash]))?.pop() {
                         Some(Found::Here(content)) => Some(content),
                         Some(Found::Nowhere) | None => {
-                            let reason = "what it shows was purged since; take another".to_owned();
+                            let reason = "its contents have been purged since; take a new snapshot"
+                                .to_owned();
                             let what = format!("a snapshot of session '{session}'");
                             return Err(StorageError::Unavailable { what, reason });
                         }

@@ -74,7 +74,7 @@ pub(crate) fn check(folder: &Folder) -> StorageResult<bool> {
         let foreign = folder.list("")?.into_iter().find(|entry| !WELCOME.contains(&&*entry.name));
         return match foreign {
             Some(entry) => {
-                let reason = format!("it holds '{}' and no {IDENTITY}", entry.name);
+                let reason = format!("it holds '{}', but no {IDENTITY}", entry.name);
                 Err(StorageError::Foreign { what, reason })
             }
             None => Ok(false),
@@ -83,7 +83,8 @@ pub(crate) fn check(folder: &Folder) -> StorageResult<bool> {
     let identity: Identity =
         serde_json::from_slice(&bytes).map_err(|error| corrupt(IDENTITY, &error.to_string()))?;
     if identity.format != FORMAT {
-        let reason = format!("its {IDENTITY} says '{}'", identity.format.escape_debug());
+        let reason =
+            format!("its {IDENTITY} names the format '{}'", identity.format.escape_debug());
         return Err(StorageError::Foreign { what, reason });
     }
     if identity.schema_version > VERSION {

@@ -123,7 +123,7 @@ impl Store {
             }
             ImportPart::Finish(info) => {
                 if info.id != *session {
-                    return Err(corrupt(&aside, "its head is that of another session").into());
+                    return Err(corrupt(&aside, "its head belongs to another session").into());
                 }
                 self.finish(session, &aside, info, over.is_some())?;
             }
@@ -225,7 +225,7 @@ impl Store {
 fn decode_head(path: &str, bytes: &[u8]) -> StorageResult<SessionInfo> {
     match decode(path, HEAD, bytes)? {
         Record::Head(head) => Ok(head.info),
-        _ => Err(corrupt(path, "it is no head")),
+        _ => Err(corrupt(path, "it is not a session head")),
     }
 }
 

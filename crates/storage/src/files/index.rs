@@ -150,13 +150,13 @@ pub(crate) enum Opened {
 }
 
 impl Index {
-    /// Opens it, making it anew where it cannot be used. The folder must be locked.
+    /// Opens it, and rebuilds it where it cannot be used. The folder must be locked.
     pub(crate) fn open(path: &Path, patience: Duration) -> StorageResult<Opened> {
         match Self::kept(path, patience) {
             Ok(Some(index)) => return Ok(Opened::Kept(index)),
             Ok(None) => {}
             Err(trouble) if trouble.is_damage() => {
-                tracing::info!(index = %path.display(), "the index is damaged and is made anew");
+                tracing::info!(index = %path.display(), "the index is damaged and is rebuilt");
             }
             Err(trouble) => return Err(trouble.at(path)),
         }
@@ -245,7 +245,7 @@ fn take_over(from: &Path, to: &Path, patience: Duration) -> Attempt<()> {
     let db = open::still_reader(from, patience)?;
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number("application_id")? != APPLICATION_ID || number("user_version")? != version() {
-        return Err(Fault::corrupt(from.display(), "it is of another version").into());
+        return Err(Fault::corrupt(from.display(), "it has a different version").into());
     }
     memory::copy(&db, to)?;
     Ok(())
@@ -319,7 +319,7 @@ pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> Outcome<Option<
     let spot = name.map(|name| {
         let kind = super::names::Kind::of(path);
         let spot = kind.and_then(|kind| Spot::named(kind, &name));
-        spot.ok_or_else(|| Fault::corrupt(path, "the index has another name for it"))
+        spot.ok_or_else(|| Fault::corrupt(path, "the index has a different name for it"))
     });
     spot.transpose()
 }

@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
         parser.skip_space();
         let node = parser.value(0)?;
         parser.skip_space();
-        if parser.at == text.len() { Ok(node) } else { Err("it goes on after its end") }
+        if parser.at == text.len() { Ok(node) } else { Err("there is more after its end") }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
             _ => return Err("a comma is missing"),
         }
         let spaced = self.skip_space();
-        if self.peek() == Some(end) { Err("a comma is too many") } else { Ok(spaced) }
+        if self.peek() == Some(end) { Err("there is a comma too many") } else { Ok(spaced) }
     }
 
     fn string(&mut self) -> Result<&'a str, &'static str> {
@@ -309,15 +309,16 @@ fn write_compact(out: &mut String, node: &Node<'_>) -> Result<(), &'static str> 
             [("\"lines\"", Node::List(pieces, _))] => {
                 out.push('"');
                 for (at, piece) in pieces.iter().enumerate() {
-                    let Node::Scalar(token) = piece else { return Err("a line is no string") };
+                    let Node::Scalar(token) = piece else { return Err("a line is not a string") };
                     let inner = token.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
                     out.push_str(if at == 0 { "" } else { "\\n" });
-                    out.push_str(inner.ok_or("a line is no string")?);
+                    out.push_str(inner.ok_or("a line is not a string")?);
                 }
                 out.push('"');
             }
             [("\"raw\"", Node::Scalar(token))] => {
-                let text: String = serde_json::from_str(token).map_err(|_| "raw is no string")?;
+                let text: String =
+                    serde_json::from_str(token).map_err(|_| "raw is not a string")?;
                 out.push_str(&text);
             }
             [(key, value)] if is_ours(key) && key.ends_with("!\"") => {

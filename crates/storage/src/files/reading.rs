@@ -48,7 +48,7 @@ impl Reading {
     /// Returns connections to the index that lies there now.
     pub(crate) fn readers(&self) -> Attempt<(u64, Arc<Readers>)> {
         let path = self.shared.index_path();
-        let gone = || Fault::corrupt(path.display(), "it is gone");
+        let gone = || Fault::corrupt(path.display(), "it is missing");
         let inode = match self.shared.memory {
             Some(_) => 0,
             None => index::inode(&path)?.ok_or_else(gone)?,

@@ -88,7 +88,7 @@ impl Record {
         let (body, sum) = rest.split_at_checked(at).ok_or_else(cut)?;
         let body = body.strip_suffix(BEFORE_CHECKSUM).ok_or_else(cut)?;
         if Sum::of(path, body) != sum {
-            return Err(corrupt(path, "its checksum does not fit what it says and where it lies"));
+            return Err(corrupt(path, "its checksum does not match its content and path"));
         }
         let compact = layout::gather(&format!("{body}\n}}"));
         let compact = compact.map_err(|reason| corrupt(path, reason))?;
@@ -166,9 +166,9 @@ impl Sum {
     }
 }
 
-/// Says that a file is not what was written.
+/// Returns the error for a damaged file.
 pub(crate) fn corrupt(path: &str, reason: &str) -> StorageError {
-    let reason = format!("{reason}; bring back an earlier state of it, or repair the storage");
+    let reason = format!("{reason}; restore an earlier version of it, or repair the store");
     StorageError::Corrupt { what: path.to_owned(), reason }
 }
 

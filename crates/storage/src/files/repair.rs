@@ -38,7 +38,7 @@ pub(crate) use local::make_ready;
 pub(crate) use unproven::unproven;
 
 impl Store {
-    /// Mends what can be mended, and tells what was done. Nothing is deleted.
+    /// Repairs what can be repaired, and returns what was done. Nothing is deleted.
     pub(crate) fn repair(&mut self) -> Attempt<Vec<String>> {
         let mut told = Vec::new();
         // What the journal holds would be put over what is mended after a restart of the machine.
@@ -53,14 +53,14 @@ impl Store {
             }
         }
         for session in gone {
-            told.push(format!("session '{session}' is gone: none of its files is there any more"));
+            told.push(format!("session '{session}' is lost: none of its files is left"));
         }
         // An index that says what the files say is left as it is.
         let is_sound =
             problems(&self.shared.folder, &self.index.db).is_ok_and(|all| all.is_empty());
         if !told.is_empty() || !is_sound {
             self.remake_index()?;
-            told.push("the index was made anew from the files".to_owned());
+            told.push("the index was rebuilt from the files".to_owned());
         }
         Ok(told)
     }
@@ -76,14 +76,14 @@ impl Store {
                 Form::Folder => continue,
                 Form::File if !is_known => continue,
                 Form::File => "it is a file where a session's folder should be",
-                Form::Other => "it is a symlink or the like, which is never followed",
+                Form::Other => "it is a symlink or special file, which is never followed",
             };
             told.push(self.quarantine(&path, what)?);
         }
         Ok(())
     }
 
-    /// Mends a session; tells whether anything of it is there.
+    /// Repairs a session; tells whether anything of it is left.
     fn repair_session(&mut self, name: &str, told: &mut Vec<String>) -> Attempt<bool> {
         let root = format!("{SESSIONS}/{name}");
         let mut found = Findings::of(&self.shared.folder, &root)?;
@@ -135,7 +135,7 @@ impl Store {
             let revision = entry.revision;
             let path = format!("{root}/{}", Spot::Entry(revision).path());
             self.write_again(&path, &Record::Entry(entry))?;
-            told.push(format!("{path} stands for the entry that is lost"));
+            told.push(format!("{path} was written as a stand-in for the lost entry"));
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Store {
             let Some((revision, touch)) = left.get(&page.index) else { continue };
             if touch.after.is_none() && *revision > page.revision.0 {
                 let path = format!("{root}/{}", Spot::Page(page.index.clone()).path());
-                told.push(self.quarantine(&path, &format!("revision {revision} took it away"))?);
+                told.push(self.quarantine(&path, &format!("revision {revision} removed it"))?);
             }
         }
         Ok(())
@@ -181,14 +181,16 @@ impl Store {
                 continue;
             }
             let bytes = Record::Entry(entry).encode(&path)?;
-            let away = self.replace(&path, &bytes, "it referred to a content that is lost")?;
-            told.push(format!("{path} no longer refers to a lost content; as it was: {away}"));
+            let away = self.replace(&path, &bytes, "it referred to lost content")?;
+            told.push(format!(
+                "{path} no longer refers to lost content; the previous file is {away}"
+            ));
         }
         let touches = || found.entries.values().flat_map(|entry| &entry.touches);
         let assigned: HashSet<ContentHash> = touches().filter_map(|touch| touch.assigned).collect();
         for hash in found.apart.iter().filter(|hash| !assigned.contains(*hash)) {
             let path = format!("{root}/{}", Spot::Content(*hash).path());
-            told.push(self.quarantine(&path, "no entry of the history refers to it")?);
+            told.push(self.quarantine(&path, "no history entry refers to it")?);
         }
         Ok(())
     }
@@ -219,8 +221,8 @@ impl Store {
             let segment = remains.rebuild();
             behind = behind.max(segment.ordinal + 1);
             told.push(format!(
-                "{path} was lost and was made again from its pages, of kind {} and {}: \
-                 `segment update` says otherwise",
+                "{path} was lost and was rebuilt from its pages, with kind {} and permission {}: \
+                 change them with `segment update`",
                 segment.kind, segment.permission
             ));
             self.write_again(&path, &Record::Segment(segment))?;
@@ -239,16 +241,18 @@ impl Store {
         info.revision = Revision(found.newest());
         info.next_place = Place(found.next_place());
         if info != head.info {
-            other.push("others speak of later edits or places".to_owned());
+            other.push("other files mention later edits or places".to_owned());
         }
         if other.is_empty() {
             return Ok(());
         }
         let new = Head { info, files: found.files, ..head };
         let bytes = Record::Head(new).encode(&path)?;
-        let away = self.replace(&path, &bytes, "it counted other files than are there")?;
+        let away = self.replace(&path, &bytes, "its counts of files were wrong")?;
         let other = other.join("; ");
-        told.push(format!("{path} counts the files that are there; as it was: {away} ({other})"));
+        told.push(format!(
+            "{path} now counts the files that exist; the previous file is {away} ({other})"
+        ));
         Ok(())
     }
 
@@ -274,7 +278,7 @@ impl Store {
         let path = format!("{}/{HEAD}", names::session(&id));
         self.write_again(&path, &Record::Head(Head { info, beside: 0, files: found.files }))?;
         told.push(format!(
-            "{path} was made anew from the history; the session's app is not known any more"
+            "{path} was rebuilt from the history; the session's app is no longer known"
         ));
         Ok(())
     }
@@ -327,7 +331,7 @@ pub(crate) fn set_remains_aside(folder: &Folder, place: &str, time: i64) -> Atte
     if holds_something {
         let why = format!("it has no {HEAD}, and a session of its name was made");
         let away = set_aside(folder, place, &why, time)?;
-        tracing::warn!(place, away, "what a session without a head had left was set aside");
+        tracing::warn!(place, away, "the remains of a session without a head were set aside");
     }
     Ok(())
 }

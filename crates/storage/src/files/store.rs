@@ -254,7 +254,7 @@ impl Store {
     pub(crate) fn group(&mut self, tasks: &mut [Box<dyn Task>]) -> StorageResult<()> {
         match self.try_group(tasks) {
             Err(trouble) if trouble.is_damage() => {
-                tracing::info!(index = %self.index.path.display(), "the index is damaged and is made anew");
+                tracing::info!(index = %self.index.path.display(), "the index is damaged and is rebuilt");
                 self.remake_index()?;
                 self.try_group(tasks).map_err(|trouble| trouble.at(&self.index.path))
             }

@@ -59,7 +59,7 @@ impl Store {
     /// Brings every session to what its files say, however it is with their heads. What cannot be
     /// read stays out, and is named when it is asked for.
     pub(crate) fn sync_all(&mut self) -> Attempt<()> {
-        tracing::info!(folder = %self.shared.folder.path().display(), "the index is made from the files");
+        tracing::info!(folder = %self.shared.folder.path().display(), "building the index from the files");
         self.each_session(Self::sync)
     }
 
@@ -133,10 +133,10 @@ pub(crate) fn read_head(folder: &Folder, name: &str) -> StorageResult<Option<Hea
 
 /// Reads what a file says, if it says it in its own place.
 pub(crate) fn decode(path: &str, inner: &str, bytes: &[u8]) -> StorageResult<Record> {
-    let kind = Kind::of(inner).ok_or_else(|| corrupt(path, "it is none of ours"))?;
+    let kind = Kind::of(inner).ok_or_else(|| corrupt(path, "it is not a file of this store"))?;
     let record = Record::decode(path, kind, bytes)?;
     if record.spot().path() != inner {
-        return Err(corrupt(path, "it lies in the place of another"));
+        return Err(corrupt(path, "it is in the place of another file"));
     }
     Ok(record)
 }

@@ -79,8 +79,8 @@ impl Tally {
             .map(|((place, count), (_, found))| {
                 let wrong = match (place, found) {
                     ("custom.json", 0) => "the file is missing".to_owned(),
-                    ("custom.json", _) => "the file is none of this state".to_owned(),
-                    _ => format!("of this state there must be {count} files, there are {found}"),
+                    ("custom.json", _) => "the file does not belong to this state".to_owned(),
+                    _ => format!("this state must have {count} files, but there are {found}"),
                 };
                 (place, wrong)
             })

@@ -41,8 +41,9 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
     let entries = folder.list(SESSIONS)?.into_iter();
     for entry in entries.filter(|entry| entry.form == Form::Other && names::is_safe(&entry.name)) {
         let name = entry.name;
-        problems
-            .push(format!("{SESSIONS}/{name} is a symlink or the like, which is never followed"));
+        problems.push(format!(
+            "{SESSIONS}/{name} is a symlink or special file, which is never followed"
+        ));
     }
     Ok(problems)
 }
@@ -153,11 +154,11 @@ impl<'a> Survey<'a> {
                 Ok(Some((record, stamp))) => {
                     let known = self.key.map(|key| index::stamp(db, key, inner)).transpose()?;
                     if known.is_some_and(|known| known != Some(stamp)) {
-                        self.problems.push(format!("{path} is not what the index knows"));
+                        self.problems.push(format!("{path} is not the file that the index knows"));
                     } else if let Some(key) = self.key
                         && !self.is_indexed(key, &record)?
                     {
-                        self.problems.push(format!("{path} says other than the index"));
+                        self.problems.push(format!("{path} and the index disagree"));
                     }
                     self.note(record);
                 }
@@ -206,7 +207,7 @@ impl<'a> Survey<'a> {
                 match (page.detail(), content) {
                     (Some(detail), Some(_)) => drop(self.carried.insert(detail.content)),
                     (Some(_), None) => {
-                        self.problems.push(format!("page {} has no words", page.index));
+                        self.problems.push(format!("page {} has no text", page.index));
                     }
                     (None, _) => {}
                 }
@@ -249,34 +250,36 @@ impl<'a> Survey<'a> {
         if u64::try_from(entries) != Ok(revision) {
             let gap = (1..=revision).find(|number| !self.entries.contains(number));
             let gap = gap.map(|number| Spot::Entry(Revision(number)).path());
-            let gap = gap.map_or(String::new(), |path| format!("; the first it lacks is {path}"));
+            let gap =
+                gap.map_or(String::new(), |path| format!("; the first one missing is {path}"));
             self.problems.push(format!(
-                "the history {of} has {entries} entries, its revision is {revision}{gap}"
+                "the history {of} has {entries} entries, but its revision is {revision}{gap}"
             ));
         }
         let of_pages: BTreeSet<&SegmentId> = self.pages.keys().map(PageIndex::segment).collect();
         for segment in of_pages.into_iter().filter(|segment| !self.segments.contains(*segment)) {
             let path = Spot::Segment(segment.clone()).path();
-            self.problems.push(format!("{root}/{path} is missing, pages of the segment are not"));
+            self.problems.push(format!("{root}/{path} is missing, but pages of the segment exist"));
         }
         for (index, (revision, version)) in &self.left {
             let stands = self.pages.get(index).copied();
             if version.is_some_and(|version| version != stands) {
                 let path = Spot::Page(index.clone()).path();
-                let line = format!("{path} {of} is not what revision {revision} left");
+                let line = format!("{path} {of} is not as revision {revision} left it");
                 self.problems.push(line);
             }
         }
         for (hash, count) in &self.references {
             if !self.carried.contains(hash) && !self.apart.contains(hash) {
-                let line =
-                    format!("content {hash} {of} is missing; history refers to it {count} times");
+                let line = format!(
+                    "content {hash} {of} is missing, but the history refers to it {count} times"
+                );
                 self.problems.push(line);
             }
         }
         for hash in &self.apart {
             if !self.references.contains_key(hash) {
-                self.problems.push(format!("content {hash} {of} is referred to by nothing"));
+                self.problems.push(format!("nothing refers to content {hash} {of}"));
             }
         }
     }

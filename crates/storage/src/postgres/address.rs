@@ -87,14 +87,14 @@ fn take_own_options(url: &str) -> StorageResult<(String, Own)> {
     (own.ssl_mode, own.trust) = match mode {
         "disable" => (SslMode::Disable, Trust::Anyone),
         "allow" | "prefer" => (SslMode::Prefer, Trust::Anyone),
-        // As libpq does it: who names authorities wants them asked.
+        // As in libpq: anyone who names authorities wants them checked.
         "require" if own.roots.is_some() => (SslMode::Require, Trust::Authority),
         "require" => (SslMode::Require, Trust::Anyone),
         "verify-ca" => (SslMode::Require, Trust::Authority),
         "verify-full" => (SslMode::Require, Trust::Name),
         _ => {
             return Err(refused(
-                "sslmode is one of disable, prefer, require, verify-ca, verify-full",
+                "sslmode must be one of disable, prefer, require, verify-ca, verify-full",
             ));
         }
     };
@@ -105,7 +105,7 @@ fn take_own_options(url: &str) -> StorageResult<(String, Own)> {
 
 /// Reads `%XX`.
 fn decode(text: &str) -> StorageResult<String> {
-    let fault = || refused("sslrootcert is a path, with special characters as %XX");
+    let fault = || refused("sslrootcert must be a path, with special characters as %XX");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

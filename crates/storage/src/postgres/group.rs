@@ -279,7 +279,7 @@ async fn scrub_ledgers(db: &ClientWrapper, session: &SessionId, id: i64) -> Outc
     }
 }
 
-/// Says that nobody knows whether something was done.
+/// Returns the error for an edit that may or may not have been made.
 pub(crate) fn doubtful(what: &str, fault: Fault) -> StorageError {
     let reason = match fault.at(what) {
         StorageError::Unavailable { reason, .. } => reason,
@@ -287,7 +287,7 @@ pub(crate) fn doubtful(what: &str, fault: Fault) -> StorageError {
     };
     let reason = format!(
         "the connection was lost while the edit was being committed ({reason}); it may have been \
-         made: read again before making it again"
+         made: read the current state before you repeat it"
     );
     super::error::unavailable(what, reason)
 }

@@ -33,7 +33,7 @@ pub(crate) async fn fate(connections: &Connections, session: &SessionId, trace: 
         match look(connections, session, trace).await {
             Ok(fate) => return fate,
             Err(fault) if began.elapsed() < connections.patience => {
-                tracing::debug!(?fault, "whether a commit was made is asked again");
+                tracing::debug!(?fault, "asking again whether a commit was made");
                 pause(attempt, std::time::Duration::from_millis(10)).await;
             }
             Err(_) => break,

@@ -95,7 +95,7 @@ pub(crate) async fn sweep(connections: &Connections) {
     .await;
     if let Err(fault) = swept {
         let error = fault.at(&connections.what);
-        tracing::warn!(%error, "rows of a removed session are left");
+        tracing::warn!(%error, "rows of a removed session were left behind");
     }
 }
 

@@ -43,9 +43,10 @@ async fn mend(db: &ClientWrapper, what: &str) -> Outcome<Vec<String>> {
         db.batch_execute("COMMIT").await?;
     }
     let moved =
-        quarantine(db, what, "contexture_counts", "it is no token count", BAD_COUNTS, &[]).await?;
+        quarantine(db, what, "contexture_counts", "it is not a valid token count", BAD_COUNTS, &[])
+            .await?;
     if moved > 0 {
-        done.push(format!("{moved} token counts moved to the quarantine"));
+        done.push(format!("{moved} token counts were moved to the quarantine"));
     }
     Ok(done)
 }
@@ -68,18 +69,18 @@ async fn mend_session(
     for Finding { table, key, problem } in findings {
         let condition = format!("t.session = $1 AND {} = $2", table.key);
         quarantine(db, what, table.name, &problem, &condition, &[&session.id, &key]).await?;
-        done.push(format!("{problem}: moved to the quarantine"));
+        done.push(format!("{problem}; it was moved to the quarantine"));
     }
     let name = rows::session_name(&session.name);
     if let Some(problem) = &session.problem {
         copy(db, what, "contexture_sessions", problem, "t.id = $1", &[&session.id]).await?;
         rewrite_head(db, what, session).await?;
-        done.push(format!("{problem}: copied to the quarantine and derived anew"));
+        done.push(format!("{problem}; it was copied to the quarantine and rebuilt"));
     }
     recount(db, session, &name, done).await
 }
 
-/// Counts anew what is counted: pages in directories, references to contents.
+/// Recounts pages in directories and references to contents.
 async fn recount(
     db: &ClientWrapper,
     named: &Named,
@@ -98,7 +99,7 @@ async fn recount(
                     ON CONFLICT (session, segment, number) DO UPDATE SET listed = excluded.listed";
         ask(db, fill, &[&session]).await?;
         let pages: Vec<&str> = wrong.iter().map(|(page, _)| page.as_str()).take(10).collect();
-        done.push(format!("pages of {name} counted anew: {}", pages.join(", ")));
+        done.push(format!("pages of {name} were recounted: {}", pages.join(", ")));
     }
     // After the quarantine took entries, history refers to less.
     let (_, tally) = verify::findings(db, named).await?;
@@ -111,7 +112,7 @@ async fn recount(
                    FROM unnest($2::bytea[], $3::bigint[]) AS w (hash, refs)
                    WHERE t.session = $1 AND t.hash = w.hash";
         ask(db, sql, &[&session, &hashes, &refs]).await?;
-        done.push(format!("references to {} contents of {name} counted anew", hashes.len()));
+        done.push(format!("references to {} contents of {name} were recounted", hashes.len()));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ fn fits(row: &Row, at: usize, expected: [u8; 16], what: impl FnOnce() -> String)
     if row.try_get::<_, &[u8]>(at)? == expected {
         return Ok(());
     }
-    Err(Fault::corrupt(what(), "its checksum does not fit"))
+    Err(Fault::corrupt(what(), "its checksum does not match"))
 }
 
 fn parse<T: std::str::FromStr<Err: Display>>(text: &str, what: impl Display) -> Outcome<T> {
@@ -162,7 +162,7 @@ pub(crate) fn read_page(row: &Row, of: &SessionId) -> Outcome<Page> {
         turn_author: row.try_get(7)?,
     };
     if columns != PageColumns::of(&page)? {
-        return Err(Fault::corrupt(what(), "its columns do not fit its data"));
+        return Err(Fault::corrupt(what(), "its columns do not match its data"));
     }
     Ok(page)
 }
@@ -337,7 +337,7 @@ impl HistoryRow {
             return Err(Fault::corrupt(what(), "it is stored under another number"));
         }
         if entry.actor.to_string() != actor || entry.is_undoable() != undoable {
-            return Err(Fault::corrupt(what(), "its columns do not fit its data"));
+            return Err(Fault::corrupt(what(), "its columns do not match its data"));
         }
         Ok(entry)
     }

@@ -52,7 +52,7 @@ impl Identity {
                 return Ok(Identity::Blank);
             }
             Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {
-                let reason = "its table contexture_meta has other columns".to_owned();
+                let reason = "its table contexture_meta has unexpected columns".to_owned();
                 return Ok(Identity::Foreign(reason));
             }
             Err(error) => return Err(error.into()),
@@ -65,9 +65,9 @@ impl Identity {
         });
         Ok(match row {
             Some((application, version)) if application == APPLICATION => Identity::Ours(version),
-            Some(_) | None => {
-                Identity::Foreign("its table contexture_meta does not say so".to_owned())
-            }
+            Some(_) | None => Identity::Foreign(
+                "its table contexture_meta does not identify it as one".to_owned(),
+            ),
         })
     }
 }
@@ -101,7 +101,7 @@ pub(crate) async fn ensure(
             Err(fault) => return Err(fault.at(what)),
         }
     }
-    Err(unavailable(what, "its tables are being made by others"))
+    Err(unavailable(what, "other processes are creating its tables"))
 }
 
 fn is_race(fault: &Fault) -> bool {

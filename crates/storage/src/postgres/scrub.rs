@@ -75,7 +75,8 @@ async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcom
         match rewritten {
             Ok(()) => {}
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                let until = "those who use it have ended; run `contexture store scrub` then";
+                let until =
+                    "the connections that use it have ended; run `contexture store scrub` then";
                 left.push(Trace::new(format!("table {table}"), until));
             }
             Err(fault) => return Err(fault),

@@ -58,7 +58,7 @@ fn roots(address: &Address) -> StorageResult<RootCertStore> {
         store.add(certificate).map_err(|error| unreadable(path, &error))?;
     }
     if store.is_empty() {
-        return Err(unreadable(path, &"there are none in it"));
+        return Err(unreadable(path, &"the file holds none"));
     }
     Ok(store)
 }

@@ -131,10 +131,10 @@ pub(crate) async fn problems(db: &ClientWrapper) -> Outcome<Vec<String>> {
         for (hash, refs, expected) in misreferred(db, session.id, tally).await? {
             problems.push(match refs {
                 Some(refs) => {
-                    format!("content {hash} of {name} counts {refs} references, history {expected}")
+                    format!("content {hash} of {name} counts {refs} references, but the history has {expected}")
                 }
                 None => format!(
-                    "content {hash} of {name} is missing; history refers to it {expected} times"
+                    "content {hash} of {name} is missing, but the history refers to it {expected} times"
                 ),
             });
         }

@@ -111,7 +111,7 @@ async fn listen(connections: Arc<Connections>, watched: Arc<Watched>, works: Arc
     let mut attempt = 0;
     loop {
         if let Err(error) = listen_once(&connections, &watched, &works).await {
-            tracing::debug!("nothing is heard from {}: {error}", connections.what);
+            tracing::debug!("cannot listen to {}: {error}", connections.what);
         }
         // Looked at often from now on, beginning at once.
         if works.swap(false, Ordering::AcqRel) {

@@ -57,7 +57,7 @@ pub(crate) fn refused(what: &str, doing: Doing, error: &Error) -> StorageError {
             }
         }
         error if is_about_bucket(error) => {
-            StorageError::Unavailable { what, reason: "there is no such bucket".to_owned() }
+            StorageError::Unavailable { what, reason: "the bucket does not exist".to_owned() }
         }
         _ => StorageError::Unavailable { what, reason: text },
     }

@@ -46,18 +46,18 @@ pub(crate) fn unseal(kind: Kind, bytes: &[u8], what: &str) -> Outcome<(Vec<u8>, 
         return Err(corrupt("it is too short"));
     };
     if head[..4] != MAGIC[..] {
-        return Err(corrupt("it does not begin as what it should be"));
+        return Err(corrupt("it does not begin as an object of this store does"));
     }
     let (raw, sum) = (&head[6..14], &head[14..]);
     if checksum(&[&head[4..6], raw, stored]) != *sum {
-        return Err(corrupt("its checksum does not fit"));
+        return Err(corrupt("its checksum does not match"));
     }
     if head[4] > VERSION {
         let (found, known) = (i64::from(head[4]), i64::from(VERSION));
         return Err(StorageError::Newer { what: what.to_owned(), found, known }.into());
     }
     if head[5] != kind as u8 {
-        return Err(corrupt("it is another kind of object"));
+        return Err(corrupt("it is a different kind of object"));
     }
     let raw = i64::from_le_bytes(raw.try_into().expect("eight bytes were cut out"));
     let payload = unpack((raw >= 0).then_some(raw), stored).map_err(|reason| corrupt(&reason))?;

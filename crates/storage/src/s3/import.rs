@@ -243,7 +243,7 @@ impl Inner {
             }
             self.wait(tries).await?;
         }
-        let reason = "others begin to take over this session as well".to_owned();
+        let reason = "other processes are importing this session too".to_owned();
         Err(StorageError::Unavailable { what: self.objects.name.clone(), reason }.into())
     }
 
@@ -266,7 +266,7 @@ impl Inner {
     async fn forget_folder(&self, session: &SessionId, earlier: &Known) {
         let home = Home::new(&self.objects, session, &earlier.root);
         if let Err(fault) = self.delete_folder(&home).await {
-            tracing::warn!(%session, error = %fault.told(), "an earlier state is left");
+            tracing::warn!(%session, error = %fault.told(), "an earlier state was left behind");
         }
     }
 

@@ -238,7 +238,7 @@ impl Home {
         let bytes = self.read(kind, object.id).await?;
         let (payload, sum) = frame::unseal(frame, &bytes, &what)?;
         if sum != object.sum.0 {
-            return Err(Fault::corrupt(what, "another object stands in its place"));
+            return Err(Fault::corrupt(what, "another object is in its place"));
         }
         Ok(payload)
     }
@@ -271,7 +271,7 @@ impl Home {
         match self.held(object.id, read).await? {
             Held::Table(table) => Ok(table),
             Held::Manifest(_) => {
-                Err(Fault::corrupt(self.named(kind, object.id), "it is another kind of object"))
+                Err(Fault::corrupt(self.named(kind, object.id), "it is a different kind of object"))
             }
         }
     }
@@ -282,9 +282,10 @@ impl Home {
         let read = async { Ok(Held::Manifest(Arc::new(self.read_manifest(object).await?))) };
         match self.held(object.id, read).await? {
             Held::Manifest(manifest) => Ok(manifest),
-            Held::Table(_) => {
-                Err(Fault::corrupt(self.named(MANIFEST, object.id), "it is another kind of object"))
-            }
+            Held::Table(_) => Err(Fault::corrupt(
+                self.named(MANIFEST, object.id),
+                "it is a different kind of object",
+            )),
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn connect(
     };
     let plain = options.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
     if plain && !options.allow_http {
-        return Err(refused("its endpoint is not encrypted, and that is not allowed"));
+        return Err(refused("its endpoint uses plain http, which is not allowed; use https"));
     }
     // Whoever came first has decided; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -98,7 +98,7 @@ pub(crate) async fn prepare(objects: &Objects, create: CreateMode) -> Outcome<()
         if let Some(first) = first {
             return Err(StorageError::Foreign {
                 what: objects.name.clone(),
-                reason: format!("other objects lie there, such as {}", first.location),
+                reason: format!("it holds other objects, such as {}", first.location),
             }
             .into());
         }
@@ -120,9 +120,9 @@ fn check_marker(objects: &Objects, bytes: &[u8]) -> StorageResult<()> {
     let what = format!("{}/contexture.json", objects.name);
     let foreign = |reason: String| StorageError::Foreign { what: what.clone(), reason };
     let marker: Marker = serde_json::from_slice(bytes)
-        .map_err(|error| foreign(format!("it says otherwise: {error}")))?;
+        .map_err(|error| foreign(format!("it is not a marker of ours: {error}")))?;
     if marker.contexture != "s3" {
-        return Err(foreign(format!("it is a '{}'", marker.contexture)));
+        return Err(foreign(format!("it names the format '{}'", marker.contexture)));
     }
     let known = i64::from(frame::VERSION);
     if marker.version > known {
@@ -158,8 +158,8 @@ async fn probe(objects: &Objects) -> Outcome<()> {
         (Wrote::Lost, Wrote::Lost) => return Ok(()),
     };
     let reason = format!(
-        "its server ignores {ignored} when it writes, so that changes would be lost; use one that \
-         keeps to conditional writes, such as Amazon S3, Cloudflare R2 or a current MinIO or Ceph"
+        "its server ignores {ignored} on writes, so changes would be lost; use one that \
+         supports conditional writes, such as Amazon S3, Cloudflare R2 or a current MinIO or Ceph"
     );
     Err(StorageError::Foreign { what: objects.name.clone(), reason }.into())
 }

@@ -156,21 +156,23 @@ impl Address {
         let wrong = |reason: &str| StorageError::Foreign {
             // What stands before an @ may be a secret.
             what: url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned(),
-            reason: format!("an address is s3://bucket/prefix: {reason}"),
+            reason: format!("an address must have the form s3://bucket/prefix: {reason}"),
         };
         let rest =
             url.strip_prefix("s3://").ok_or_else(|| wrong("it does not begin with s3://"))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if bucket.is_empty() || !bucket.bytes().all(allowed) {
-            return Err(wrong("a bucket's name has only letters, digits, '.', '-' and '_'"));
+            return Err(wrong(
+                "a bucket's name may contain only letters, digits, '.', '-' and '_'",
+            ));
         }
         let prefix = prefix.trim_matches('/');
         let part = |part: &str| !part.is_empty() && part != "." && part != "..";
         let plain = |c: char| c.is_ascii_alphanumeric() || "!-_.'()/=+@ ".contains(c);
         if !prefix.is_empty() && (!prefix.split('/').all(part) || !prefix.chars().all(plain)) {
             return Err(wrong(
-                "a prefix has letters, digits and the signs !-_.'()=+@, in parts of at least one",
+                "a prefix may contain only letters, digits and the characters !-_.'()=+@, with no empty part",
             ));
         }
         Ok(Self { bucket: bucket.to_owned(), prefix: prefix.to_owned() })

@@ -92,7 +92,7 @@ impl Pack {
             entry.offset.checked_add(entry.length).is_some_and(|end| end <= begin as u64)
         };
         if !entries.iter().all(inside) {
-            return Err(Fault::corrupt(what, "its directory does not fit"));
+            return Err(Fault::corrupt(what, "its directory does not match"));
         }
         Ok(Self { data, entries })
     }

@@ -53,7 +53,7 @@ impl View {
         pages
             .map(|(page, index)| {
                 page.ok_or_else(|| {
-                    Fault::corrupt(format!("page {index}"), "it is listed and not there")
+                    Fault::corrupt(format!("page {index}"), "it is listed but missing")
                 })
             })
             .collect()
@@ -290,7 +290,7 @@ impl View {
         let values = self.get_many(keys).await?;
         let entry = |(key, value): (&Key, Option<Value>)| match value {
             Some(value) => records::entry(key, &value),
-            None => Err(Fault::corrupt(keys::named(key), "it is listed and not there")),
+            None => Err(Fault::corrupt(keys::named(key), "it is listed but missing")),
         };
         keys.iter().zip(values).map(entry).collect()
     }

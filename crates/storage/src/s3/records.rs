@@ -148,7 +148,7 @@ impl Copy {
     }
 
     pub(crate) fn decode(key: &[u8], value: &[u8]) -> Outcome<Self> {
-        Self::read(key, value).ok_or_else(|| corrupt(key, "where it lies cannot be read"))
+        Self::read(key, value).ok_or_else(|| corrupt(key, "its location cannot be read"))
     }
 
     fn read(key: &[u8], value: &[u8]) -> Option<Self> {

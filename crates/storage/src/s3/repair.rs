@@ -41,7 +41,7 @@ impl Inner {
         Ok(told)
     }
 
-    /// Moves a root that cannot be read into the quarantine. What it named stays where it is.
+    /// Moves a root that cannot be read into the quarantine. The objects it named stay where they are.
     async fn quarantine_root(&self, session: &SessionId, reason: &str) -> Outcome<String> {
         let path = self.objects.root_path(session);
         if let Looked::Found(found) = self.objects.look(&path, None).await? {
@@ -52,7 +52,7 @@ impl Inner {
             self.objects.delete(vec![path]).await?;
         }
         Ok(format!(
-            "session '{session}' has no root any more: {reason}; it was moved to quarantine/sessions"
+            "the root of session '{session}' is lost: {reason}; it was moved to quarantine/sessions"
         ))
     }
 
@@ -63,13 +63,13 @@ impl Inner {
         let mut told = Vec::new();
         for (name, fault) in &damage {
             self.quarantine(&view, name).await?;
-            told.push(format!("{}; it was copied to quarantine", fault.clone().told()));
+            told.push(format!("{}; it was copied to the quarantine", fault.clone().told()));
         }
         let lost = |manifest: &ObjectRef| damage.contains_key(&object_name(MANIFEST, manifest.id));
         if view.root.meta.manifest.as_ref().is_some_and(lost) {
             self.hold(&view.home).await?;
             let objects = view.home.folder();
-            told.push(format!("what it named stays in {objects}, listed in quarantine/held"));
+            told.push(format!("the objects it named stay in {objects}, listed in quarantine/held"));
         }
         let view = without(&view, &damage).await?;
         let survey = Survey::of(&view).await?;
@@ -79,7 +79,7 @@ impl Inner {
             return Ok(told);
         }
         for what in wrong {
-            told.push(format!("{what} of session '{}' were made anew", session.id));
+            told.push(format!("{what} of session '{}' were rebuilt", session.id));
         }
         let root = rebuilt(&view, &damage).await?;
         self.check_time(begun)?;
@@ -87,7 +87,7 @@ impl Inner {
             Published::Done(_) => Ok(told),
             Published::Lost => Err(StorageError::Unavailable {
                 what: format!("session '{}'", session.id),
-                reason: "others wrote to it while it was repaired; repair it again".to_owned(),
+                reason: "other processes wrote to it during the repair; repair it again".to_owned(),
             }
             .into()),
         }

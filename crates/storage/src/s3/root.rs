@@ -199,7 +199,7 @@ impl Root {
         let meta: Meta = serde_json::from_slice(meta)
             .map_err(|error| Fault::corrupt(&what, error.to_string()))?;
         if meta.session != session.as_str() {
-            let reason = format!("it is that of session '{}'", meta.session);
+            let reason = format!("it belongs to session '{}'", meta.session);
             return Err(Fault::corrupt(what, reason));
         }
         Ok(Self { meta, inline: Arc::new(Table::decode(parts.0, &what)?) })

@@ -64,7 +64,7 @@ impl Inner {
         let place = format!("the quarantine of {}", self.objects.name);
         let until = format!(
             "`contexture store scrub --quarantine` is run again: it keeps objects that are younger than {} \
-             minutes, which others may be using, or a session that is being taken over",
+             minutes, which others may be using, or a session that is being imported",
             self.objects.tuning.grace.as_secs().div_ceil(60)
         );
         left.push(Trace::new(place, until));

@@ -194,7 +194,7 @@ impl Inner {
                             Ok(Published::Lost)
                         }
                         None if tries == 0 => Ok(Published::Lost),
-                        _ => Err(self.unsure("others wrote so much since that nothing tells")),
+                        _ => Err(self.unsure("too much was written since to find out")),
                     };
                 }
                 Wrote::Unknown(error) if tries == TRIES => {
@@ -208,10 +208,10 @@ impl Inner {
         }
     }
 
-    /// Returns what is told where nobody knows how a write ended.
+    /// Returns the error for a write whose outcome is unknown.
     fn unsure(&self, why: &str) -> Fault {
         let reason = format!(
-            "an answer was lost, so it is not known whether the last change was made; it may have \
+            "a response was lost, so whether the last change was made is unknown; it may have \
              been: {why}"
         );
         StorageError::Unavailable { what: self.objects.name.clone(), reason }.into()

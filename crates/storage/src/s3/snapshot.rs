@@ -98,12 +98,14 @@ impl Inner {
     }
 }
 
-/// Returns what a snapshot says when what it holds was taken away.
+/// Returns the error of a snapshot whose objects are gone.
 pub(crate) fn taken(fault: Fault, name: &str) -> Fault {
     match fault {
         Fault::Gone(_) => StorageError::Unavailable {
             what: format!("a snapshot of {name}"),
-            reason: "what it shows was purged, removed or collected since; take another".to_owned(),
+            reason:
+                "its contents have been purged, removed or collected since; take a new snapshot"
+                    .to_owned(),
         }
         .into(),
         fault @ Fault::Storage(_) => fault,

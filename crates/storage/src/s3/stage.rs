@@ -71,7 +71,7 @@ impl Stage {
             let stray =
                 page.parent.as_ref().filter(|parent| parent.segment() != page.index.segment());
             if let Some(parent) = stray {
-                let reason = format!("{parent} lies in another segment");
+                let reason = format!("its parent {parent} is in another segment");
                 return Err(Fault::corrupt(page.index.to_string(), reason));
             }
         }

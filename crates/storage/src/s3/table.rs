@@ -137,8 +137,7 @@ impl Table {
     }
 
     pub(crate) fn decode(bytes: &[u8], what: &str) -> Outcome<Self> {
-        read(&mut Parts(bytes))
-            .ok_or_else(|| Fault::corrupt(what, "its records do not fit together"))
+        read(&mut Parts(bytes)).ok_or_else(|| Fault::corrupt(what, "its records are inconsistent"))
     }
 }
 

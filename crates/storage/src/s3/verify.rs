@@ -81,7 +81,7 @@ impl Inner {
         let of = format!("of session '{session}'");
         for (what, found) in survey.lists() {
             if !found {
-                problems.push(format!("{what} {of} do not fit what they are made from"));
+                problems.push(format!("{what} {of} do not match the records they are made from"));
             }
         }
         problems.extend(survey.contents(view, &of).await?);
@@ -224,7 +224,7 @@ impl Survey {
                     self.last_referred = hash;
                 }
             }
-            _ => return Err(Fault::corrupt(keys::named(key), "nothing of this kind is known")),
+            _ => return Err(Fault::corrupt(keys::named(key), "its kind is unknown")),
         }
         Ok(())
     }
@@ -260,7 +260,7 @@ impl Survey {
             if let Ok(Copy::Inline { raw, data }) = Copy::decode(&key, &value)
                 && inline_hash(raw, &data) != Some(hash)
             {
-                problems.push(format!("{} {of} does not have its hash", keys::named(&key)));
+                problems.push(format!("{} {of} does not match its hash", keys::named(&key)));
             }
         }
         if !differ {
@@ -274,14 +274,16 @@ impl Survey {
             if let Some(hash) = hash.filter(|_| hash != last)
                 && !copied.remove(&hash)
             {
-                problems
-                    .push(format!("{} {of} is missing; history refers to it", keys::named(&key)));
+                problems.push(format!(
+                    "{} {of} is missing, but the history refers to it",
+                    keys::named(&key)
+                ));
             }
             last = hash;
         }
         for hash in copied {
             let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            problems.push(format!("content {name}… {of} is kept and nothing refers to it"));
+            problems.push(format!("content {name}… {of} is kept, but nothing refers to it"));
         }
         Ok(problems)
     }

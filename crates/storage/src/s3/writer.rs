@@ -127,7 +127,7 @@ impl Inner {
                 Ok(answer) => return answer,
                 Err(oneshot::error::TryRecvError::Empty) => {}
                 Err(oneshot::error::TryRecvError::Closed) => {
-                    let reason = "its work was broken off".to_owned();
+                    let reason = "its work was aborted".to_owned();
                     return Err(StorageError::Unavailable {
                         what: self.objects.name.clone(),
                         reason,
@@ -224,7 +224,7 @@ impl Inner {
             }
             self.wait(tries).await?;
         }
-        let reason = "too many others write to this session".to_owned();
+        let reason = "too many other processes are writing to this session".to_owned();
         Err(StorageError::Unavailable { what: self.objects.name.clone(), reason }.into())
     }
 

@@ -82,7 +82,7 @@ impl Aside {
         if let Err(job) = self.hand_over(job) {
             job();
         }
-        answer.await.unwrap_or_else(|_| Err(readers.gone("a thread that reads has stopped")))
+        answer.await.unwrap_or_else(|_| Err(readers.gone("a reading thread has stopped")))
     }
 
     /// Hands a read over; returns it where no thread can be started.
@@ -110,7 +110,7 @@ impl Drop for Aside {
         drop(reads);
         for handle in handles {
             if handle.join().is_err() {
-                tracing::error!("a thread that reads from a storage panicked");
+                tracing::error!("a reading thread of a storage panicked");
             }
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn check(db: &Connection, head: Option<&mut Head>, change: &Change) -
     }
     for (index, parent) in &basis.standing {
         if !present.stands(index, parent.as_ref())? {
-            return moved(format!("where page {index} stands"));
+            return moved(format!("the place of page {index}"));
         }
     }
     for (id, version) in &basis.segments {

@@ -76,9 +76,9 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<R
     if let Some(new) = &request.create {
         heads.create(db, &request.session, new)?;
     }
-    let head = heads
-        .session(db, &request.session)?
-        .ok_or_else(|| Fault::corrupt(rows::session_name(&request.session), "it is gone"))?;
+    let head = heads.session(db, &request.session)?.ok_or_else(|| {
+        Fault::corrupt(rows::session_name(&request.session), "it no longer exists")
+    })?;
     let Some(change) = &mut request.change else { return Ok(head.info.revision) };
     let assigned = assign(db, head, change)?;
     change.settle(&assigned);
@@ -114,8 +114,9 @@ fn assign(db: &Connection, head: &mut Head, change: &Change) -> Outcome<Assigned
     let mut numbers = Vec::with_capacity(change.numbers.len());
     for claim in &change.numbers {
         let segment = head.segment(db, &claim.segment)?.and_then(|head| head.change());
-        let segment = segment
-            .ok_or_else(|| Fault::corrupt(format!("segment {}", claim.segment), "it is gone"))?;
+        let segment = segment.ok_or_else(|| {
+            Fault::corrupt(format!("segment {}", claim.segment), "it no longer exists")
+        })?;
         numbers.push(segment.next_number);
         segment.next_number = add(segment.next_number, claim.count, "page number")?;
     }

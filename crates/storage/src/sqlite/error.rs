@@ -44,9 +44,9 @@ impl From<Error> for Fault {
 }
 
 /// Why a page cannot be read, and what to do.
-const DAMAGED: &str = "a page of the file is not what was written there: the disk lost it, or another program, such as a \
-     plain sqlite3, wrote to the file; `store check --repair` saves all that the pages still hold, which \
-     is everything if it was another program";
+const DAMAGED: &str = "a page of the file is damaged: the disk lost it, or another program, such as a plain sqlite3, wrote \
+     to the file; `store check --repair` saves everything that the pages still hold, which is all of it \
+     if another program wrote to them";
 
 fn named(path: &Path, error: &Error) -> StorageError {
     let (what, reason) = (path.display().to_string(), error.to_string());

@@ -85,7 +85,7 @@ impl SentRow {
         };
         let data = row.get_ref(4)?.as_blob().map_err(|_| corrupt("its data is missing"))?;
         if !fits(row, 5, Self::checksum(session, view, format, number, data))? {
-            return Err(corrupt("its checksum does not fit"));
+            return Err(corrupt("its checksum does not match"));
         }
         let data = unpack(row.get(3)?, data).map_err(|reason| corrupt(&reason))?;
         let sent: SentWindow =

@@ -107,7 +107,7 @@ pub(crate) fn check_readable(path: &Path) -> StorageResult<()> {
     if identity.has_tables() {
         return Ok(());
     }
-    let reason = "an earlier program wrote it, and its tables must be updated first".to_owned();
+    let reason = "an earlier version wrote it, and its tables must be updated first".to_owned();
     Err(StorageError::ReadOnly { what: path.display().to_string(), reason })
 }
 
@@ -180,7 +180,7 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     }
     let mut db = connection(path, flags, contexture_vfs::CHECKED)?;
     if db.is_readonly(MAIN_DB)? {
-        let reason = "the system allows only reading".to_owned();
+        let reason = "the system allows only read access".to_owned();
         return Err(StorageError::ReadOnly { what, reason }.into());
     }
     db.busy_timeout(options.busy_timeout)?;
@@ -251,7 +251,7 @@ fn log_ahead(db: &Connection, patience: Duration) -> Outcome<()> {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
             Ok(mode) => {
                 let what = db.path().unwrap_or_default().to_owned();
-                let reason = format!("its folder allows no write-ahead log, only {mode}");
+                let reason = format!("its folder does not support a write-ahead log, only {mode}");
                 return Err(StorageError::Unavailable { what, reason }.into());
             }
             Err(error) if is_busy(&error) && began.elapsed() < patience => {

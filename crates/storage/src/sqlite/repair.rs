@@ -52,8 +52,8 @@ struct Repair<'a> {
 }
 
 impl Repair<'_> {
-    /// Builds the indexes anew where they do not fit. What lies deeper cannot be mended in place, but by
-    /// [`super::salvage`].
+    /// Rebuilds the indexes where they do not match the rows. Deeper damage cannot be repaired in place, but
+    /// by [`super::salvage`].
     fn structure(&mut self) -> Outcome<()> {
         if integrity(self.db).is_ok_and(|found| found.is_none()) {
             return Ok(());
@@ -61,7 +61,7 @@ impl Repair<'_> {
         let rebuilt = self.db.execute_batch("REINDEX");
         match rebuilt.map_err(Fault::from).and_then(|()| integrity(self.db)) {
             Ok(None) => {
-                self.done.push("the indexes did not fit the rows and were built anew".to_owned());
+                self.done.push("the indexes did not match the rows and were rebuilt".to_owned());
                 Ok(())
             }
             Ok(Some(found)) => Err(beyond_repair(&found)),
@@ -105,7 +105,7 @@ impl Repair<'_> {
     fn take(&mut self, row: RowKey, fault: Fault) -> Outcome<RowKey> {
         let reason = told(&row, fault);
         row.take(self.db, &reason)?;
-        self.done.push(format!("{reason}; it lies in the quarantine now"));
+        self.done.push(format!("{reason}; it was moved to the quarantine"));
         Ok(row)
     }
 
@@ -132,7 +132,7 @@ impl Repair<'_> {
         let (session, segment) = self
             .segments
             .get(&key)
-            .ok_or_else(|| Fault::corrupt("a page", "its segment is not there"))?;
+            .ok_or_else(|| Fault::corrupt("a page", "its segment is missing"))?;
         read_page(row, PageHome { session: self.session(*session)?, segment, key })
     }
 
@@ -156,7 +156,7 @@ impl Repair<'_> {
     }
 
     fn put_columns(&mut self, row: &RowKey, page: &Page) -> Outcome<()> {
-        row.keep(self.db, "its columns do not fit its data")?;
+        row.keep(self.db, "its columns do not match its data")?;
         let columns = PageColumns::of(page)?;
         self.db
             .prepare_cached(
@@ -173,7 +173,7 @@ impl Repair<'_> {
                 columns.version,
                 columns.turn_author,
             ])?;
-        self.done.push(format!("page {}: its columns were derived from its data", page.index));
+        self.done.push(format!("page {}: its columns were rebuilt from its data", page.index));
         Ok(())
     }
 
@@ -285,7 +285,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Counts the pages of every directory anew.
+    /// Recounts the pages of every directory.
     fn directories(&mut self) -> Outcome<()> {
         let counted = "SELECT segment, parent AS number, count(*) AS listed FROM pages
                        WHERE standing = 0 AND parent IS NOT NULL GROUP BY segment, parent";
@@ -299,7 +299,7 @@ impl Repair<'_> {
         if wrong > 0 {
             self.db.execute("DELETE FROM directories", [])?;
             self.db.execute(&format!("INSERT INTO directories {counted}"), [])?;
-            self.done.push(format!("the pages of {wrong} directories were counted anew"));
+            self.done.push(format!("the pages of {wrong} directories were recounted"));
         }
         Ok(())
     }
@@ -316,8 +316,8 @@ fn beyond_repair(found: &str) -> Fault {
     Fault::corrupt(
         "the file",
         format!(
-            "its structure is damaged and nothing was changed in it ({found}); \
-             `store check --repair` writes it anew when no other program has it open"
+            "its structure is damaged and nothing was changed in it ({found}); close all other programs \
+             that have it open, then rewrite it with `store check --repair`"
         ),
     )
 }

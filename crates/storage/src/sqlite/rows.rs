@@ -75,7 +75,7 @@ impl SessionRow {
         };
         let key = row.get(0)?;
         if !fits(row, 7, Self::checksum_with(key, &info, mark.as_deref()))? {
-            return Err(Fault::corrupt(what, "its checksum does not fit"));
+            return Err(Fault::corrupt(what, "its checksum does not match"));
         }
         Ok(Self { key, info })
     }
@@ -130,7 +130,7 @@ impl SegmentRow {
         let what = || format!("segment {name} of {}", session_name(session_id));
         let data = row.get_ref(2)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
         if !fits(row, 3, Self::checksum(session, key, name, data))? {
-            return Err(Fault::corrupt(what(), "its checksum does not fit"));
+            return Err(Fault::corrupt(what(), "its checksum does not match"));
         }
         let decode =
             |data| serde_json::from_slice(data).map_err(|error| Fault::corrupt(what(), error));
@@ -170,7 +170,7 @@ pub(crate) fn read_page(row: &Row<'_>, home: PageHome<'_>) -> Outcome<Page> {
         |reason: &str| Fault::corrupt(page_name(home.session, home.segment, number), reason);
     let data = row.get_ref(6)?.as_blob().map_err(|_| corrupt("its data is missing"))?;
     if !fits(row, 7, page_checksum(home.key, data))? {
-        return Err(corrupt("its checksum does not fit"));
+        return Err(corrupt("its checksum does not match"));
     }
     let page = Page::decode(data).map_err(|error| corrupt(&error))?;
     let named = u64::try_from(number).map(|number| PageIndex::new(home.segment.clone(), number));
@@ -185,7 +185,7 @@ pub(crate) fn read_page(row: &Row<'_>, home: PageHome<'_>) -> Outcome<Page> {
         turn_author: row.get(5)?,
     };
     if columns != PageColumns::of(&page)? {
-        return Err(corrupt("its columns do not fit its data"));
+        return Err(corrupt("its columns do not match its data"));
     }
     Ok(page)
 }
@@ -233,7 +233,7 @@ impl HistoryRow {
         };
         let data = row.get_ref(4)?.as_blob().map_err(|_| corrupt("its data is missing"))?;
         if !fits(row, 5, checksum(&[&session.to_le_bytes(), data]))? {
-            return Err(corrupt("its checksum does not fit"));
+            return Err(corrupt("its checksum does not match"));
         }
         let data = unpack(row.get(3)?, data).map_err(|reason| corrupt(&reason))?;
         let entry: HistoryEntry =
@@ -242,7 +242,7 @@ impl HistoryRow {
         let fits = u64::try_from(revision) == Ok(entry.revision.0)
             && actor == entry.actor.to_string()
             && undoable == entry.is_undoable();
-        if fits { Ok(entry) } else { Err(corrupt("its columns do not fit its data")) }
+        if fits { Ok(entry) } else { Err(corrupt("its columns do not match its data")) }
     }
 }
 
@@ -275,7 +275,7 @@ impl ChunkRow<'_> {
         let what = || format!("chunk {} of the levels of view {}", self.chunk, self.view);
         let data = row.get_ref(at)?.as_blob().map_err(rusqlite::Error::from)?;
         if !fits(row, at + 1, self.checksum(data))? {
-            return Err(Fault::corrupt(what(), "its checksum does not fit"));
+            return Err(Fault::corrupt(what(), "its checksum does not match"));
         }
         serde_json::from_slice(data).map_err(|error| Fault::corrupt(what(), error))
     }
@@ -315,7 +315,7 @@ impl ViewRow {
         let head = Self { session, view: row.get(0)?, touched: row.get(1)? };
         let what = format!("view '{}' of {}", head.view, session_name(session_id));
         if !fits(row, 2, head.checksum())? {
-            return Err(Fault::corrupt(what, "its checksum does not fit"));
+            return Err(Fault::corrupt(what, "its checksum does not match"));
         }
         let view = head.view.parse().map_err(|error| Fault::corrupt(&what, error))?;
         Ok((view, Revision(natural(head.touched, what)?)))
@@ -331,7 +331,7 @@ pub(crate) fn text_checksum(session: i64, name: &str, text: &str) -> [u8; 16] {
 pub(crate) fn read_text(row: &Row<'_>, session: i64, what: &str) -> Outcome<(String, String)> {
     let (name, text): (String, String) = (row.get(0)?, row.get(1)?);
     if !fits(row, 2, text_checksum(session, &name, &text))? {
-        return Err(Fault::corrupt(format!("{what} '{name}'"), "its checksum does not fit"));
+        return Err(Fault::corrupt(format!("{what} '{name}'"), "its checksum does not match"));
     }
     Ok((name, text))
 }

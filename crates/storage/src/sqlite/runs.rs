@@ -41,7 +41,7 @@ pub(crate) fn read_row(row: &Row<'_>, session: i64, session_id: &SessionId) -> O
     let (version, at): (i64, i64) = (row.get(1)?, row.get(3)?);
     let what = format!("run '{name}' of {}", session_name(session_id));
     if !fits(row, 4, row_checksum(session, name, version, value, at))? {
-        return Err(Fault::corrupt(what, "its checksum does not fit"));
+        return Err(Fault::corrupt(what, "its checksum does not match"));
     }
     let key: RunKey = name.parse().map_err(|error| Fault::corrupt(&what, error))?;
     let version = Version(natural(version, what)?);

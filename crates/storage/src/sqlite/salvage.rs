@@ -44,7 +44,7 @@ pub(crate) fn check_finished(path: &Path) -> StorageResult<()> {
         return Ok(());
     }
     let what = path.display().to_string();
-    let reason = "its repair was cut off, and `store check --repair` finishes it".to_owned();
+    let reason = "its repair was interrupted; finish it with `store check --repair`".to_owned();
     Err(StorageError::Corrupt { what, reason })
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn salvage(path: &Path, patience: Duration) -> StorageResult<Vec<Stri
         }
         let (mut old, missing) = exclusive(path, patience)?;
         if whole.exists() {
-            done.push("a repair that was cut off was finished".to_owned());
+            done.push("an interrupted repair was finished".to_owned());
         } else {
             let begun = rescue(&old, missing, path, done)?;
             fs::File::open(&begun)
@@ -119,7 +119,7 @@ fn exclusive(path: &Path, patience: Duration) -> Outcome<(Connection, u64)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = open::connection(path, flags, contexture_vfs::SALVAGE)?;
     if db.is_readonly(MAIN_DB)? {
-        let (what, reason) = (path.display().to_string(), "the system allows only reading");
+        let (what, reason) = (path.display().to_string(), "the system allows only read access");
         return Err(StorageError::ReadOnly { what, reason: reason.to_owned() }.into());
     }
     db.busy_timeout(patience)?;

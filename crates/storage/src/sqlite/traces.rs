@@ -67,7 +67,7 @@ impl Due {
     pub(crate) fn begin(&self) -> StorageResult<()> {
         self.write(&[Left::Begun]).map_err(|error| StorageError::Unavailable {
             what: self.what.clone(),
-            reason: format!("it could not be noted that something must be wiped: {error}"),
+            reason: format!("the note that something must be wiped could not be written: {error}"),
         })
     }
 
@@ -86,7 +86,7 @@ impl Due {
             self.write(left)
         };
         if let Err(error) = noted {
-            tracing::warn!(path = self.what, %error, "what is left of a purge could not be noted");
+            tracing::warn!(path = self.what, %error, "the traces left by a purge could not be noted");
         }
     }
 
@@ -132,7 +132,7 @@ impl Due {
     pub(crate) fn traces(&self) -> StorageResult<Vec<Trace>> {
         let left = self.read().map_err(|error| StorageError::Unavailable {
             what: self.what.clone(),
-            reason: format!("what is left of a purge is not known: {error}"),
+            reason: format!("which traces a purge left is unknown: {error}"),
         })?;
         Ok(left.left.into_iter().map(|left| left.trace(&self.what)).collect())
     }
@@ -195,7 +195,7 @@ fn number(db: &Connection, name: &str) -> rusqlite::Result<i64> {
 }
 
 fn reason(error: &rusqlite::Error) -> Left {
-    tracing::warn!(%error, "traces of what was removed could not be wiped");
+    tracing::warn!(%error, "traces of removed data could not be wiped");
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Left::NoRoom,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Left::Read,
@@ -293,6 +293,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("it.db-scrub-new")).unwrap();
         let error = Due::of(&folder.path().join("it.db")).begin().unwrap_err();
-        assert!(error.to_string().contains("could not be noted"), "{error}");
+        assert!(error.to_string().contains("could not be written"), "{error}");
     }
 }

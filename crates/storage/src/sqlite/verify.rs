@@ -71,11 +71,9 @@ impl Survey<'_> {
     /// Finds pages of the file that are not what was written, whatever they hold.
     fn pages_of_file(&mut self) {
         match contexture_vfs::damaged_pages(self.db) {
-            Ok(damaged) => self.problems.extend(
-                damaged
-                    .iter()
-                    .map(|page| format!("page {page} of the file is not what was written")),
-            ),
+            Ok(damaged) => self
+                .problems
+                .extend(damaged.iter().map(|page| format!("page {page} of the file is damaged"))),
             Err(error) => self.report("the file", error.into()),
         }
     }
@@ -201,14 +199,18 @@ impl Survey<'_> {
             let hash = row.get(0).map(ContentHash::from_bytes)?;
             let (refs, expected): (i64, _) = (row.get(1)?, survey.references.remove(&hash));
             if refs != expected.unwrap_or(0) {
-                let counts = format!("counts {refs} references, history {}", expected.unwrap_or(0));
+                let counts = format!(
+                    "counts {refs} references, but the history has {}",
+                    expected.unwrap_or(0)
+                );
                 survey.problems.push(format!("content {hash} {counts}"));
             }
             contents::read(row, 2, hash).map(|_| ())
         });
         for (hash, count) in std::mem::take(&mut self.references) {
-            self.problems
-                .push(format!("content {hash} is missing; history refers to it {count} times"));
+            self.problems.push(format!(
+                "content {hash} is missing, but the history refers to it {count} times"
+            ));
         }
     }
 

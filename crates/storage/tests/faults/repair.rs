@@ -277,7 +277,8 @@ impl Sample {
             let is_known = said.is_some_and(|texts| texts.contains(&detail.content));
             // Words that nobody proved are adopted only where the repair says so.
             let index = &page.index;
-            let is_said = done.iter().any(|line| line.contains(&format!("page {index} had other")));
+            let is_said =
+                done.iter().any(|line| line.contains(&format!("the text of page {index} is not")));
             // A loss that was accepted says so in other words.
             if !is_known && !is_lost(found) && !is_said && !accepted {
                 return Err(format!("page {} never said that", page.index));

@@ -69,7 +69,10 @@ fn an_edited_word_is_adopted_as_an_edit_that_history_shows() {
         let (done, problems) = repair(&storage);
         assert_eq!(problems, [""; 0], "{done}");
         for index in ["usr-1", "usr-2"] {
-            assert!(done.contains(&format!("page {index} had other words")), "{done}");
+            assert!(
+                done.contains(&format!("the text of page {index} is not the one that was stored")),
+                "{done}"
+            );
         }
         let (note, text) = read(&storage, "usr-1");
         assert_eq!(text, "first this,\nthen THIS");
@@ -96,7 +99,7 @@ fn an_edited_prompt_is_not_adopted() {
     let storage = filled(dir.path());
     edit(dir.path(), "sys-1", "be careful", "be careless");
     let (done, problems) = repair(&storage);
-    assert!(done.contains("because it is a system prompt"), "{done}");
+    assert!(done.contains("because the page is a system prompt"), "{done}");
     assert!(problems.len() == 1 && problems[0].contains("sys-1 was lost"), "{problems:?}");
     assert!(is_lost(&read(&storage, "sys-1").0));
     let away = dir.path().join(".local/quarantine/sessions__test__pages__sys-1.json");

@@ -30,7 +30,7 @@ fn what_is_not_ours_is_left_alone() {
     for (text, expected) in [
         (newer, "has schema version 99"),
         (r#"{"format":"contexture-files","schemaVersion":1}"#, "this program reads version 2"),
-        (r#"{"format":"other","schemaVersion":1}"#, "is not a Contexture storage"),
+        (r#"{"format":"other","schemaVersion":1}"#, "is not a Contexture store"),
         ("{", "contexture.json is corrupt"),
         ("", "contexture.json is corrupt"),
     ] {

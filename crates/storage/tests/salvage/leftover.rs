@@ -47,10 +47,7 @@ fn a_page_with_a_row_that_is_not_what_was_written_is_kept() {
     bytes[found + 13] ^= 1;
     fs::write(sandbox.file(), bytes).unwrap();
     let (storage, done) = repaired(&sandbox);
-    assert!(
-        done[0].ends_with("; 1 damaged page holds more and lies in the quarantine"),
-        "{done:?}"
-    );
+    assert!(done[0].ends_with("; 1 damaged page holds more and is in the quarantine"), "{done:?}");
     drop(storage);
     assert_eq!(kept(&sandbox), 1);
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::{Done, Failed, Hand, arguments, named, standing::Standing};
 use crate::tool::ToolOutput;
 
-/// What is said of a page that is no longer seen after an edit of it was made: by the edit itself, or
+/// What an answer says about a page that is no longer seen after its edit: because of the edit itself, or
 /// because others have taken it away since.
-const GONE: &str = "it does not stand in your view any more";
+const GONE: &str = "it is no longer in your view";
 
 /// What a line that stands for a page takes beside its name and description, in tokens.
 const LINE: u64 = 16;
@@ -29,7 +29,7 @@ pub(super) async fn hide(hand: &Hand, arguments: &Value) -> Done {
     if !shown {
         hand.context.hide_details(&page.index).await?;
         return Ok(ToolOutput::of(format!(
-            "{} is hidden; it was not open: no tokens freed, the cache holds",
+            "{} is hidden; it was not open: no tokens freed, the cache stays valid",
             named(page)
         )));
     }
@@ -68,10 +68,10 @@ pub(super) async fn update(hand: &Hand, arguments: &Value) -> Done {
     let provider = matches!(hand.options.format, contexture_core::Format::Provider(_));
     let effect = match standing.page(&index) {
         Some((WindowLevel::Full, _)) if provider && !view.page.is_contents() => {
-            "its name does not stand in the window while it is open: the cache holds".to_owned()
+            "the window does not show its name while it is open: the cache stays valid".to_owned()
         }
         Some(_) => standing.effect(&[standing.range(hand, &index).await.unwrap_or_default()]),
-        None => "it does not stand in the window by itself: the cache holds".to_owned(),
+        None => "the window does not show it on its own: the cache stays valid".to_owned(),
     };
     Ok(ToolOutput::of(format!(
         "updated {}, now version {}: {effect}",
@@ -116,7 +116,7 @@ async fn stays(hand: &Hand, page: &PageIndex, verb: &str) -> Result<(), Failed> 
         Err(Failed(ToolOutput::failed(text)))
     };
     if *page == root {
-        return refused("your conversation stands under it");
+        return refused("your conversation is under it");
     }
     let reader = hand.context.reader();
     let latest = reader.children(&root, Order::Backward, None, LATEST).await?;

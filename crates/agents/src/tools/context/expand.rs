@@ -24,8 +24,7 @@ const AROUND: u64 = 120;
 /// How many pages of a directory one answer lists.
 pub(super) const LISTED: usize = 100;
 
-const OPENS: &str =
-    "its place in the window opens at the next fold; nothing earlier was changed, the cache holds";
+const OPENS: &str = "its place in the window opens at the next fold; nothing earlier changed, the cache stays valid";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +46,7 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
     let standing = Standing::of(hand).await;
     if in_full(hand, &standing, &view, &messages) {
         return Ok(ToolOutput::of(format!(
-            "{} stands in full in your window already: nothing was added",
+            "{} is already shown in full in your window: nothing was added",
             named(&view.page)
         )));
     }
@@ -70,7 +69,8 @@ pub(super) fn part(
     let counter = hand.options.counter.as_ref();
     let piece = piece(counter, text, offset, room(hand, standing));
     if piece.text.is_empty() && offset > 0 {
-        let past = format!("{index} has {} bytes: nothing at {offset}", text.len());
+        let past =
+            format!("{index} has only {} bytes: there is nothing at offset {offset}", text.len());
         return Err(ToolOutput::failed(past).into());
     }
     let mut part = piece.text.to_owned();
@@ -90,7 +90,7 @@ fn opening(view: &PageView) -> (&'static str, Option<PageIndex>) {
     match view.lifecycle {
         Lifecycle::Active => (OPENS, Some(view.page.index.clone())),
         Lifecycle::HotArchived | Lifecycle::ColdArchived => (
-            "its place in the window stays closed, for a directory above it is hidden; the cache holds",
+            "its place in the window stays closed, because a directory above it is hidden; the cache stays valid",
             None,
         ),
     }

@@ -32,13 +32,11 @@ pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
     let more = found.len() > limit;
     found.truncate(limit);
     if found.is_empty() {
-        return Ok(ToolOutput::of("no page's name or description holds that; nothing changed"));
+        return Ok(ToolOutput::of("no page's name or description contains that; nothing changed"));
     }
     let mut lines: Vec<String> = found.iter().map(line).collect();
     if more {
-        lines.push(format!(
-            "[only the first {limit}: ask for more with limit, or narrow the query]"
-        ));
+        lines.push(format!("[only the first {limit}: raise limit, or narrow the query]"));
     }
     Ok(ToolOutput::of(lines.join("\n")))
 }

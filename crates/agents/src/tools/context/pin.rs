@@ -18,7 +18,7 @@ use crate::tool::ToolOutput;
 /// What pinned pages may take together, in thousandths of the budget.
 const MOST: u64 = 500;
 
-const HOLDS: &str = "nothing earlier was changed, the cache holds";
+const HOLDS: &str = "nothing earlier changed, the cache stays valid";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ pub(super) async fn pin(hand: &Hand, arguments: &Value) -> Done {
     let index = &view.page.index;
     if view.pinned && view.level == WindowLevel::Full {
         let name = named(&view.page);
-        return Ok(ToolOutput::of(format!("{name} is pinned already: nothing changed")));
+        return Ok(ToolOutput::of(format!("{name} is already pinned: nothing changed")));
     }
     let standing = Standing::of(hand).await;
     let range = standing.range(hand, index).await?;
@@ -94,7 +94,7 @@ async fn fits(hand: &Hand, standing: &Standing, view: &PageView, size: u64) -> R
     }
     let others = match pinned {
         0 => String::new(),
-        pinned => format!(" and {pinned} are pinned already"),
+        pinned => format!(", {pinned} are already pinned"),
     };
     Err(Failed(ToolOutput::failed(format!(
         "{} cannot be pinned: it takes about {size} tokens{others}, and pinned pages may take {most}, \

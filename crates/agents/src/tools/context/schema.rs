@@ -1,4 +1,4 @@
-//! How context tools are described to a model. The bytes are fixed: they stand in every prompt.
+//! How context tools are described to a model. The bytes are fixed: they are part of every prompt.
 
 use super::Kind;
 
@@ -7,63 +7,63 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
     match kind {
         Kind::ExpandDetails => (
             "expand_details",
-            "Opens a page that stands folded or hidden in the window: gives its content as the answer. A directory gives the list of its pages. The prompt cache holds.",
-            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the answer before said."}},"required":["page"],"additionalProperties":false}"#,
+            "Opens a page that is folded or hidden in the window and returns its content; for a directory, the list of its pages. The prompt cache stays valid.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the previous answer said."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::HideDetails => (
             "hide_details",
-            "Hides a page you no longer need: one line stands for it. Frees tokens at once; what stands behind it is read again once. It can be expanded again.",
+            "Hides a page you no longer need: one line takes its place. Frees tokens at once; everything after it is read again once. It can be expanded again.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::PinPage => (
             "pin_page",
-            "Pins a page you need all the time: it stands in full in your window, and no fold lowers it until you unpin it. Pinned pages may take half of the budget; of a directory only its list of pages stays. One that stands in full already leaves the prompt cache as it is.",
+            "Pins a page you need all the time: your window shows it in full, and no fold lowers it until you unpin it. Pinned pages may take half of the budget; of a directory only its list of pages stays. Pinning a page already shown in full keeps the prompt cache.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::UnpinPage => (
             "unpin_page",
-            "Takes a pin back: the page may fold again when room is needed.",
+            "Removes a pin: the page may fold again when room is needed.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::UpdatePage => (
             "update_page",
-            "Changes a page's name or description; what is left out or empty stays as it is.",
+            "Changes a page's name or description; a field left out or empty stays as it is.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"name":{"type":"string"},"description":{"type":"string"}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::MovePage => (
             "move_page",
-            "Moves a page, with all below it, to the end of a directory.",
+            "Moves a page, with all pages below it, to the end of a directory.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"to":{"type":"string","description":"The directory's index."}},"required":["page","to"],"additionalProperties":false}"#,
         ),
         Kind::RemovePage => (
             "remove_page",
-            "Takes a page, with all below it, out of the tree to the archive.",
+            "Moves a page, with all pages below it, out of the tree to the archive.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::CreateDetailPage => (
             "create_detail_page",
-            "Writes a note as a page of its own: it keeps what you want to find again.",
-            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string","description":"What the page is about; it stands in the window while the page is hidden."},"detail":{"type":"string","description":"The text of the page."},"parent":{"type":"string","description":"The directory's index; by default the root of what you write to."}},"required":["name","detail"],"additionalProperties":false}"#,
+            "Writes a note as a page of its own, so that you can find it again.",
+            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string","description":"What the page is about; shown in the window while the page is hidden."},"detail":{"type":"string","description":"The text of the page."},"parent":{"type":"string","description":"The directory's index; by default the root of the segment you write to."}},"required":["name","detail"],"additionalProperties":false}"#,
         ),
         Kind::CreateContentsPage => (
             "create_contents_page",
-            "Makes a directory, and puts pages into it.",
-            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"parent":{"type":"string","description":"The directory it goes into; by default the root of what you write to."},"children":{"type":"array","items":{"type":"string"},"description":"Indices of pages to put into it, in order."}},"required":["name"],"additionalProperties":false}"#,
+            "Creates a directory and puts pages into it.",
+            r#"{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"parent":{"type":"string","description":"The directory it goes into; by default the root of the segment you write to."},"children":{"type":"array","items":{"type":"string"},"description":"Indices of pages to put into it, in order."}},"required":["name"],"additionalProperties":false}"#,
         ),
         Kind::FindPage => (
             "find_page",
-            "Finds pages whose name or description holds a text, whatever the case, also those that are folded away.",
+            "Finds pages whose name or description contains a text, ignoring case, including folded pages.",
             r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 20 by default, at most 100."}},"required":["query"],"additionalProperties":false}"#,
         ),
         Kind::GetPage => (
             "get_page",
-            "Gives what a page is (name, description, type, directory, level, version, size) and its text. Its place in the window stays as it is: expand_details opens it there.",
-            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the answer before said."}},"required":["page"],"additionalProperties":false}"#,
+            "Returns a page's name, description, type, directory, level, version, size and text. Its place in the window stays as it is: expand_details opens it there.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the previous answer said."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::ReadWindow => (
             "read_window",
-            "Lists what stands in your window, in order: each page or run with its level and the tokens it takes, and how full the window is.",
-            r#"{"type":"object","properties":{"offset":{"type":"integer","minimum":0,"description":"Where to go on in a long list, as the answer before said."}},"additionalProperties":false}"#,
+            "Lists what your window shows, in order: each page or run with its level and the tokens it takes, and how full the window is.",
+            r#"{"type":"object","properties":{"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long list, as the previous answer said."}},"additionalProperties":false}"#,
         ),
     }
 }

@@ -99,16 +99,16 @@ impl Standing {
     /// Says what changing pages does to the prompt cache.
     pub(super) fn effect(&self, changed: &[Option<Range<usize>>]) -> String {
         if self.account.is_none() {
-            return "applies at once; how much is read again is not known: the window is over its budget".to_owned();
+            return "applies at once; how much is read again is unknown: the window is over its budget".to_owned();
         }
         let mut ranges = changed.iter().flatten().peekable();
         if ranges.peek().is_none() {
-            return "it does not stand in the window: the cache holds".to_owned();
+            return "it is not in the window: the cache stays valid".to_owned();
         }
         match ranges.map(|range| self.behind(range)).max().unwrap_or_default() {
-            0 => "it stands at the end: the cache holds".to_owned(),
+            0 => "it is at the end: the cache stays valid".to_owned(),
             behind => format!(
-                "applies at once: the next request reads again what stands behind it, about {behind} tokens"
+                "applies at once: the next request reads everything after it again, about {behind} tokens"
             ),
         }
     }

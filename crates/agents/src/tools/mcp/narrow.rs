@@ -172,7 +172,7 @@ impl Lines {
         let Self { mut line, size, over, outline, .. } = self;
         if over {
             let Some(instead) = outline.answer(&line, size) else {
-                tracing::debug!(size, "a line of an MCP server is too long and answers nothing");
+                tracing::debug!(size, "a line of an MCP server is too long and answers no request");
                 return;
             };
             line = instead.into_bytes();

@@ -109,7 +109,7 @@ fn http(
         // Headers are for the address they were given for, and for no other.
         .redirect(reqwest::redirect::Policy::none())
         .build()
-        .map_err(|error| format!("no HTTP client: {error}"))?;
+        .map_err(|error| format!("cannot create an HTTP client: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
     config.max_sse_event_size = EVENT;
     Ok(StreamableHttpClientTransport::with_client(client, config))

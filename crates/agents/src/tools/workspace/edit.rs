@@ -13,9 +13,9 @@ use super::{
 };
 use crate::tools::{arguments, shorten};
 
-pub(super) const DESCRIPTION: &str = "Changes a text file of the project: old_text, which must stand in it exactly once, becomes new_text. Copy old_text exactly, with its white space, and take enough lines to make it unique.";
+pub(super) const DESCRIPTION: &str = "Changes a text file of the project: replaces old_text, which must occur exactly once, with new_text. Copy old_text exactly, with its white space, and take enough lines to make it unique.";
 
-pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"Relative to the project folder."},"old_text":{"type":"string","description":"What stands there now."},"new_text":{"type":"string","description":"What shall stand there."},"replace_all":{"type":"boolean","description":"Change every occurrence; false by default."}},"required":["path","old_text","new_text"],"additionalProperties":false}"#;
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"Relative to the project folder."},"old_text":{"type":"string","description":"The text to replace."},"new_text":{"type":"string","description":"The text to put in its place."},"replace_all":{"type":"boolean","description":"Change every occurrence; false by default."}},"required":["path","old_text","new_text"],"additionalProperties":false}"#;
 
 /// How many lines are compared when a text is not found.
 const COMPARED: usize = 5_000;
@@ -33,7 +33,7 @@ struct Arguments {
 pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let Arguments { path, old_text, new_text, replace_all } = arguments::read(arguments)?;
     if old_text.is_empty() {
-        return failed("old_text is empty: write_file makes or replaces a whole file");
+        return failed("old_text is empty: write_file creates or replaces a whole file");
     }
     if old_text == new_text {
         return failed("old_text and new_text are the same: nothing to change");
@@ -42,7 +42,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let reach = workspace.reach();
     let (folder, name) = reach.open_parent(&path, false)?;
     let Some(before) = reach.replaceable(&folder, &name, &path)? else {
-        return failed(format!("no file {}: write_file makes one", show(&path)));
+        return failed(format!("no file {}: write_file creates one", show(&path)));
     };
     let (file, metadata) = reach.open_in(&folder, &name, &path)?;
     let text = whole(file, &metadata, &path)?;
@@ -55,7 +55,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
             let lines: Vec<String> =
                 places.iter().take(10).map(|at| line_of(&text, *at).to_string()).collect();
             return failed(format!(
-                "old_text stands {many} times in {} (lines {}{}): take more lines to make it unique, or say replace_all",
+                "old_text occurs {many} times in {} (lines {}{}): take more lines to make it unique, or set replace_all",
                 show(&path),
                 lines.join(", "),
                 if many > 10 { ", …" } else { "" }
@@ -65,7 +65,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     }
     let grown = new_text.len().saturating_sub(old_text.len()).saturating_mul(places.len());
     if (text.len() as u64).saturating_add(grown as u64) > MOST_BYTES {
-        return failed(format!("{} would grow over {MOST_BYTES} bytes", show(&path)));
+        return failed(format!("{} would grow beyond {MOST_BYTES} bytes", show(&path)));
     }
     let changed = text.replace(&old_text, &new_text);
     let now = reach.replaceable(&folder, &name, &path)?;
@@ -73,7 +73,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         now.len() == before.len() && now.modified().ok() == before.modified().ok()
     });
     if !same {
-        return failed(format!("{} changed meanwhile: read it again", show(&path)));
+        return failed(format!("{} has changed in the meantime: read it again", show(&path)));
     }
     replace(&folder.dir, &name, &path, changed.as_bytes(), Some(&before))?;
     Ok(report(&path, &text, &places, &old_text, &new_text))
@@ -92,14 +92,14 @@ fn whole(file: File, metadata: &Metadata, path: &Path) -> Result<String, Failed>
     }
     if bytes[..bytes.len().min(PROBE)].contains(&0) {
         return failed(format!(
-            "{} is binary, {} bytes: it is not edited",
+            "{} is binary ({} bytes) and cannot be edited",
             show(path),
             bytes.len()
         ));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failed(format!("{} is not valid UTF-8 (byte {at}): it is not edited", show(path)))
+        Failed(format!("{} is not valid UTF-8 (byte {at}) and cannot be edited", show(path)))
     })
 }
 
@@ -117,13 +117,13 @@ fn report(path: &Path, text: &str, places: &[usize], old: &str, new: &str) -> St
             };
             format!("edited {path}: {span} changed ({lines} became {became})")
         }
-        many => format!("edited {path}: {many} places changed, the first in line {first}"),
+        many => format!("edited {path}: {many} places changed, the first on line {first}"),
     }
 }
 
 /// Says that a text was not found, with what comes nearest to its first line.
 fn not_found(path: &Path, text: &str, old: &str) -> String {
-    let said = format!("old_text does not stand in {}", show(path));
+    let said = format!("old_text does not occur in {}", show(path));
     if text.contains("\r\n") && text.replace("\r\n", "\n").contains(old) {
         return format!("{said}: its lines end with \\r\\n, those of old_text with \\n");
     }
@@ -138,8 +138,8 @@ fn not_found(path: &Path, text: &str, old: &str) -> String {
         .filter(|(likeness, ..)| *likeness > 0.6)
         .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
     match nearest {
-        Some((_, at, line)) => format!("{said}; nearest is line {at}: {}", shorten(line, 200)),
-        None => format!("{said}: read_file shows what does"),
+        Some((_, at, line)) => format!("{said}; the nearest line is {at}: {}", shorten(line, 200)),
+        None => format!("{said}: read_file shows its text"),
     }
 }
 

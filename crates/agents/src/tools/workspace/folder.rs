@@ -53,7 +53,7 @@ impl Workspace {
     /// Reads a path a model wrote: relative to the root, without `.` and `..`; empty for the root.
     pub(super) fn path(&self, text: &str) -> Result<PathBuf, Failed> {
         if text.contains('\0') {
-            return failed("a path cannot hold a NUL character");
+            return failed("a path cannot contain a NUL character");
         }
         let given = Path::new(text);
         let relative = match given.strip_prefix(&self.root) {
@@ -87,7 +87,7 @@ pub(super) fn show(path: &Path) -> String {
 pub(super) fn told(path: &Path, error: &io::Error) -> Failed {
     let path = show(path);
     Failed(match error.kind() {
-        io::ErrorKind::NotFound => format!("no file {path}: list_files shows what there is"),
+        io::ErrorKind::NotFound => format!("no file {path}: list_files shows which files exist"),
         io::ErrorKind::NotADirectory => format!("{path}: a part of the path is not a folder"),
         // The open folder refuses to be left with this, and says so.
         io::ErrorKind::PermissionDenied => format!(

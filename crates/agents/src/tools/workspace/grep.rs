@@ -19,7 +19,7 @@ use super::{
 };
 use crate::tools::arguments;
 
-pub(super) const DESCRIPTION: &str = "Searches the files of the project for a regular expression; gives path:line: text for each line that matches. Leaves out what .gitignore leaves out, and binary files.";
+pub(super) const DESCRIPTION: &str = "Searches the files of the project for a regular expression; returns path:line: text for each line that matches. Skips binary files and those that .gitignore excludes.";
 
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"pattern":{"type":"string","description":"A regular expression, matched line by line; (?i) at its beginning ignores case."},"path":{"type":"string","description":"A folder or file, relative to the project folder, which is the default."},"glob":{"type":"string","description":"Only files that match, such as *.rs or src/**."},"limit":{"type":"integer","minimum":1,"description":"How many lines at most; 100 by default, at most 1000."}},"required":["pattern"],"additionalProperties":false}"#;
 
@@ -53,7 +53,9 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         .size_limit(PROGRAM)
         .dfa_size_limit(8 * PROGRAM)
         .build()
-        .map_err(|error| Failed(format!("the pattern is no regular expression: {error}")))?;
+        .map_err(|error| {
+            Failed(format!("the pattern is not a valid regular expression: {error}"))
+        })?;
     let path = workspace.path(path.as_deref().unwrap_or_default())?;
     let glob = glob.as_deref().map(Glob::new).transpose()?;
     let limit = limit.unwrap_or(LINES.0).clamp(1, LINES.1) as usize;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::tools::arguments;
 
-pub(super) const DESCRIPTION: &str = "Lists the files of the project, sorted, without those that .gitignore leaves out; those of one folder, or those a glob pattern matches.";
+pub(super) const DESCRIPTION: &str = "Lists the files of the project, sorted, without those that .gitignore excludes; all of them, those of one folder, or those that match a glob pattern.";
 
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"A folder, relative to the project folder, which is the default."},"pattern":{"type":"string","description":"A glob such as *.rs or src/**/*.md; without a slash it matches names at any depth."}},"additionalProperties":false}"#;
 
@@ -45,10 +45,10 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
         notes.push(format!("[stopped after looking at {LOOKS} entries: name a smaller folder]"));
     }
     if found.too_deep {
-        notes.push(format!("[left out what lies more than {DEPTH} folders deep: name a folder]"));
+        notes.push(format!("[files more than {DEPTH} folders deep are left out: name a folder]"));
     }
     if listed.is_empty() && notes.is_empty() {
-        return Ok(format!("no files in {} that fit", show(&path)));
+        return Ok(format!("no matching files in {}", show(&path)));
     }
     listed.sort();
     listed.extend(notes);

@@ -240,5 +240,8 @@ fn regular(path: &Path, metadata: &Metadata) -> Result<(), Failed> {
     if metadata.is_dir() {
         return failed(is_folder(path));
     }
-    failed(format!("{} is no regular file: a device, pipe or socket is not opened", show(path)))
+    failed(format!(
+        "{} is not a regular file: devices, pipes and sockets are not opened",
+        show(path)
+    ))
 }

@@ -123,13 +123,13 @@ fn present(path: &Path, first: u64, size: u64, lines: Lines) -> Done {
     let note = if std::str::from_utf8(whole_characters(&lines.bytes)).is_ok() {
         ""
     } else {
-        "; not valid UTF-8: what is not is shown as \u{fffd}"
+        "; not valid UTF-8: invalid bytes are shown as \u{fffd}"
     };
     let text = String::from_utf8_lossy(whole_characters(&lines.bytes)).into_owned();
     let mut answer = format!("{path} (lines {first}–{last} of {total}{note})\n{text}");
     if lines.cut {
         answer.push_str(&format!(
-            "\n[line {last} is cut here for its length; the next line is read with offset {}]",
+            "\n[line {last} is too long and is cut here; the next line has offset {}]",
             last + 1
         ));
     } else if lines.more {

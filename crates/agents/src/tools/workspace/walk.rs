@@ -39,7 +39,7 @@ impl Glob {
     /// Reads a pattern.
     pub(super) fn new(pattern: &str) -> Result<Self, Failed> {
         let wrong = |error: ignore::Error| {
-            Failed(format!("'{}' is no glob: {error}", shorten(pattern, 200)))
+            Failed(format!("'{}' is not a valid glob: {error}", shorten(pattern, 200)))
         };
         let mut builder = GitignoreBuilder::new("");
         // What would be a comment or a negation there is a plain character here.

@@ -20,9 +20,9 @@ use super::{
 };
 use crate::tools::{arguments, question::bytes};
 
-pub(super) const DESCRIPTION: &str = "Writes a file of the project, whole: makes it, with the folders above it, or replaces what is there. To change a part of a file use edit_file.";
+pub(super) const DESCRIPTION: &str = "Writes a whole file of the project: creates it, with the folders above it, or replaces what is there. To change a part of a file use edit_file.";
 
-pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"Relative to the project folder."},"content":{"type":"string","description":"All the file is to hold."}},"required":["path","content"],"additionalProperties":false}"#;
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"Relative to the project folder."},"content":{"type":"string","description":"The whole content of the file."}},"required":["path","content"],"additionalProperties":false}"#;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
             let there = usize::try_from(before.len()).unwrap_or(usize::MAX);
             format!("replaces a file of {} with {becomes}", bytes(there))
         }
-        None => format!("makes a new file of {becomes}"),
+        None => format!("creates a new file of {becomes}"),
     })
 }
 

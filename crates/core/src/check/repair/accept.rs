@@ -1,4 +1,4 @@
-//! Losses that somebody must decide about, once they are accepted: agents run without what is lost.
+//! Accepting losses that need a decision: afterwards agents run without the lost prompts.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::{
     storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
 };
 
-/// Accepts that system prompts of the session are lost, what kind a segment was, or edits of which nobody
-/// knows what they made, so that agents run without them; returns what was done, a sentence each.
+/// Accepts the session's losses: system prompts, the unknown kind of a segment, and edits whose effect is
+/// unknown. Agents then run without them. Returns what was accepted, one sentence each.
 pub async fn accept_losses(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -46,7 +46,7 @@ pub async fn accept_losses(
     Ok(done)
 }
 
-/// Accepts that edits are lost of which nobody knows what they made.
+/// Accepts the loss of edits whose effect is unknown.
 async fn accept_lost_edits(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -72,10 +72,10 @@ async fn accept_lost_edits(
     change.basis.custom.push((delta.key.clone(), delta.before.clone()));
     change.custom.push(delta);
     commit(storage, session, change).await?;
-    Ok(Some("it was accepted that edits are lost, and what they made".to_owned()))
+    Ok(Some("the loss of edits and of what they created was accepted".to_owned()))
 }
 
-/// Accepts that nobody knows any more what a segment was for.
+/// Accepts the guessed kinds of segments.
 async fn accept_guesses(
     storage: &dyn PageStorage,
     session: &SessionId,
@@ -86,7 +86,7 @@ async fn accept_guesses(
         let mut change = empty(&before, at);
         let (description, version) = (guess_accepted(), before.version.next());
         let after = Segment { description, version, updated_at: at, ..before.clone() };
-        done.push(format!("it was accepted that segment {} is of kind {}", after.id, after.kind));
+        done.push(format!("the kind of segment {} was accepted as {}", after.id, after.kind));
         change.segments.push(SegmentDelta { before: Some(before), after, restores: None });
         commit(storage, session, change).await?;
     }

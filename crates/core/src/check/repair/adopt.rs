@@ -44,22 +44,22 @@ impl Replacement {
         let (content, detail) = match self {
             Self::Adopted(messages) => {
                 done.push(format!(
-                    "page {index} had other words than were stored, by an edit by hand or by damage; \
-                     they were adopted as its new content: read them with `page show {index}`"
+                    "the text of page {index} is not the one that was stored (it was edited by hand or damaged); \
+                     it was adopted as the new content: read it with `page show {index}`"
                 ));
                 page.rewritten_by = (!page.author.is_system_side()).then_some(Actor::System);
                 Content::with_detail(messages)
             }
             Self::Prompt => {
                 done.push(format!(
-                    "the content of page {index} is lost, and the page says so now; other words in \
-                     its place were not adopted, because it is a system prompt: they lie in the \
+                    "the content of page {index} is lost, and the page now says so; the text found in its \
+                     place was not adopted, because the page is a system prompt: it is in the \
                      quarantine"
                 ));
                 lost::placeholder(page)
             }
             Self::Nothing => {
-                done.push(format!("the content of page {index} is lost, and the page says so now"));
+                done.push(format!("the content of page {index} is lost, and the page now says so"));
                 lost::placeholder(page)
             }
         };

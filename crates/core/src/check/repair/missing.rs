@@ -29,13 +29,13 @@ impl Missing {
     pub(super) fn make(&self, change: &mut Change, done: &mut Vec<String>) -> Page {
         let (mut page, index) = (self.page.clone(), &self.page.index);
         if !self.is_lost {
-            done.push(format!("page {index} was lost and was made again from the history"));
+            done.push(format!("page {index} was lost and was rebuilt from the history"));
             return page;
         }
         let (content, detail) = lost::placeholder(&page);
         page.body = Body::Detail(detail);
         change.contents.push(content);
-        done.push(format!("page {index} is lost; a page in its place says so now"));
+        done.push(format!("page {index} is lost, and a page in its place now says so"));
         page
     }
 }

@@ -1,4 +1,4 @@
-//! What a document may leave out or get wrong and is read all the same.
+//! Repairs of documents that leave something out or get it wrong.
 
 use std::collections::HashSet;
 
@@ -36,21 +36,22 @@ impl Parser {
         }
     }
 
-    /// Roots stand, and those that agents are bound by are expanded, whatever the file says (C04).
+    /// Puts roots back into the tree and expands the roots of System-kind segments, whatever the file says
+    /// (C04).
     pub(super) fn repair_roots(&mut self) -> Result<()> {
         for segment in self.segments.iter().filter(|segment| !segment.removed) {
             let index = segment.root();
             let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) else { continue };
             if !page.is_contents() {
-                return Err(fault(format!("page '{index}': a root is a ContentsPage")));
+                return Err(fault(format!("page '{index}': a root must be a ContentsPage")));
             }
             if page.standing != Standing::InTree {
                 page.standing = Standing::InTree;
-                self.warnings.push(format!("root {index} was archived; it stands again"));
+                self.warnings.push(format!("root {index} was archived; it was restored"));
             }
             if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
                 page.visibility = Visibility::Expanded;
-                self.warnings.push(format!("system root {index} was hidden; it is expanded"));
+                self.warnings.push(format!("system root {index} was hidden; it was expanded"));
             }
         }
         Ok(())
@@ -87,7 +88,7 @@ impl Parser {
         }
     }
 
-    /// All pages of a read-only System-kind segment stand in full, whatever the file says (C04).
+    /// Expands all pages of read-only System-kind segments, whatever the file says (C04).
     pub(super) fn repair_prompts(&mut self) {
         let fixed: HashSet<&SegmentId> = self
             .segments
@@ -99,7 +100,7 @@ impl Parser {
             if fixed.contains(index.segment()) && page.visibility == Visibility::Hidden {
                 page.visibility = Visibility::Expanded;
                 self.warnings.push(format!(
-                    "page {index} of a read-only system prompt was hidden; it stands in full"
+                    "page {index} of a read-only system prompt was hidden; it was expanded"
                 ));
             }
         }

@@ -96,7 +96,7 @@ impl Session {
         for (index, parent) in &basis.standing {
             let stands = |page: &Page| page.standing.is_listed() && page.parent == *parent;
             if !self.pages.get(index).is_some_and(stands) {
-                return moved(format!("where page {index} stands"));
+                return moved(format!("the place of page {index}"));
             }
         }
         for (id, version) in &basis.segments {

@@ -88,9 +88,9 @@ impl State {
         }
         let segment = self.segments.get(index.segment());
         if segment.is_some_and(|segment| segment.kind == SegmentKind::System) {
-            return Some("its segment is of System kind");
+            return Some("its segment is of kind system");
         }
-        self.windows.hold(index).then_some("it stands in the window of a view")
+        self.windows.hold(index).then_some("it is in the window of a view")
     }
 
     pub(super) fn put_page(&mut self, page: Arc<Page>) {

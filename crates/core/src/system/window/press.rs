@@ -82,7 +82,7 @@ impl Reader<'_> {
         if reference {
             let reason = format!("anchor '{key}' is a reference and cannot be pressed");
             let advice =
-                "a reference says where something is; press a button or fill a form".into();
+                "references only show where something is; press a button or fill in a form".into();
             return Error::InvalidRequest { reason, advice };
         }
         Error::NothingFound {
@@ -102,11 +102,11 @@ impl Reader<'_> {
         let full = seen.level == crate::WindowLevel::Full;
         Ok(match action {
             PageAction::Expand if full => {
-                let reason = format!("{page} is expanded already");
+                let reason = format!("{page} is already expanded");
                 return Err(self.stale_for(key, reason, PageAction::Hide, &page));
             }
             PageAction::Hide if !full => {
-                let reason = format!("{page} is hidden already");
+                let reason = format!("{page} is already hidden");
                 return Err(self.stale_for(key, reason, PageAction::Expand, &page));
             }
             PageAction::Expand => Edit::ExpandDetails(page),
@@ -187,7 +187,7 @@ fn only(key: &str, params: &BTreeMap<String, String>, known: &[&str]) -> Result<
         None => Ok(()),
         Some(other) => Err(Error::InvalidRequest {
             reason: format!("anchor '{key}' has no parameter '{}'", crate::index::shorten(other)),
-            advice: "give only the parameters that stand in the form".into(),
+            advice: "give only the parameters of the form".into(),
         }),
     }
 }

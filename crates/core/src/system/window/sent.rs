@@ -85,7 +85,7 @@ impl ContextSystem {
                 return Ok(parts.concat());
             }
         }
-        let reason = "the records it rests on are not there".to_owned();
+        let reason = "the records it is based on are missing".to_owned();
         Err(Error::SentLost { number: sent.number, reason })
     }
 }
@@ -100,7 +100,7 @@ impl Reader<'_> {
         let mut record = record.ok_or_else(|| missing(number, options.format))?;
         let mut pieces = system.sent_pieces(&key, &record).await?;
         if pieces.iter().any(|piece| piece.source == SentSource::Purged) {
-            let reason = "a page it showed was purged since".to_owned();
+            let reason = "a page it showed has been purged since".to_owned();
             return Err(Error::SentLost { number, reason });
         }
         if record.tokenizer != options.counter.name() {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         let hash = ContentHash::of(rendering.body.as_bytes());
         if withheld.is_empty() && hash != record.hash {
             let reason = if record.renderer == RENDERER {
-                "its bytes are no longer what they were".to_owned()
+                "it would no longer be rendered to the same bytes".to_owned()
             } else {
                 format!("it was made by renderer {}, this is {RENDERER}", record.renderer)
             };

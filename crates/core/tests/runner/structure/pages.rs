@@ -66,7 +66,8 @@ fn pages_are_created_once_under_a_directory() {
 fn a_missing_parent_is_named_with_the_page() {
     block_on(async {
         let system = prepared().await;
-        let missing = |index: &str| format!("page {index} not found, which page 'x' was to go to");
+        let missing =
+            |index: &str| format!("page {index} not found, so page 'x' was not created in it");
         for edit in [new_leaf("usr-99", "x"), new_directory("usr-99", "x", &[])] {
             let error = refused(&system, edit).await;
             assert_eq!((error.to_string(), error.kind()), (missing("usr-99"), ErrorKind::NotFound));
@@ -329,6 +330,6 @@ fn too_much_text_is_refused() {
         let new = NewDetailPage::new(page("usr-0"), valid("big"), "x".repeat(600));
         let error = refused(&system, Edit::CreateDetailPage(new)).await;
         assert_eq!(error.kind(), ErrorKind::TooLarge);
-        assert!(error.to_string().contains("the limit is 500"), "{error}");
+        assert!(error.to_string().contains("more than the limit of 500"), "{error}");
     });
 }

@@ -147,8 +147,8 @@ fn a_page_is_dropped_by_hand() {
         scan(&system, "usr", 1).await;
         assert_eq!((storage.count("pages"), storage.count("contents")), (1, 1), "it is stored");
         for (index, why) in [
-            ("usr-0", "page usr-0 stays in memory: it is the root of its segment"),
-            ("sys-1", "page sys-1 stays in memory: its segment is of System kind"),
+            ("usr-0", "page usr-0 cannot be dropped from memory: it is the root of its segment"),
+            ("sys-1", "page sys-1 cannot be dropped from memory: its segment is of kind system"),
         ] {
             system.as_system().reader().page(&page(index)).await.unwrap();
             let refused = system.evict_page(&page(index)).unwrap_err();
@@ -255,7 +255,7 @@ fn pages_in_a_window_stay() {
         let refused = system.evict_page(&page("usr-7")).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "page usr-7 stays in memory: it stands in the window of a view"
+            "page usr-7 cannot be dropped from memory: it is in the window of a view"
         );
         // A newer copy of it stays as well.
         let name = Some(valid("changed"));

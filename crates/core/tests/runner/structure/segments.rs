@@ -42,7 +42,7 @@ fn segments_are_removed_with_care() {
         assert!(archived.iter().any(|page| page.page.index.to_string() == "usr-3"));
         // Its pages come back elsewhere, under new indices.
         let error = refused(&system, restore("usr-2", None)).await;
-        assert_eq!(error.to_string(), "segment usr of page usr-2 is gone");
+        assert_eq!(error.to_string(), "segment usr of page usr-2 no longer exists");
         add_segment(&system, "new", SegmentKind::Custom, Permission::ReadWrite).await;
         let back = apply(&system, restore("usr-2", Some("new-0"))).await;
         assert_eq!(back.moved, [(page("usr-2"), page("new-1")), (page("usr-3"), page("new-2"))]);

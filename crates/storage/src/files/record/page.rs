@@ -113,14 +113,14 @@ impl PageFile {
                 let detail = Detail { content, messages, counted: self.counted, weight };
                 (Body::Detail(detail), words.content(content)?)
             }
-            _ => return Err("its type does not fit what it holds".to_owned()),
+            _ => return Err("its type does not match what it holds".to_owned()),
         };
         let standing = match (self.archived, self.moved_to) {
             (None, None) => Standing::InTree,
             (Some(Archived::Hot), None) => Standing::HotArchived,
             (Some(Archived::Cold), None) => Standing::ColdArchived,
             (None, Some(to)) => Standing::Moved(to),
-            (Some(_), Some(_)) => return Err("it is archived and moved".to_owned()),
+            (Some(_), Some(_)) => return Err("it is both archived and moved".to_owned()),
         };
         let page = Page {
             index: self.index,
@@ -172,10 +172,10 @@ impl Words {
             (Some(messages), None, None) => messages.get().as_bytes().to_vec(),
             (None, Some(text), None) => text.into_bytes(),
             (None, None, Some(digits)) => unhex(&digits).ok_or("its bytes are not hexadecimal")?,
-            _ => return Err("it says the same twice".to_owned()),
+            _ => return Err("it holds its text twice".to_owned()),
         };
         let content = Content::verify(hash, bytes);
-        content.map(Some).ok_or_else(|| "what it says does not have its hash".to_owned())
+        content.map(Some).ok_or_else(|| "its text does not match its hash".to_owned())
     }
 }
 

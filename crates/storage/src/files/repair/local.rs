@@ -32,22 +32,22 @@ pub(crate) fn make_ready(path: &Path) -> StorageResult<Vec<String>> {
         if form(&folder, "", place)?.is_some_and(|form| form != Form::Folder) {
             let away = free_name(&folder, "", &format!("{place}-damaged"))?;
             folder.rename(place, &away)?;
-            told.push(format!("{place} was no folder and was moved to {away}"));
+            told.push(format!("{place} was not a folder and was moved to {away}"));
         }
     }
     for place in ["quarantine", "tmp", "imports"] {
         if form(&folder, ".local", place)?.is_some_and(|form| form != Form::Folder) {
             let away = free_name(&folder, ".local", &format!("{place}-damaged"))?;
             folder.rename(&format!(".local/{place}"), &format!(".local/{away}"))?;
-            told.push(format!(".local/{place} was no folder and was moved to .local/{away}"));
+            told.push(format!(".local/{place} was not a folder and was moved to .local/{away}"));
         }
     }
     for name in FILES {
         let place = format!(".local/{name}");
         let why = match form(&folder, ".local", name)? {
-            Some(Form::Other) => "it is a symlink or the like",
+            Some(Form::Other) => "it is a symlink or special file",
             Some(Form::Folder) => "there is a folder where a file should be",
-            Some(Form::File) if has_other_names(&path.join(&place)) => "it has another name too",
+            Some(Form::File) if has_other_names(&path.join(&place)) => "it is a hard link",
             Some(Form::File) | None => continue,
         };
         let away = set_aside(&folder, &place, why, identity::now())?;

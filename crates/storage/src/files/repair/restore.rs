@@ -48,7 +48,7 @@ impl Store {
                 continue;
             };
             let without = match &record {
-                Record::Page(page, None) if page.detail().is_some() => ", without its words",
+                Record::Page(page, None) if page.detail().is_some() => ", without its text",
                 _ => "",
             };
             self.write_again(&path, &record)?;
@@ -140,11 +140,11 @@ impl Store {
         }
         for (path, page, content) in salvaged {
             let without = match (page.detail(), &content) {
-                (Some(_), None) => ", without its words",
+                (Some(_), None) => ", without its text",
                 _ => "",
             };
             self.write_again(&path, &Record::Page(page, content))?;
-            told.push(format!("{path} was written again from what it still said{without}"));
+            told.push(format!("{path} was written again from its readable data{without}"));
         }
         Ok(())
     }

@@ -81,7 +81,10 @@ fn damaged_objects_are_noticed_and_put_aside() {
         assert!(!aside.is_empty() && aside.iter().all(|name| name.contains(kind)), "{aside:?}");
         // Nothing is corrupt any more; what is lost is said to be missing.
         for problem in block_on(storage.verify()).unwrap() {
-            assert!(problem.contains("is missing; history refers to it"), "{kind}: {problem}");
+            assert!(
+                problem.contains("is missing, but the history refers to it"),
+                "{kind}: {problem}"
+            );
         }
         block_on(async {
             scan(&*storage, &session_id(), &segment("usr")).await;

@@ -116,7 +116,7 @@ fn a_snapshot_outlives_merging_and_collecting() {
     assert_eq!(block_on(snapshot.sessions(None, 9)).unwrap().len(), 2);
     block_on(apply(&system, Edit::PurgePage(page("usr-3"))));
     let error = block_on(snapshot.pages(&session_id(), &[page("usr-3")])).unwrap_err();
-    assert!(error.to_string().contains("take another"), "{error}");
+    assert!(error.to_string().contains("take a new snapshot"), "{error}");
 }
 
 // B-39: collecting takes all that nothing refers to and nothing else, once its time has come.

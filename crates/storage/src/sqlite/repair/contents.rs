@@ -65,12 +65,12 @@ impl Repair<'_> {
             let number = i64::try_from(revision.0).unwrap_or(i64::MAX);
             let row =
                 RowKey { table: HISTORY, key: vec![Value::Integer(key), Value::Integer(number)] };
-            row.keep(db, "it refers to a content that is lost")?;
+            row.keep(db, "it refers to lost content")?;
             entry.forget(is_lost);
             history::rewrite(db, key, &entry)?;
             let name = rows::session_name(session);
             self.done
-                .push(format!("revision {revision} of {name} no longer refers to a lost content"));
+                .push(format!("revision {revision} of {name} no longer refers to lost content"));
         }
         Ok(())
     }
@@ -98,8 +98,9 @@ impl Repair<'_> {
             let entry = HistoryEntry::stand_in(revision, at, pages);
             history::append(self.db, key, &entry)?;
             let name = rows::session_name(&session);
-            self.done
-                .push(format!("revision {revision} of {name} stands for the one that is lost"));
+            self.done.push(format!(
+                "revision {revision} of {name} was written as a stand-in for the lost one"
+            ));
         }
         Ok(())
     }
@@ -152,7 +153,9 @@ impl Repair<'_> {
                 self.db
                     .prepare_cached("UPDATE contents SET refs = ?2 WHERE hash = ?1")?
                     .execute(rusqlite::params![hash.as_bytes(), count])?;
-                self.done.push(format!("content {hash} counts {count} references, not {refs}"));
+                self.done.push(format!(
+                    "content {hash} now counts {count} references instead of {refs}"
+                ));
             }
         }
         Ok(())

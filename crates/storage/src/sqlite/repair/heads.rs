@@ -160,12 +160,12 @@ impl Repair<'_> {
         let says = says.filter(|segment| segment.id == *id);
         let (mut segment, how) = match says {
             Some(segment) => {
-                (segment, "what it says was kept: look at it with `segment show`".to_owned())
+                (segment, "its readable data was kept: look at it with `segment show`".to_owned())
             }
             None => {
                 let made = self.made_again(key, id, session)?;
                 let how = format!(
-                    "it was made again, of kind {} and {}: `segment update` says otherwise",
+                    "it was rebuilt, with kind {} and permission {}: change them with `segment update`",
                     made.kind, made.permission
                 );
                 (made, how)

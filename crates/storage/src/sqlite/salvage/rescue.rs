@@ -97,8 +97,8 @@ impl<'a> Rescue<'a> {
     pub(super) fn finish(mut self) -> Outcome<String> {
         let kept = match self.keep_leftovers()? {
             0 => "nothing else was in the damaged pages".to_owned(),
-            1 => "1 damaged page holds more and lies in the quarantine".to_owned(),
-            kept => format!("{kept} damaged pages hold more and lie in the quarantine"),
+            1 => "1 damaged page holds more and is in the quarantine".to_owned(),
+            kept => format!("{kept} damaged pages hold more and are in the quarantine"),
         };
         let damaged = match self.damaged.len() {
             1 => "1 page of the file was damaged".to_owned(),
@@ -110,10 +110,10 @@ impl<'a> Rescue<'a> {
         };
         let short = match self.missing {
             0 => String::new(),
-            1 => "the file was cut short, its last page is lost; ".to_owned(),
-            missing => format!("the file was cut short, its last {missing} pages are lost; "),
+            1 => "the file was cut short and its last page is lost; ".to_owned(),
+            missing => format!("the file was cut short and its last {missing} pages are lost; "),
         };
-        Ok(format!("{short}{damaged}; {saved} and the file was written anew; {kept}"))
+        Ok(format!("{short}{damaged}; {saved} and the file was rewritten; {kept}"))
     }
 
     /// Puts rows for sessions and segments that are lost, as far as others speak of them. What they say

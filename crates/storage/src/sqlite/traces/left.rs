@@ -1,4 +1,4 @@
-//! What a purge left, and why: noted as a word of our own, told as a sentence.
+//! The traces a purge left, and why: noted as a word of our own, reported as a sentence.
 
 use contexture_core::storage::Trace;
 
@@ -56,12 +56,13 @@ impl Left {
 
     /// Says it of a database.
     pub(crate) fn trace(self, what: &str) -> Trace {
-        let readers = "those who read an earlier state have ended";
+        let readers = "all readers of an earlier state have ended";
         let (place, until) = match self {
-            Self::Begun => (what.to_owned(), "it is opened again, or `contexture store scrub`"),
+            Self::Begun => {
+                (what.to_owned(), "it is opened again or `contexture store scrub` is run")
+            }
             Self::Large => {
-                let until =
-                    "`contexture store scrub` rewrites it: it is large, and that takes long";
+                let until = "`contexture store scrub` rewrites it: it is large, so that takes long";
                 (what.to_owned(), until)
             }
             Self::NoRoom => {
