@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{AgentName, ErrorKind};
+use contexture_core::{Advice, AgentName, ErrorKind};
 
 use crate::model::ModelError;
 
@@ -59,6 +59,47 @@ pub enum AgentsError {
         /// What to do next.
         hint: String,
     },
+    /// A run of the agent was interrupted and must end first.
+    #[error(
+        "run {number} of agent '{agent}' was interrupted: its record may quote the text to be purged, \
+         and resuming it would bring that text back"
+    )]
+    RunInterrupted {
+        /// The agent.
+        agent: AgentName,
+        /// Which of its runs.
+        number: u64,
+    },
+    /// The agent is running in this session.
+    #[error("agent '{agent}' is already running here (run {number})")]
+    AlreadyRunning {
+        /// The agent.
+        agent: AgentName,
+        /// Which of its runs.
+        number: u64,
+    },
+    /// The session says something about the agent's mode that cannot be read.
+    #[error("the session's override for agent '{agent}' is broken: {reason}")]
+    BrokenOverride {
+        /// The agent.
+        agent: AgentName,
+        /// Why.
+        reason: String,
+    },
+    /// The session has no main segment to share.
+    #[error("agent '{agent}' runs shared, but the session has no main segment '{segment}'")]
+    NoMainSegment {
+        /// The agent.
+        agent: AgentName,
+        /// The segment that is missing.
+        segment: &'static str,
+    },
+    /// A page of a prompt that the model must see is lost.
+    #[error("{what} lost, so nothing was sent: an agent does not run without its prompt")]
+    PromptLost {
+        /// Which pages, with the verb.
+        what: String,
+    },
     /// Something else that is running must end first.
     #[error("{what}")]
     Conflict {
@@ -92,10 +133,14 @@ impl AgentsError {
             }
             AgentsError::FileBroken { .. }
             | AgentsError::MaybeBroken { .. }
+            | AgentsError::BrokenOverride { .. }
+            | AgentsError::NoMainSegment { .. }
             | AgentsError::Invalid { .. } => ErrorKind::Invalid,
             AgentsError::Denied { .. } => ErrorKind::PermissionDenied,
-            AgentsError::Conflict { .. } => ErrorKind::Conflict,
-            AgentsError::Corrupt { .. } => ErrorKind::Corrupt,
+            AgentsError::RunInterrupted { .. }
+            | AgentsError::AlreadyRunning { .. }
+            | AgentsError::Conflict { .. } => ErrorKind::Conflict,
+            AgentsError::PromptLost { .. } | AgentsError::Corrupt { .. } => ErrorKind::Corrupt,
             AgentsError::Model(error) => error.kind(),
             AgentsError::Core(error) => error.kind(),
         }
@@ -117,6 +162,15 @@ impl AgentsError {
                 "run this in the project's folder, or restore the file: it says what the agent may see"
                     .to_owned()
             }
+            AgentsError::RunInterrupted { .. } => {
+                "resume the run first, or give it up with the purge".to_owned()
+            }
+            AgentsError::AlreadyRunning { .. } => {
+                "wait for it, or run it in another session".to_owned()
+            }
+            AgentsError::BrokenOverride { .. } => "set the agent's mode again".to_owned(),
+            AgentsError::NoMainSegment { .. } => "create the session's segments first".to_owned(),
+            AgentsError::PromptLost { .. } => Advice::CheckStore.to_string(),
             AgentsError::Invalid { hint, .. }
             | AgentsError::Denied { hint, .. }
             | AgentsError::Conflict { hint, .. }

@@ -182,7 +182,7 @@ impl ModelError {
             ModelError::Unreachable { hint, .. } | ModelError::Key { hint, .. } => {
                 return hint.clone();
             }
-            ModelError::ContextLength { .. } => "give a smaller --budget, or name another model",
+            ModelError::ContextLength { .. } => "use a smaller budget or another model",
             ModelError::Refused { .. } => "check the model's name and the request's options",
             ModelError::Failing { .. } => "try again later; the conversation is kept",
             ModelError::BadAnswer { .. } => "check that the base URL is the provider's API",

@@ -227,13 +227,8 @@ impl Runner {
     async fn interrupted(&self, agent: &AgentDefinition) -> Result<Vec<StoredRun>> {
         let runs = self.team.runs(Some(&agent.name)).await?;
         if let Some(running) = runs.iter().find(|stored| (self.is_alive)(stored)) {
-            return Err(AgentsError::Conflict {
-                what: format!(
-                    "agent '{}' is already running here (run {})",
-                    agent.name, running.run.number
-                ),
-                hint: "wait for it, or run it in another --session".to_owned(),
-            });
+            let (agent, number) = (agent.name.clone(), running.run.number);
+            return Err(AgentsError::AlreadyRunning { agent, number });
         }
         Ok(runs)
     }

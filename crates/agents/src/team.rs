@@ -97,9 +97,9 @@ impl Team {
     /// Returns the session's own say on an agent's mode (M-27).
     pub async fn session_mode(&self, agent: &AgentName) -> Result<Option<ContextMode>> {
         let Some(text) = self.custom(&mode_key(agent)?).await? else { return Ok(None) };
-        text.parse().map(Some).map_err(|reason: String| AgentsError::Invalid {
-            what: format!("the session's override for agent '{agent}' is broken: {reason}"),
-            hint: format!("set it again: `agents context {agent} --mode isolated`"),
+        text.parse().map(Some).map_err(|reason: String| {
+            let agent = agent.clone();
+            AgentsError::BrokenOverride { agent, reason }
         })
     }
 
@@ -183,13 +183,8 @@ impl Team {
         let mut edits = Vec::new();
         if reader.segment(link.segment()).is_err() {
             if matches!(link, Link::Main(_)) {
-                return Err(AgentsError::Invalid {
-                    what: format!(
-                        "agent '{}' runs shared, but the session has no main segment '{MAIN}'",
-                        agent.name
-                    ),
-                    hint: "create it with `init`".to_owned(),
-                });
+                let agent = agent.name.clone();
+                return Err(AgentsError::NoMainSegment { agent, segment: MAIN });
             }
             edits.push(Edit::AddSegment(NewSegment::new(
                 link.segment().clone(),

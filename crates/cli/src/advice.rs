@@ -1,6 +1,6 @@
 //! Words what to do next about an error, in terms of commands and flags.
 
-use contexture_agents::AgentsError;
+use contexture_agents::{AgentsError, ModelError};
 use contexture_core::Advice;
 
 /// Returns the hint for an error with agents.
@@ -18,6 +18,21 @@ pub(crate) fn with_agents(error: &AgentsError) -> String {
         }
         AgentsError::MaybeBroken { .. } => {
             "run `contexture agents validate` to see what is wrong with them".to_owned()
+        }
+        AgentsError::RunInterrupted { agent, .. } => format!(
+            "finish it with `contexture agents run {agent} --resume`, or end it with the purge: \
+             `contexture page purge --give-up-runs`"
+        ),
+        AgentsError::AlreadyRunning { .. } => {
+            "wait for it, or run it in another session with --session NAME".to_owned()
+        }
+        AgentsError::BrokenOverride { agent, .. } => {
+            format!("set it again with `contexture agents context {agent} --mode isolated`")
+        }
+        AgentsError::NoMainSegment { .. } => "create it with `contexture init`".to_owned(),
+        AgentsError::PromptLost { .. } => words(&Advice::CheckStore),
+        AgentsError::Model(ModelError::ContextLength { .. }) => {
+            "use a smaller --budget, or another model with --model".to_owned()
         }
         AgentsError::Core(error) => words(&error.advice()),
         other => other.hint(),

@@ -197,7 +197,7 @@ fn agents_refuse_to_run_on_a_lost_prompt() {
         assert_eq!(checked.code, 1);
         let problem = "system prompt page sys-1 was lost";
         assert!(checked.out.contains(problem), "{}", checked.out);
-        assert!(checked.out.contains("--accept-losses"), "{}", checked.out);
+        assert!(checked.err.contains("--accept-losses"), "{}", checked.err);
         let window = run(&["window"]);
         assert!(window.out.contains("The content of this page was lost"), "{}", window.out);
         let refused = run(&["agents", "run", "code-reviewer", "hello", "--json"]);

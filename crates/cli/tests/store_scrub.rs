@@ -62,7 +62,7 @@ fn the_quarantine_is_reported_until_it_is_emptied() {
     assert_eq!(repaired.code, 0, "{}{}", repaired.out, repaired.err);
 
     let left = "traces remain: in the quarantine of ";
-    let until = "ctx until `contexture store scrub --quarantine` empties it\n";
+    let until = "ctx until a scrub that includes the quarantine empties it\n";
     let purged = run(&["page", "purge", "usr-1"]);
     assert_eq!(purged.code, 3, "{}{}", purged.out, purged.err);
     assert!(purged.out.starts_with(&format!("purged: usr-1\n{left}")), "{}", purged.out);

@@ -98,8 +98,7 @@ fn lost_prompt(segment: &crate::Segment, page: &Page) -> Option<String> {
     (is_prompt && page.standing.is_listed() && is_lost(page)).then(|| {
         let index = &page.index;
         format!(
-            "system prompt page {index} was lost: write it again with `page update {index} \
-             --detail TEXT`, or accept the loss with `store check --accept-losses`"
+            "system prompt page {index} was lost: write it again, or accept the loss"
         )
     })
 }
@@ -119,7 +118,7 @@ async fn check_history(
     if let Some(place) = trail.untold_segment(&segments) {
         problems.push(format!(
             "edits were lost, and perhaps a segment with them, number {place} in the order of segments: \
-             write again what is missing, then accept the loss with `store check --accept-losses`"
+             write again what is missing, then accept the loss"
         ));
     }
     for segment in &segments {
@@ -128,17 +127,15 @@ async fn check_history(
         if let Some(number) = trail.untold(segment, stands) {
             let id = &segment.id;
             problems.push(format!(
-                "edits were lost, and perhaps system prompt page {id}-{number} with them: look at `page tree \
-                 {id}-0`, write again what is missing, then accept the loss with `store check \
-                 --accept-losses`"
+                "edits were lost, and perhaps system prompt page {id}-{number} with them: look at the tree of \
+                 {id}-0, write again what is missing, then accept the loss"
             ));
         }
         if is_guess(segment) {
             let id = &segment.id;
             problems.push(format!(
                 "the kind of segment {id} is unknown, and it may have held system prompts: move those to sys-0, \
-                 then accept the rest with `store check --accept-losses`, or describe it with `segment \
-                 update {id} --description TEXT`"
+                 then accept the rest, or give the segment a description"
             ));
         }
     }

@@ -120,7 +120,7 @@ fn told(found: &[LocalServer]) -> String {
     let servers = found.iter().map(|LocalServer { place, models }| {
         let model = models.first().map_or("NAME", String::as_str);
         let (label, url) = (place.label, place.base_url());
-        format!("{label} at {url}: use --model {}/{model}", place.provider)
+        format!("{label} at {url}: use the model {}/{model}", place.provider)
     });
     format!("or use a server found on this machine: {}", servers.collect::<Vec<_>>().join("; "))
 }

@@ -181,9 +181,5 @@ fn is_left_out(view: &View, pages: &BTreeMap<u64, Page>, page: &Page) -> bool {
 
 /// Returns the error for a prompt that the model must see and that is missing.
 pub(crate) fn lost(what: String) -> AgentsError {
-    AgentsError::Corrupt {
-        what: format!("{what} lost, so nothing was sent: an agent does not run without its prompt"),
-        hint: "`contexture store check` reports the damage, and --repair repairs what it can"
-            .to_owned(),
-    }
+    AgentsError::PromptLost { what }
 }

@@ -52,17 +52,8 @@ impl Team {
         }
         if let (Some(left), InterruptedRuns::Keep) = (runs.first(), interrupted) {
             let agent = &left.run.agent;
-            return Err(AgentsError::Conflict {
-                what: format!(
-                    "run {} of agent '{agent}' was interrupted: its record may quote the text to \
-                     be purged, and resuming it would bring that text back",
-                    left.run.number
-                ),
-                hint: format!(
-                    "finish it with `agents run {agent} --resume`, or end it with the purge: \
-                     `page purge --give-up-runs`"
-                ),
-            });
+            let (agent, number) = (agent.clone(), left.run.number);
+            return Err(AgentsError::RunInterrupted { agent, number });
         }
         let now = self.system.now();
         let mut puts: Vec<RunPut> = runs.iter().map(|stored| stored.record.removal(now)).collect();

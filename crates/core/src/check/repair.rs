@@ -99,7 +99,7 @@ async fn add_lost_segments(
         change.basis.segments = vec![(id.clone(), None)];
         done.push(format!(
             "segment {id} was lost and was rebuilt from the history, with kind {} and permission {}: \
-             change them with `segment update`",
+             change them if they are wrong",
             segment.kind, segment.permission
         ));
         change.segments.push(SegmentDelta { before: None, after: segment, restores: None });

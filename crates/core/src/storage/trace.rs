@@ -24,7 +24,7 @@ impl Trace {
 
     /// Names the quarantine of a storage, which may hold what was destroyed.
     pub fn quarantine(storage: impl fmt::Display) -> Self {
-        let until = "`contexture store scrub --quarantine` empties it";
+        let until = "a scrub that includes the quarantine empties it";
         Self::new(format!("the quarantine of {storage}"), until)
     }
 }

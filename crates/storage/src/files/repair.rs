@@ -222,7 +222,7 @@ impl Store {
             behind = behind.max(segment.ordinal + 1);
             told.push(format!(
                 "{path} was lost and was rebuilt from its pages, with kind {} and permission {}: \
-                 change them with `segment update`",
+                 change them if they are wrong",
                 segment.kind, segment.permission
             ));
             self.write_again(&path, &Record::Segment(segment))?;

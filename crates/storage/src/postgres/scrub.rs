@@ -17,7 +17,7 @@ use super::{
 /// What is left of a purge before anybody has scrubbed.
 pub(crate) fn after_purge(what: &str) -> Trace {
     let until =
-        "`contexture store scrub` rewrites the tables, or the server has used their space again";
+        "a scrub rewrites the tables, or the server has used their space again";
     Trace::new(format!("dead rows of the tables in {what}"), until)
 }
 
@@ -75,8 +75,7 @@ async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcom
         match rewritten {
             Ok(()) => {}
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                let until =
-                    "the connections that use it have ended; run `contexture store scrub` then";
+                let until = "the connections that use it have ended and a scrub rewrites it";
                 left.push(Trace::new(format!("table {table}"), until));
             }
             Err(fault) => return Err(fault),

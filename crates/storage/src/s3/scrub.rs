@@ -41,7 +41,7 @@ impl Inner {
         let names = listed.iter().filter_map(|meta| meta.location.filename());
         let count = names.filter(|name| is_doomed(name)).count();
         let place = format!("{count} objects of session {id} in {}", self.objects.name);
-        let until = "the session is written to again, or `contexture store scrub` deletes them";
+        let until = "the session is written to again, or a scrub deletes them";
         Ok((count > 0).then(|| Trace::new(place, until)))
     }
 
@@ -63,7 +63,7 @@ impl Inner {
         let mut left = self.undeleted().await?;
         let place = format!("the quarantine of {}", self.objects.name);
         let until = format!(
-            "`contexture store scrub --quarantine` is run again: it keeps objects that are younger than {} \
+            "the quarantine is emptied again: a scrub keeps objects that are younger than {} \
              minutes, which others may be using, or a session that is being imported",
             self.objects.tuning.grace.as_secs().div_ceil(60)
         );

@@ -45,7 +45,7 @@ impl From<Error> for Fault {
 
 /// Why a page cannot be read, and what to do.
 const DAMAGED: &str = "a page of the file is damaged: the disk lost it, or another program, such as a plain sqlite3, wrote \
-     to the file; `store check --repair` saves everything that the pages still hold, which is all of it \
+     to the file; a repair saves everything that the pages still hold, which is all of it \
      if another program wrote to them";
 
 fn named(path: &Path, error: &Error) -> StorageError {

@@ -317,7 +317,7 @@ fn beyond_repair(found: &str) -> Fault {
         "the file",
         format!(
             "its structure is damaged and nothing was changed in it ({found}); close all other programs \
-             that have it open, then rewrite it with `store check --repair`"
+             that have it open, then repair it again"
         ),
     )
 }

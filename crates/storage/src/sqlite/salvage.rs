@@ -44,7 +44,7 @@ pub(crate) fn check_finished(path: &Path) -> StorageResult<()> {
         return Ok(());
     }
     let what = path.display().to_string();
-    let reason = "its repair was interrupted; finish it with `store check --repair`".to_owned();
+    let reason = "its repair was interrupted; repair it again to finish".to_owned();
     Err(StorageError::Corrupt { what, reason })
 }
 

@@ -90,10 +90,14 @@ pub(crate) async fn run(
             let label = printer.paint().failure("problem:");
             printer.line(format_args!("{label} {}", harmless::line(problem)))?;
         }
-        if !args.repair {
-            printer.tip(
+        match args.repair {
+            false => printer.tip(
                 "`contexture store check --repair` repairs what it can; copy the store first",
-            )?;
+            )?,
+            true => printer.note(
+                "`contexture page update INDEX --detail TEXT` writes a lost page again, `contexture store \
+                 check --accept-losses` accepts the losses",
+            )?,
         }
     }
     Ok(if checked.ok { Status::Done } else { Status::NotOk })

@@ -45,7 +45,7 @@ impl Replacement {
             Self::Adopted(messages) => {
                 done.push(format!(
                     "the text of page {index} is not the one that was stored (it was edited by hand or damaged); \
-                     it was adopted as the new content: read it with `page show {index}`"
+                     it was adopted as the new content: read it again"
                 ));
                 page.rewritten_by = (!page.author.is_system_side()).then_some(Actor::System);
                 Content::with_detail(messages)

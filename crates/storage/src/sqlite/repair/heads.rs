@@ -160,12 +160,12 @@ impl Repair<'_> {
         let says = says.filter(|segment| segment.id == *id);
         let (mut segment, how) = match says {
             Some(segment) => {
-                (segment, "its readable data was kept: look at it with `segment show`".to_owned())
+                (segment, "its readable data was kept: look at it again".to_owned())
             }
             None => {
                 let made = self.made_again(key, id, session)?;
                 let how = format!(
-                    "it was rebuilt, with kind {} and permission {}: change them with `segment update`",
+                    "it was rebuilt, with kind {} and permission {}: change them if they are wrong",
                     made.kind, made.permission
                 );
                 (made, how)

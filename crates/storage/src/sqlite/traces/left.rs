@@ -58,24 +58,20 @@ impl Left {
     pub(crate) fn trace(self, what: &str) -> Trace {
         let readers = "all readers of an earlier state have ended";
         let (place, until) = match self {
-            Self::Begun => {
-                (what.to_owned(), "it is opened again or `contexture store scrub` is run")
-            }
+            Self::Begun => (what.to_owned(), "it is opened again or scrubbed"),
             Self::Large => {
-                let until = "`contexture store scrub` rewrites it: it is large, so that takes long";
+                let until = "a scrub rewrites it: it is large, so that takes long";
                 (what.to_owned(), until)
             }
             Self::NoRoom => {
-                let until = "there is room on the disk and `contexture store scrub` rewrites it";
+                let until = "there is room on the disk and a scrub rewrites it";
                 (what.to_owned(), until)
             }
             Self::Read => (format!("{what} and its log"), readers),
-            Self::Failed => (what.to_owned(), "`contexture store scrub` rewrites it"),
+            Self::Failed => (what.to_owned(), "a scrub rewrites it"),
             Self::Log => (format!("the log of {what}"), readers),
-            Self::Journal => {
-                (format!("the journal beside {what}"), "`contexture store scrub` empties it")
-            }
-            Self::Copy => (format!("a copy beside {what}"), "`contexture store scrub` removes it"),
+            Self::Journal => (format!("the journal beside {what}"), "a scrub empties it"),
+            Self::Copy => (format!("a copy beside {what}"), "a scrub removes it"),
         };
         Trace::new(place, until)
     }
