@@ -1,78 +1,232 @@
-//! The project: the folder that `.contexture` lies in, found from anywhere below it as git does.
+//! What commands on agents work with: the agents and settings of this folder and this user, models
+//! by their names, tools by the agent's files. Only here does the environment come in.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
+
+use contexture_agents::{
+    AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
+    catalog::{Catalog, Places},
+    mode::Resolution,
+    provider::{self, Endpoint, Retry, Timeouts},
+    settings::{Settings, SettingsPlaces, Source},
+    shares::{self, ResolvedShares, ShareSettings},
+    team::{self, chat_name},
+    tools::{
+        mcp::{self, LeftServer, ProjectServers},
+        workspace::{self, Protected},
+    },
+};
+use contexture_core::{AgentName, ContextSystem, Format};
+use contexture_tokens::counter_for;
+
+use crate::{
+    error::{Result, Stop},
+    process, project,
+    running::How,
+    store::StoreUrl,
 };
 
-use crate::error::{Result, Stop};
+/// How long an MCP server may take to start, and each of its calls.
+const MCP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What marks a project.
-const MARK: &str = ".contexture";
+/// How long a local server may take to say that it is there.
+const LOOK: Duration = Duration::from_millis(300);
 
-/// Returns the working folder.
-pub(crate) fn working_folder() -> Result<PathBuf> {
-    env::current_dir().map_err(|error| {
-        Stop::invalid(format!("the working folder cannot be read: {error}"), "go elsewhere")
-    })
+/// The agents and settings of this folder and this user.
+pub(crate) struct Crew {
+    pub(crate) project: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) catalog: Catalog,
+    /// The user's home.
+    home: Option<PathBuf>,
+    /// Where the user's own agents and settings lie.
+    pub(crate) config: Option<PathBuf>,
+    /// Who answers in `chat` when no agent is named, unless there is a file of that name.
+    assistant: AgentDefinition,
 }
 
-/// Returns the user's home, where the environment names one.
-pub(crate) fn home() -> Option<PathBuf> {
-    env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+impl Crew {
+    /// Reads the files of the project and of the user.
+    pub(crate) fn load() -> Result<Self> {
+        let project = project::find()?;
+        let folder =
+            |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let home = project::home();
+        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let config = config.map(|config| config.join("contexture"));
+        let places =
+            SettingsPlaces { project: project.clone(), home: home.clone(), config: config.clone() };
+        let settings = Settings::load(&places)?;
+        let catalog = Catalog::load(&Places {
+            project: project.clone(),
+            user: home.clone(),
+            config: config.clone(),
+        });
+        Ok(Self { project, settings, catalog, home, config, assistant: team::assistant() })
+    }
+
+    /// Returns where settings are looked for.
+    fn settings_places(&self) -> SettingsPlaces {
+        let (home, config) = (self.home.clone(), self.config.clone());
+        SettingsPlaces { project: self.project.clone(), home, config }
+    }
+
+    /// Returns where agent files are looked for.
+    pub(crate) fn places(&self) -> Places {
+        let (user, config) = (self.home.clone(), self.config.clone());
+        Places { project: self.project.clone(), user, config }
+    }
+
+    /// Returns an agent by its name (M-18).
+    pub(crate) fn agent(&self, name: &str) -> Result<&AgentDefinition> {
+        Ok(self.catalog.find(name)?)
+    }
+
+    /// Says that a project's agent takes the place of one of the user's (C48).
+    pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
+        let hidden = self.catalog.hidden_of_user(name)?.display();
+        Some(format!("the project's agent '{name}' takes the place of yours: {hidden}"))
+    }
+
+    /// Returns who answers in `chat` when no agent is named.
+    pub(crate) fn assistant(&self) -> &AgentDefinition {
+        self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)
+    }
+
+    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    pub(crate) async fn mode(
+        &self,
+        team: &Team,
+        agent: &AgentDefinition,
+        flag: Option<ContextMode>,
+    ) -> Result<Resolution> {
+        Ok(team.mode(agent, &self.settings, flag).await?)
+    }
+
+    /// Returns the model an agent runs on, and who says so (M-21).
+    pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
+        self.settings.model_of(agent, flag)
+    }
+
+    /// Resolves the shares of windows, of an agent's where one is named.
+    pub(crate) fn shares(
+        &self,
+        call: &ShareSettings,
+        agent: Option<&AgentDefinition>,
+    ) -> Result<ResolvedShares> {
+        Ok(shares::resolve(call, agent, &self.settings)?)
+    }
+
+    /// Names who says something, files of the project by their path in it.
+    pub(crate) fn said_by(&self, source: &Source) -> String {
+        source.within(&self.project)
+    }
+
+    /// Connects to a model; what is missing is said with what to set and which local servers were
+    /// looked for.
+    pub(crate) async fn connect(&self, model: &str) -> Result<Arc<dyn Model>> {
+        let endpoint = match self.endpoint(model) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return Err(explained(error).await.into()),
+        };
+        Ok(connected(endpoint))
+    }
+
+    /// Returns the format a model's windows have; none where it cannot be asked.
+    pub(crate) fn format_of(&self, model: &str) -> Option<Format> {
+        self.endpoint(model).ok().map(|endpoint| connected(endpoint).window_format())
+    }
+
+    /// Returns the model that writes lines of folded turns, where the settings name one.
+    pub(crate) fn summarizer(&self) -> Option<Result<Arc<dyn Model>, AgentsError>> {
+        let set = self.settings.summarizer.as_ref()?;
+        Some(self.endpoint(&set.value).map(connected))
+    }
+
+    fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        provider::resolve_trusted(model, &variable, &self.settings)
+    }
+
+    /// Returns an agent's tools beside those on the context, and what is wrong with some of them.
+    /// Servers that the project's files define are started only where the call says so.
+    pub(crate) async fn tools(
+        &self,
+        agent: &AgentDefinition,
+        how: &How,
+    ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
+        let folder = workspace::Workspace::open(&self.project).map_err(|error| {
+            Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
+        })?;
+        let folder = folder.protecting(self.protected(how.store.as_ref()));
+        let mut tools = workspace::tools(&Arc::new(folder));
+        let project = match how.trust_mcp {
+            true => ProjectServers::Trusted,
+            false => ProjectServers::Untrusted,
+        };
+        let mcp::Servers { started, left } = mcp::servers(agent, &self.settings, project);
+        let mut warnings: Vec<String> = left.iter().map(left_server).collect();
+        if !started.is_empty() {
+            let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
+            options.folder = Some(self.project.clone());
+            let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
+            options.withheld.extend(keys);
+            let (found, wrong) = mcp::connect(&started, &options).await;
+            tools.extend(found);
+            warnings.extend(wrong);
+        }
+        Ok((tools, warnings))
+    }
+
+    /// Returns what tools on files keep off: the stores of this process, and everything that decides
+    /// what later runs do, wherever it lies.
+    fn protected(&self, store: Option<&StoreUrl>) -> Protected {
+        let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
+        let usual = Some(StoreUrl::in_project(&self.project));
+        let stores = [store.cloned(), named, usual].into_iter().flatten();
+        let protected = stores.fold(Protected::default(), |all, store| store.protected(all));
+        let mut protected = protected.deciding(&self.settings_places(), &self.places());
+        if let Ok(program) = env::current_exe() {
+            if let Some(folder) = program.parent() {
+                protected = protected.kept(folder);
+            }
+            protected = protected.kept(program);
+        }
+        protected
+    }
+
+    /// Prepares to run agents in a session, counting as a model does.
+    pub(crate) fn runner(&self, system: ContextSystem, model: &str) -> Runner {
+        let clock = system.clone();
+        let alive = move |stored: &_| process::is_alive(stored, clock.now());
+        let counter = counter_for(model);
+        Runner::new(Team::new(system), self.settings.clone(), counter, process::driver(), alive)
+    }
+
+    /// Returns all agents that can be run, by name.
+    pub(crate) fn names(&self) -> Vec<AgentName> {
+        self.catalog.agents().map(|agent| agent.name.clone()).collect()
+    }
 }
 
-/// Returns the project that the working folder belongs to; the working folder itself where nothing
-/// marks one.
-pub(crate) fn find() -> Result<PathBuf> {
-    let folder = working_folder()?;
-    Ok(find_from(&folder, home().as_deref()).unwrap_or(folder))
+/// Says why a server is not started, and what starts it.
+fn left_server(left: &LeftServer) -> String {
+    match left {
+        LeftServer::Untrusted { .. } => format!("{left}: say --trust-mcp if you trust it"),
+        LeftServer::Undefined { .. } => left.to_string(),
+    }
 }
 
-/// Looks for the nearest marked folder. What lies in the user's home is the user's own and marks no
-/// project below it, and a folder above that belongs to somebody else is none of ours.
-fn find_from(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let marked = |at: &&Path| at.join(MARK).is_dir();
-    let above = folder.ancestors().skip(1).take_while(|at| Some(*at) != home);
-    let mut candidates = std::iter::once(folder).chain(above).filter(marked);
-    let found = candidates.next()?;
-    (found == folder || is_of_same_owner(found, folder)).then(|| found.to_owned())
+fn connected(endpoint: Endpoint) -> Arc<dyn Model> {
+    // Processes that fail together should not come back together.
+    let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
+    provider::connect(endpoint, Timeouts::default(), retry)
 }
 
-#[cfg(unix)]
-fn is_of_same_owner(project: &Path, folder: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let owner = |path: &Path| fs::metadata(path).ok().map(|it| it.uid());
-    owner(&project.join(MARK)).is_some() && owner(&project.join(MARK)) == owner(folder)
-}
-
-#[cfg(not(unix))]
-fn is_of_same_owner(_: &Path, _: &Path) -> bool {
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_marked_folder_is_the_project() {
-        let root = tempfile::tempdir().unwrap();
-        let at = |path: &str| root.path().join(path);
-        fs::create_dir_all(at("home/work/app/src/deep")).unwrap();
-        fs::create_dir_all(at("home/.contexture/agents")).unwrap();
-        let home = at("home");
-        let found = |from: &str| find_from(&at(from), Some(&home));
-        // What is in the home belongs to the user, not to a project below it.
-        assert_eq!(found("home/work/app/src"), None);
-        assert_eq!(found("home"), Some(at("home")));
-        fs::create_dir_all(at("home/work/app/.contexture")).unwrap();
-        assert_eq!(found("home/work/app/src/deep"), Some(at("home/work/app")));
-        fs::create_dir_all(at("home/work/app/src/.contexture")).unwrap();
-        assert_eq!(found("home/work/app/src/deep"), Some(at("home/work/app/src")));
-        assert_eq!(found("home/work"), None);
-        // A file of that name marks nothing.
-        fs::write(at("home/work/.contexture"), "").unwrap();
-        assert_eq!(found("home/work"), None);
+/// Adds to an error what to set and which local servers were looked for, where that is of use.
+pub(crate) async fn explained(error: AgentsError) -> AgentsError {
+    match provider::explains(&error) {
+        true => provider::explain(error, &provider::local_servers(LOOK).await),
+        false => error,
     }
 }
