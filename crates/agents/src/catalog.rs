@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A file that is bad hides nothing but itself. An agent of the project that takes the place of one
-//! of the user's is reported: a project comes from others (C48).
+//! of the user's is reported: a project comes from others.
 
 mod scan;
 
@@ -138,7 +138,7 @@ impl Catalog {
     }
 
     /// Returns the file of the user's that a project's agent takes the place of: a project comes from
-    /// others (C48).
+    /// others.
     pub fn hidden_of_user(&self, name: &AgentName) -> Option<&Path> {
         let is_hidden = |it: &&Shadowed| {
             it.name == name.as_str()

@@ -118,7 +118,7 @@ fn a_bad_file_hides_nothing_but_itself() {
     ");
 }
 
-// C48: a project agent in the place of a user's is reported, and so are two of one name.
+// A project agent in the place of a user's is reported, and so are two of one name.
 #[test]
 fn shadowing_is_reported() {
     let home = Home::new();

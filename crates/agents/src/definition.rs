@@ -96,7 +96,7 @@ pub struct AgentDefinition {
     pub context_filter: ContextFilter,
     /// The group it shares with, instead of the main session.
     pub context_group: Option<String>,
-    /// What of an isolated run is recorded in the main session (C31).
+    /// What of an isolated run is recorded in the main session.
     pub publish_result: PublishResult,
     /// The tools it may use.
     pub tools: ToolRules,
@@ -191,7 +191,7 @@ pub enum PublishResult {
     /// The request and the final answer, as one attributed turn.
     #[default]
     Exchange,
-    /// Nothing.
+    /// Nothing is recorded.
     None,
 }
 

@@ -62,7 +62,7 @@ pub enum AgentsError {
     /// Something else is going on that must end first.
     #[error("{what}")]
     Conflict {
-        /// What.
+        /// What is going on.
         what: String,
         /// What to do next.
         hint: String,
@@ -70,7 +70,7 @@ pub enum AgentsError {
     /// Something that must be there is lost.
     #[error("{what}")]
     Corrupt {
-        /// What.
+        /// What is lost.
         what: String,
         /// What to do next.
         hint: String,

@@ -22,7 +22,7 @@ fn the_seeds_settings_are_read() {
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
-    // C28: an invalid value anywhere is an error, never a silent fallback.
+    // An invalid value anywhere is an error, never a silent fallback.
     let cases = [
         "{\"agents\": {\n  \"defaultContextMode\": shared\n}}",
         r#"{"agents":{"defaultContextMode":"Shared"}}"#,
@@ -118,7 +118,7 @@ fn servers_and_providers_are_read() {
     assert!(matches!(&settings.mcp_servers["far"].config, McpConfig::Http { .. }));
 }
 
-// C48: a project comes from others.
+// A project comes from others.
 #[test]
 fn of_a_provider_the_users_own_words_win_one_by_one() {
     let project = r#"{"providers":{

@@ -24,10 +24,11 @@ use tokio::{
 };
 
 use crate::{
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
+    project::Project,
+    sanitize,
     store::StoreUrl,
 };
 
@@ -48,7 +49,7 @@ pub(crate) fn runtime() -> Result<Runtime> {
 
 /// How an agent is to be run, as far as the call says.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct How {
+pub(crate) struct RunOptions {
     /// Whose history it sees.
     pub(crate) context: Option<ContextMode>,
     /// The model.
@@ -76,7 +77,7 @@ pub(crate) struct How {
 }
 
 /// An agent ready to be run.
-pub(crate) struct Ready<'a> {
+pub(crate) struct ReadyRun<'a> {
     /// Runs it.
     pub(crate) runner: Runner,
     /// What it is to do it with.
@@ -88,19 +89,19 @@ pub(crate) struct Ready<'a> {
 /// Prepares a run: the mode, the model, the tools. Nothing is sent and nothing is written; programs
 /// of MCP servers are started.
 pub(crate) async fn prepare<'a>(
-    crew: &Crew,
+    project: &Project,
     system: &ContextSystem,
     agent: &'a AgentDefinition,
-    how: &How,
-) -> Result<Ready<'a>> {
+    options: &RunOptions,
+) -> Result<ReadyRun<'a>> {
     // Said before anything is started.
-    crew.shares(&how.shares, Some(agent))?;
-    let (model, _) = crew.model_of(agent, how.model.as_deref());
-    let runner = crew.runner(system.clone(), &model);
+    project.shares(&options.shares, Some(agent))?;
+    let (model, _) = project.model_of(agent, options.model.as_deref());
+    let runner = project.runner(system.clone(), &model);
     let Resolution { mode, mut warnings, .. } =
-        crew.mode(runner.team(), agent, how.context).await?;
-    let model = crew.connect(&model).await?;
-    let runner = match crew.summarizer() {
+        project.mode(runner.team(), agent, options.context).await?;
+    let model = project.connect(&model).await?;
+    let runner = match project.summarizer() {
         None => runner,
         Some(Ok(summarizer)) => runner.summarizing(summarizer),
         // Lines can do without: the run need not.
@@ -109,33 +110,37 @@ pub(crate) async fn prepare<'a>(
             runner
         }
     };
-    let (tools, wrong) = crew.tools(agent, how).await?;
+    let (tools, wrong) = project.tools(agent, options).await?;
     warnings.extend(wrong);
-    warnings.extend(crew.shadows(&agent.name));
-    warnings.extend(crew.settings.warnings.iter().cloned());
+    warnings.extend(project.shadows(&agent.name));
+    warnings.extend(project.settings.warnings.iter().cloned());
     let mut limits = Limits::default();
-    if let Some(most) = how.max_turns {
+    if let Some(most) = options.max_turns {
         limits.iterations = most;
     }
-    limits.tokens = how.token_limit;
-    let options = ExecuteOptions {
-        stream: !how.no_stream,
-        max_tokens: how.max_tokens,
-        temperature: how.temperature,
+    limits.tokens = options.token_limit;
+    let execute_options = ExecuteOptions {
+        stream: !options.no_stream,
+        max_tokens: options.max_tokens,
+        temperature: options.temperature,
         context_mode: None,
-        interactive: how.ask,
+        interactive: options.ask,
         limits,
-        budget: how.budget,
-        shares: how.shares.clone(),
+        budget: options.budget,
+        shares: options.shares.clone(),
     };
-    Ok(Ready { runner, job: Job { agent, mode, model, tools, options }, warnings })
+    Ok(ReadyRun {
+        runner,
+        job: Job { agent, mode, model, tools, options: execute_options },
+        warnings,
+    })
 }
 
 /// Shows a run: the answer on standard output as it comes, everything else on standard error.
 ///
 /// Where nobody reads along, an answer is written when it is whole, so that one which had to be asked
 /// for again is not there twice. With JSON nothing is shown; what is worth knowing is kept.
-pub(crate) struct Shown<'p, 'w> {
+pub(crate) struct RunPrinter<'p, 'w> {
     printer: &'p mut Printer<'w>,
     /// The answer so far, as far as it is not written.
     held: String,
@@ -150,25 +155,25 @@ pub(crate) struct Shown<'p, 'w> {
 }
 
 /// What is left to tell when a run is over.
-pub(crate) struct Seen {
+pub(crate) struct RunSummary {
     /// What the last window took, and what it might take.
     pub(crate) window: Option<(u64, u64)>,
     /// What was worth knowing, where it was not shown.
     pub(crate) notices: Vec<String>,
 }
 
-impl<'p, 'w> Shown<'p, 'w> {
+impl<'p, 'w> RunPrinter<'p, 'w> {
     pub(crate) fn new(printer: &'p mut Printer<'w>) -> Self {
         let (held, notices) = (String::new(), Vec::new());
         Self { printer, held, at_line_start: true, window: None, notices, failed: None }
     }
 
     /// Writes what is still held and ends the line; says if something could not be written.
-    pub(crate) fn finish(mut self) -> Result<Seen> {
+    pub(crate) fn finish(mut self) -> Result<RunSummary> {
         self.end_line();
         match self.failed {
             Some(stop) => Err(stop),
-            None => Ok(Seen { window: self.window, notices: self.notices }),
+            None => Ok(RunSummary { window: self.window, notices: self.notices }),
         }
     }
 
@@ -202,7 +207,7 @@ impl<'p, 'w> Shown<'p, 'w> {
         if text.is_empty() || self.printer.is_json() || self.failed.is_some() {
             return;
         }
-        let text = if self.printer.is_read() { harmless::text(text) } else { text.to_owned() };
+        let text = if self.printer.is_read() { sanitize::text(text) } else { text.to_owned() };
         self.at_line_start = text.ends_with('\n');
         let written = self.printer.bytes(text.as_bytes()).and_then(|()| self.printer.flush());
         self.keep(written);
@@ -217,7 +222,7 @@ impl<'p, 'w> Shown<'p, 'w> {
     }
 }
 
-impl Watcher for Shown<'_, '_> {
+impl Watcher for RunPrinter<'_, '_> {
     fn text(&mut self, piece: &str) {
         if self.printer.is_read() {
             self.write(piece);
@@ -232,9 +237,9 @@ impl Watcher for Shown<'_, '_> {
 
     fn tool_result(&mut self, name: &str, result: &str, error: bool) {
         let mark = if error { '✗' } else { '✓' };
-        let mut told = result.lines().filter(|line| !line.trim().is_empty());
-        let first = told.next().unwrap_or("nothing");
-        let more = match told.count() {
+        let mut lines = result.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or("nothing");
+        let more = match lines.count() {
             0 => String::new(),
             more => format!(" … {} more", lines::count(more as u64, "line")),
         };

@@ -16,7 +16,7 @@ use std::{
 
 use crate::{
     printer::Paint,
-    terminal::{BEGIN_LINE, Gate},
+    terminal::{BEGIN_LINE, TerminalWriter},
 };
 
 /// How long work takes before it is shown.
@@ -41,7 +41,7 @@ impl Progress {
         let shown = doing.clone();
         let thread = thread::spawn(move || {
             let begun = Instant::now();
-            let mut terminal = Gate::new(io::stderr());
+            let mut terminal = TerminalWriter::new(io::stderr());
             let mut is_shown = false;
             // A line that cannot be written is done without.
             let mut write = |text: &str| {

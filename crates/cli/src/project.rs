@@ -1,6 +1,8 @@
 //! What commands on agents work with: the agents and settings of this folder and this user, models
 //! by their names, tools by the agent's files. Only here does the environment come in.
 
+pub(crate) mod folder;
+
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use contexture_agents::{
@@ -12,7 +14,7 @@ use contexture_agents::{
     shares::{self, ResolvedShares, ShareSettings},
     team::{self, chat_name},
     tools::{
-        mcp::{self, LeftServer, ProjectServers},
+        mcp::{self, ProjectServers, SkippedServer},
         workspace::{self, Protected},
     },
 };
@@ -20,9 +22,9 @@ use contexture_core::{AgentName, ContextSystem, Format};
 use contexture_tokens::counter_for;
 
 use crate::{
+    agent_run::RunOptions,
     error::{Result, Stop},
-    process, project,
-    running::How,
+    process,
     store::StoreUrl,
 };
 
@@ -33,8 +35,9 @@ const MCP_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(300);
 
 /// The agents and settings of this folder and this user.
-pub(crate) struct Crew {
-    pub(crate) project: PathBuf,
+pub(crate) struct Project {
+    /// The project's folder.
+    pub(crate) folder: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) catalog: Catalog,
     /// The user's home.
@@ -45,36 +48,35 @@ pub(crate) struct Crew {
     assistant: AgentDefinition,
 }
 
-impl Crew {
+impl Project {
     /// Reads the files of the project and of the user.
     pub(crate) fn load() -> Result<Self> {
-        let project = project::find()?;
-        let folder =
-            |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-        let home = project::home();
-        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let folder = folder::find()?;
+        let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let home = folder::home();
+        let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         let config = config.map(|config| config.join("contexture"));
         let places =
-            SettingsPlaces { project: project.clone(), home: home.clone(), config: config.clone() };
+            SettingsPlaces { project: folder.clone(), home: home.clone(), config: config.clone() };
         let settings = Settings::load(&places)?;
         let catalog = Catalog::load(&Places {
-            project: project.clone(),
+            project: folder.clone(),
             user: home.clone(),
             config: config.clone(),
         });
-        Ok(Self { project, settings, catalog, home, config, assistant: team::assistant() })
+        Ok(Self { folder, settings, catalog, home, config, assistant: team::assistant() })
     }
 
     /// Returns where settings are looked for.
     fn settings_places(&self) -> SettingsPlaces {
         let (home, config) = (self.home.clone(), self.config.clone());
-        SettingsPlaces { project: self.project.clone(), home, config }
+        SettingsPlaces { project: self.folder.clone(), home, config }
     }
 
     /// Returns where agent files are looked for.
     pub(crate) fn places(&self) -> Places {
         let (user, config) = (self.home.clone(), self.config.clone());
-        Places { project: self.project.clone(), user, config }
+        Places { project: self.folder.clone(), user, config }
     }
 
     /// Returns an agent by its name (M-18).
@@ -82,7 +84,7 @@ impl Crew {
         Ok(self.catalog.find(name)?)
     }
 
-    /// Says that a project's agent takes the place of one of the user's (C48).
+    /// Says that a project's agent takes the place of one of the user's.
     pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
         let hidden = self.catalog.hidden_of_user(name)?.display();
         Some(format!("the project's agent '{name}' takes the place of yours: {hidden}"))
@@ -93,7 +95,7 @@ impl Crew {
         self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)
     }
 
-    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    /// Resolves the mode an agent runs in, with the session's own say.
     pub(crate) async fn mode(
         &self,
         team: &Team,
@@ -119,7 +121,7 @@ impl Crew {
 
     /// Names who says something, files of the project by their path in it.
     pub(crate) fn said_by(&self, source: &Source) -> String {
-        source.within(&self.project)
+        source.within(&self.folder)
     }
 
     /// Connects to a model; what is missing is said with what to set and which local servers were
@@ -153,22 +155,22 @@ impl Crew {
     pub(crate) async fn tools(
         &self,
         agent: &AgentDefinition,
-        how: &How,
+        options: &RunOptions,
     ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
-        let folder = workspace::Workspace::open(&self.project).map_err(|error| {
+        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
             Stop::invalid(format!("the project folder cannot be used: {error}"), "go elsewhere")
         })?;
-        let folder = folder.protecting(self.protected(how.store.as_ref()));
+        let folder = folder.protecting(self.protected(options.store.as_ref()));
         let mut tools = workspace::tools(&Arc::new(folder));
-        let project = match how.trust_mcp {
+        let project = match options.trust_mcp {
             true => ProjectServers::Trusted,
             false => ProjectServers::Untrusted,
         };
-        let mcp::Servers { started, left } = mcp::servers(agent, &self.settings, project);
-        let mut warnings: Vec<String> = left.iter().map(left_server).collect();
+        let mcp::Servers { started, skipped } = mcp::servers(agent, &self.settings, project);
+        let mut warnings: Vec<String> = skipped.iter().map(skipped_server).collect();
         if !started.is_empty() {
             let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
-            options.folder = Some(self.project.clone());
+            options.folder = Some(self.folder.clone());
             let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
             options.withheld.extend(keys);
             let (found, wrong) = mcp::connect(&started, &options).await;
@@ -182,7 +184,7 @@ impl Crew {
     /// what later runs do, wherever it lies.
     fn protected(&self, store: Option<&StoreUrl>) -> Protected {
         let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
-        let usual = Some(StoreUrl::in_project(&self.project));
+        let usual = Some(StoreUrl::in_project(&self.folder));
         let stores = [store.cloned(), named, usual].into_iter().flatten();
         let protected = stores.fold(Protected::default(), |all, store| store.protected(all));
         let mut protected = protected.deciding(&self.settings_places(), &self.places());
@@ -210,10 +212,10 @@ impl Crew {
 }
 
 /// Says why a server is not started, and what starts it.
-fn left_server(left: &LeftServer) -> String {
+fn skipped_server(left: &SkippedServer) -> String {
     match left {
-        LeftServer::Untrusted { .. } => format!("{left}: say --trust-mcp if you trust it"),
-        LeftServer::Undefined { .. } => left.to_string(),
+        SkippedServer::Untrusted { .. } => format!("{left}: say --trust-mcp if you trust it"),
+        SkippedServer::Undefined { .. } => left.to_string(),
     }
 }
 

@@ -41,8 +41,8 @@ impl Settings {
 
     /// Checks the flags; touches nothing. Where no store is named it is the project's.
     pub(crate) fn resolve(global: &GlobalArgs, caller: Actor) -> Result<Self> {
-        let project = project::find()?;
-        let usual = match project == project::working_folder()? {
+        let project = project::folder::find()?;
+        let usual = match project == project::folder::working_folder()? {
             true => store::DEFAULT.parse()?,
             false => StoreUrl::in_project(&project),
         };

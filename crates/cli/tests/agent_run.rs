@@ -22,7 +22,7 @@ fn asked(words: &[&str]) -> (String, String) {
     (text, status.split(" · ").nth(1).unwrap().to_owned())
 }
 
-// M-24, C33: any number of options stands before and behind the request; `--` ends them; the rest is
+// M-24: any number of options stands before and behind the request; `--` ends them; the rest is
 // byte for byte what was typed.
 #[test]
 fn options_and_the_request() {
@@ -56,7 +56,7 @@ fn options_and_the_request() {
     }
 }
 
-// C33: a mode that was asked for is never ignored, nor sent to the model as text.
+// A mode that was asked for is never ignored, nor sent to the model as text.
 #[test]
 fn options_that_would_be_ignored_are_refused() {
     let within = "the option '--context' stands within the request";

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_parted_says_why() {
+    fn front_matter_that_cannot_be_split_says_why() {
         let refused = |text: &str| {
             let problem = text_of(text.as_bytes()).and_then(|text| split(&text)).unwrap_err();
             problem.display(std::path::Path::new("x.md")).to_string()

@@ -16,7 +16,7 @@ pub(crate) struct Named {
     pub(crate) original: Option<String>,
 }
 
-/// Takes the name of an agent and compares it with the file's (C41).
+/// Takes the name of an agent and compares it with the file's.
 pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option<Named> {
     let stem = stem(path);
     match fields.text("name").filter(|name| !name.text.is_empty()) {

@@ -1,4 +1,4 @@
-//! Front matter as YAML: plain data within narrow limits (C48).
+//! Front matter as YAML: plain data within narrow limits.
 //!
 //! Read from the parser's events rather than through serde, for three reasons: every value keeps
 //! its line, scalars keep their spelling, and a tag is seen and refused before it means anything.

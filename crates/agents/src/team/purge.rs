@@ -50,13 +50,13 @@ impl Team {
                 hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
             });
         }
-        if let (Some(left), InterruptedRuns::Keep) = (runs.first(), interrupted) {
-            let agent = &left.run.agent;
+        if let (Some(stored), InterruptedRuns::Keep) = (runs.first(), interrupted) {
+            let agent = &stored.run.agent;
             return Err(AgentsError::Conflict {
                 what: format!(
                     "run {} of agent '{agent}' was interrupted: its record may quote what is to be \
                      purged, and resuming it would bring that back",
-                    left.run.number
+                    stored.run.number
                 ),
                 hint: format!(
                     "`agents run {agent} --resume` finishes it; `page purge --give-up-runs` ends it \

@@ -8,7 +8,7 @@ use contexture_agents::{
 };
 
 use super::Status;
-use crate::{error::Result, harmless, input, lines, printer::Printer, settings::Settings};
+use crate::{error::Result, input, lines, printer::Printer, sanitize, settings::Settings};
 
 /// Make the store and the session, ready for use
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn run(
         return Ok(Status::Done);
     }
     let what = if created { "made" } else { "was there already" };
-    let store = harmless::line(&settings.store.to_string());
+    let store = sanitize::line(&settings.store.to_string());
     printer.line(format_args!("session {} {what}, in {store}", settings.session))?;
     for line in lines::segments(printer.paint(), segments.iter().map(|segment| &**segment)) {
         printer.line(line)?;

@@ -153,7 +153,7 @@ pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],
     next: Option<String>,
-    left: Option<u64>,
+    remaining: Option<u64>,
     texts: Texts,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
@@ -165,6 +165,6 @@ pub(super) async fn print_list(
     for line in lines::pages(printer.paint(), seen) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref(), left)?;
+    printer.more(next.as_deref(), remaining)?;
     Ok(Status::Done)
 }

@@ -1,10 +1,10 @@
-//! What a line means: who is spoken to, and which of its words are options (C33).
+//! What a line means: who is spoken to, and which of its words are options.
 
 use contexture_agents::ContextMode;
 
 use crate::{
     error::{Result, Stop},
-    nearest::nearest,
+    misuse::nearest,
 };
 
 /// The options a request may have.
@@ -35,7 +35,7 @@ pub(super) enum Line<'a> {
 
 /// What an agent is asked, and how it is to be run.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub(super) struct ChatRequest<'a> {
     pub(super) context: Option<ContextMode>,
     pub(super) model: Option<&'a str>,
     pub(super) budget: Option<u64>,
@@ -58,8 +58,8 @@ pub(super) fn read(line: &str) -> Line<'_> {
 
 /// Parts a request from the options before and behind it; `--` ends them. A word within it that is
 /// spelled like an option is refused: what was asked for is never ignored.
-pub(super) fn request(text: &str) -> Result<Request<'_>> {
-    let mut request = Request::default();
+pub(super) fn parse_request(text: &str) -> Result<ChatRequest<'_>> {
+    let mut request = ChatRequest::default();
     let mut rest = text;
     loop {
         rest = rest.trim_start();
@@ -84,7 +84,7 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
     Ok(request)
 }
 
-impl<'a> Request<'a> {
+impl<'a> ChatRequest<'a> {
     /// Takes an option that stands before the request; returns what comes after it.
     fn leading(&mut self, word: &'a str, after: &'a str) -> Result<&'a str> {
         if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_valued(name)) {
@@ -225,12 +225,12 @@ mod tests {
     use super::*;
 
     fn asked(text: &str) -> (Option<ContextMode>, &str) {
-        let request = request(text).unwrap();
+        let request = parse_request(text).unwrap();
         (request.context, request.prompt)
     }
 
     fn refused(text: &str) -> (String, String) {
-        match request(text) {
+        match parse_request(text) {
             Err(Stop::Failed { message, hint, .. }) => (message, hint),
             other => panic!("{text}: {other:?}"),
         }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(read("/"), Line::Command { name: "", rest: "" });
     }
 
-    // M-24, M-25, C33: options before the request or at its end, all else byte for byte.
+    // M-24, M-25: options before the request or at its end, all else byte for byte.
     #[test]
     fn options_stand_before_the_request_or_at_its_end() {
         let (shared, isolated) = (Some(ContextMode::Shared), Some(ContextMode::Isolated));
@@ -263,7 +263,7 @@ mod tests {
             "go --model openai/x --budget 9000",
             "--budget 9000 go --model=openai/x ",
         ] {
-            let said = request(text).unwrap();
+            let said = parse_request(text).unwrap();
             let options = (said.model, said.budget);
             assert_eq!((options, said.prompt), ((Some("openai/x"), Some(9000)), "go"), "{text}");
         }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
+    fn reports_what_makes_no_sense() {
         let (message, hint) = refused("--sharde fix");
         assert_eq!(message, "there is no option '--sharde'");
         assert!(hint.starts_with("did you mean --shared?"), "{hint}");

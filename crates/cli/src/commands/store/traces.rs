@@ -1,24 +1,24 @@
-//! Where bytes of what was destroyed remain, as people are told.
+//! Reports where bytes of destroyed pages and sessions remain.
 
 use contexture_core::storage::Trace;
 
-use crate::{commands::Status, error::Result, harmless, printer::Printer};
+use crate::{commands::Status, error::Result, printer::Printer, sanitize};
 
-/// Returns how a command ends that leaves these.
-pub(crate) fn status(left: &[Trace]) -> Status {
-    if left.is_empty() { Status::Done } else { Status::TracesRemain }
+/// Returns the exit status of a command that leaves these traces.
+pub(crate) fn status(traces: &[Trace]) -> Status {
+    if traces.is_empty() { Status::Done } else { Status::TracesRemain }
 }
 
-/// Says what is left and what finishes it.
-pub(crate) fn tell(left: &[Trace], printer: &mut Printer<'_>) -> Result<Status> {
-    for trace in left {
+/// Prints the traces that remain and how to wipe them.
+pub(crate) fn report(traces: &[Trace], printer: &mut Printer<'_>) -> Result<Status> {
+    for trace in traces {
         let label = printer.paint().failure("traces remain:");
-        printer.line(format_args!("{label} in {}", harmless::line(&trace.to_string())))?;
+        printer.line(format_args!("{label} in {}", sanitize::line(&trace.to_string())))?;
     }
-    if !left.is_empty() {
+    if !traces.is_empty() {
         printer.tip(
             "`contexture store scrub` wipes traces, and with --quarantine also what repairs set aside",
         )?;
     }
-    Ok(status(left))
+    Ok(status(traces))
 }

@@ -1,11 +1,11 @@
-//! The words of a request: which of them are options behind it, and which are asked for (C33).
+//! The words of a request: which of them are options behind it, and which are asked for.
 
 use clap::CommandFactory as _;
 
 use crate::{
     args::Cli,
     error::{Result, Stop},
-    nearest::nearest,
+    misuse::nearest,
 };
 
 const AS_IT_IS: &str = "put -- before the request to send it as it is";
