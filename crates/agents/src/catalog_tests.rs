@@ -36,7 +36,7 @@ impl Home {
     /// Shows the problems with paths that are the same everywhere.
     fn problems(&self, catalog: &Catalog) -> String {
         let root = self.folder.path().display().to_string();
-        let show = |(path, problem): &(PathBuf, Problem)| problem.display(path).to_string();
+        let show = |(path, problem): &(PathBuf, FileProblem)| problem.display(path).to_string();
         let shown: Vec<String> = catalog.problems().iter().map(show).collect();
         shown.join("\n").replace(&format!("{root}/"), "")
     }

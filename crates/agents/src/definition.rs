@@ -30,7 +30,7 @@ use crate::shares::ShareSettings;
 pub use create::{NewAgent, create};
 pub(crate) use parse::read_placed;
 pub use parse::{Parsed, Times, parse, read};
-pub use problem::{Problem, Severity};
+pub use problem::{FileProblem, Severity};
 pub(crate) use problem::{nearest, quoted};
 pub use tool_name::{ToolName, canonical_tool};
 

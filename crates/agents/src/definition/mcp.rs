@@ -6,7 +6,7 @@ use super::{
     Dialect, McpConfig, McpServer,
     fields::Fields,
     node::{Entry, Node, Value},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 
 /// Takes the fields about MCP servers.
@@ -19,7 +19,7 @@ pub(crate) fn servers(fields: &mut Fields, dialect: Dialect) -> Vec<McpServer> {
                     match part.key.as_str() {
                         "servers" => read(fields, "mcp.servers", &part.node, &mut servers),
                         key => fields.report(
-                            Problem::error(format!("'mcp' has no part '{}'", quoted(key)))
+                            FileProblem::error(format!("'mcp' has no part '{}'", quoted(key)))
                                 .at(part.line, part.column)
                                 .field("mcp")
                                 .hint("it has `servers`, a list of names"),
@@ -87,12 +87,12 @@ fn add(
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name.contains("__") {
         let message = format!("'{}' is no name of an MCP server", quoted(name));
         let hint = "letters, digits, '-', '_' and '.', at most 64, no '__'";
-        fields.report(Problem::error(message).at(node.line, node.column).field(key).hint(hint));
+        fields.report(FileProblem::error(message).at(node.line, node.column).field(key).hint(hint));
         return;
     }
     if servers.iter().any(|server| server.name == name) {
         let message = format!("the MCP server '{name}' is named twice");
-        fields.report(Problem::warning(message).at(node.line, node.column).field(key));
+        fields.report(FileProblem::warning(message).at(node.line, node.column).field(key));
         return;
     }
     servers.push(McpServer { name: name.to_owned(), config });
@@ -105,14 +105,14 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     };
     let part = |names: &[&str]| parts.iter().find(|part| names.contains(&part.key.as_str()));
     let text = |names: &[&str]| part(names).and_then(|part| part.node.text());
-    let at = |problem: Problem| problem.at(server.line, server.column).field(key);
+    let at = |problem: FileProblem| problem.at(server.line, server.column).field(key);
     if text(&["type"]) == Some("sse") {
         let message = format!(
             "the MCP server '{}' speaks SSE, which is not spoken here; left out",
             quoted(&server.key)
         );
         fields.report(
-            at(Problem::warning(message))
+            at(FileProblem::warning(message))
                 .hint("most servers offer streamable HTTP too: `type: http`"),
         );
         return None;
@@ -145,7 +145,7 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     }
     let message = format!("it is not said how the MCP server '{}' is reached", quoted(&server.key));
     fields.report(
-        at(Problem::error(message)).hint("give a `command` with `args`, or an http(s) `url`"),
+        at(FileProblem::error(message)).hint("give a `command` with `args`, or an http(s) `url`"),
     );
     None
 }

@@ -7,7 +7,7 @@ use contexture_core::{AgentName, PageName};
 use super::{
     Dialect,
     fields::{Fields, Text},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 
 /// A name, and the spelling it was made from where the file's own is no agent name.
@@ -24,7 +24,7 @@ pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option
         None if dialect.names_by_file() => from_file(fields, &stem),
         None => {
             let slug = slug(&stem).unwrap_or_else(|| "my-agent".to_owned());
-            let problem = Problem::error("the field 'name' is missing").field("name");
+            let problem = FileProblem::error("the field 'name' is missing").field("name");
             fields.report(problem.hint(format!("add `name: {slug}`")));
             None
         }
@@ -32,11 +32,11 @@ pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option
 }
 
 fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) -> Option<Named> {
-    let at = |problem: Problem| problem.at(text.line, text.column).field("name");
+    let at = |problem: FileProblem| problem.at(text.line, text.column).field("name");
     let (name, original) = match text.text.parse::<AgentName>() {
         Ok(name) => (name, None),
         Err(error) => {
-            let error = Problem::error(error.to_string());
+            let error = FileProblem::error(error.to_string());
             let derived = slug(&text.text)
                 .or_else(|| slug(stem))
                 .and_then(|slug| slug.parse::<AgentName>().ok());
@@ -46,7 +46,7 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
                     let message = format!("'{shown}' is no agent name here; it is called '{name}'");
                     let hint =
                         format!("agents are called like `{name}`; '{shown}' became its title");
-                    fields.report(at(Problem::warning(message)).hint(hint));
+                    fields.report(at(FileProblem::warning(message)).hint(hint));
                     (name, Some(text.text.clone()))
                 }
                 Some(name) => {
@@ -64,7 +64,8 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
     let same = stem == name.as_str() || (!ours && slug(stem).as_deref() == Some(name.as_str()));
     if !same {
         let message = format!("the file is called '{}' and the agent '{name}'", quoted(stem));
-        let problem = if ours { Problem::error(message) } else { Problem::warning(message) };
+        let problem =
+            if ours { FileProblem::error(message) } else { FileProblem::warning(message) };
         fields.report(at(problem).hint("give both the same name"));
     }
     Some(Named { name, original })
@@ -78,12 +79,12 @@ fn from_file(fields: &mut Fields, stem: &str) -> Option<Named> {
     let Some(name) = slug(stem).and_then(|slug| slug.parse::<AgentName>().ok()) else {
         let message = format!("no agent can be called after the file name '{shown}'");
         let hint = "rename the file to something like `code-reviewer`, or add `name: …`";
-        fields.report(Problem::error(message).field("name").hint(hint));
+        fields.report(FileProblem::error(message).field("name").hint(hint));
         return None;
     };
     let message = format!("the file name '{shown}' is no agent name; the agent is called '{name}'");
     let hint = format!("rename the file to '{name}'");
-    fields.report(Problem::warning(message).field("name").hint(hint));
+    fields.report(FileProblem::warning(message).field("name").hint(hint));
     Some(Named { name, original: Some(stem.to_owned()) })
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn title(fields: &mut Fields, dialect: Dialect, named: Option<&Named>
                 let message =
                     error.to_string().replacen("invalid name", &format!("invalid {key}"), 1);
                 fields.report(
-                    Problem::error(message)
+                    FileProblem::error(message)
                         .at(text.line, text.column)
                         .field(key)
                         .hint("a title is one line of at most 200 characters"),
@@ -108,7 +109,7 @@ pub(crate) fn title(fields: &mut Fields, dialect: Dialect, named: Option<&Named>
     }
     let name = named.map(|named| named.name.as_str()).unwrap_or("my-agent");
     if dialect == Dialect::Contexture {
-        let problem = Problem::error("the field 'title' is missing").field("title");
+        let problem = FileProblem::error("the field 'title' is missing").field("title");
         fields.report(problem.hint(format!("add `title: {}`", readable(name))));
     }
     let original = named.and_then(|named| named.original.as_deref());

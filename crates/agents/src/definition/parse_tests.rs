@@ -12,7 +12,7 @@ fn clean(path: &str, text: &str) -> AgentDefinition {
 }
 
 fn shown(path: &str, parsed: &Parsed) -> String {
-    let show = |problem: &Problem| problem.display(Path::new(path)).to_string();
+    let show = |problem: &FileProblem| problem.display(Path::new(path)).to_string();
     parsed.problems.iter().map(show).collect::<Vec<_>>().join("\n")
 }
 

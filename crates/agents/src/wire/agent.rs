@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     AgentDefinition, ContextMode, Response,
-    definition::{ContextFilter, Dialect, Problem, PublishResult, Scope, ToolRules},
+    definition::{ContextFilter, Dialect, FileProblem, PublishResult, Scope, ToolRules},
     effective_mode::EffectiveMode,
     settings::Settings,
     shares::ShareSettings,
@@ -190,7 +190,7 @@ pub struct FileProblemObject<'a> {
     pub file: String,
     /// What is wrong, and where in it.
     #[serde(flatten)]
-    pub problem: &'a Problem,
+    pub problem: &'a FileProblem,
 }
 
 /// Which mode an agent runs in, and why.

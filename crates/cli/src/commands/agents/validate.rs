@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use contexture_agents::{
-    definition::{Problem, Scope, Severity, read},
+    definition::{FileProblem, Scope, Severity, read},
     wire::{FileProblemObject, ValidatedObject},
 };
 use contexture_core::ErrorKind;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, project: &Project, printer: &mut Printer<'_>) -> 
     for which in &args.which {
         problems.extend(problems_of(project, which)?);
     }
-    let of = |severity: Severity| -> Vec<&(PathBuf, Problem)> {
+    let of = |severity: Severity| -> Vec<&(PathBuf, FileProblem)> {
         problems.iter().filter(|(_, problem)| problem.severity == severity).collect()
     };
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
@@ -71,12 +71,15 @@ pub(crate) fn run(args: &Args, project: &Project, printer: &mut Printer<'_>) -> 
     Ok(status)
 }
 
-fn object<'a>(project: &Project, (file, problem): &'a (PathBuf, Problem)) -> FileProblemObject<'a> {
+fn object<'a>(
+    project: &Project,
+    (file, problem): &'a (PathBuf, FileProblem),
+) -> FileProblemObject<'a> {
     FileProblemObject { file: shown(project, file).display().to_string(), problem }
 }
 
 /// Returns what is wrong with a file, or with the files that are or should be an agent.
-fn problems_of(project: &Project, which: &str) -> Result<Vec<(PathBuf, Problem)>> {
+fn problems_of(project: &Project, which: &str) -> Result<Vec<(PathBuf, FileProblem)>> {
     let path = Path::new(which);
     if path.is_file() {
         let parsed = read(path, Scope::Project);
