@@ -33,7 +33,7 @@ use tokio::{runtime::Runtime, signal};
 use self::{
     completion::Completion,
     input::{Input, Typed},
-    line::{Line, ChatRequest},
+    line::{ChatRequest, Line},
 };
 use super::Status;
 use crate::{
