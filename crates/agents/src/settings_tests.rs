@@ -40,8 +40,9 @@ fn what_is_wrong_is_said_with_its_place() {
         r#"{"window":{"share":{}}}"#,
         "",
     ];
-    let told: Vec<String> = cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let messages: Vec<String> =
+        cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(messages.join("\n"), @r#"
     settings .contexture/settings.json: it is not JSON (line 2, column 25: expected value)
     settings .contexture/settings.json: agents.defaultContextMode is "Shared": it must be "isolated" or "shared"
     settings .contexture/settings.json: agents.allowSharedContext must be true or false
@@ -147,9 +148,10 @@ fn of_a_provider_the_users_own_words_win_one_by_one() {
     let expected = expected.map(|(name, provider)| (name.to_owned(), provider));
     assert_eq!(settings.providers, BTreeMap::from(expected));
     assert_eq!(settings.project_providers, BTreeSet::from(["far".to_owned()]));
-    let told = "providers.mine.apiKeyEnv is ignored: only your own settings say which key is sent";
+    let messages =
+        "providers.mine.apiKeyEnv is ignored: only your own settings say which key is sent";
     assert_eq!(settings.warnings.len(), 2);
-    assert!(settings.warnings[0].ends_with(told), "{:?}", settings.warnings);
+    assert!(settings.warnings[0].ends_with(messages), "{:?}", settings.warnings);
 }
 
 #[test]
