@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A file that is bad hides nothing but itself. An agent of the project that takes the place of one
-//! of the user's is reported: a project comes from others (C48).
+//! of the user's is reported: a project comes from others.
 
 mod scan;
 
@@ -22,7 +22,7 @@ use contexture_core::AgentName;
 
 use crate::{
     AgentsError, Result,
-    definition::{AgentDefinition, Dialect, Problem, Scope, Severity, nearest, read_placed},
+    definition::{AgentDefinition, Dialect, FileProblem, Scope, Severity, nearest, read_placed},
 };
 
 /// Where agents are looked for.
@@ -47,7 +47,7 @@ impl Places {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Catalog {
     agents: BTreeMap<String, AgentDefinition>,
-    problems: Vec<(PathBuf, Problem)>,
+    problems: Vec<(PathBuf, FileProblem)>,
     shadowed: Vec<Shadowed>,
 }
 
@@ -128,17 +128,18 @@ impl Catalog {
 
     /// Says that there is a file which should make an agent and does not.
     fn broken(&self, name: &str) -> Option<AgentsError> {
-        let is_meant = |file: &&(PathBuf, Problem)| file.0.file_stem().is_some_and(|it| it == name);
+        let is_meant =
+            |file: &&(PathBuf, FileProblem)| file.0.file_stem().is_some_and(|it| it == name);
         let (file, _) = self.errors().find(is_meant)?;
         Some(AgentsError::FileBroken { name: name.to_owned(), file: file.clone() })
     }
 
-    fn errors(&self) -> impl Iterator<Item = &(PathBuf, Problem)> {
+    fn errors(&self) -> impl Iterator<Item = &(PathBuf, FileProblem)> {
         self.problems.iter().filter(|(_, problem)| problem.severity == Severity::Error)
     }
 
     /// Returns the file of the user's that a project's agent takes the place of: a project comes from
-    /// others (C48).
+    /// others.
     pub fn hidden_of_user(&self, name: &AgentName) -> Option<&Path> {
         let is_hidden = |it: &&Shadowed| {
             it.name == name.as_str()
@@ -153,7 +154,7 @@ impl Catalog {
     }
 
     /// Returns what is wrong with files and folders, in the order they are looked through.
-    pub fn problems(&self) -> &[(PathBuf, Problem)] {
+    pub fn problems(&self) -> &[(PathBuf, FileProblem)] {
         &self.problems
     }
 
@@ -179,11 +180,14 @@ impl Catalog {
         let (file, hidden) = (used.file.display(), definition.file.display());
         let (at, problem) = if used.scope == definition.scope {
             let message = format!("agent '{name}' is defined twice; this file is used: {file}");
-            (&definition.file, Problem::warning(message).hint("rename or remove one of the two"))
+            (
+                &definition.file,
+                FileProblem::warning(message).hint("rename or remove one of the two"),
+            )
         } else {
             let message = format!("the project's agent '{name}' replaces yours: {hidden}");
             let hint = "review it before you run it";
-            (&used.file, Problem::warning(message).hint(hint))
+            (&used.file, FileProblem::warning(message).hint(hint))
         };
         self.problems.push((at.clone(), problem.field("name")));
         self.shadowed.push(Shadowed {

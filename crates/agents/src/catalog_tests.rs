@@ -36,7 +36,7 @@ impl Home {
     /// Shows the problems with paths that are the same everywhere.
     fn problems(&self, catalog: &Catalog) -> String {
         let root = self.folder.path().display().to_string();
-        let show = |(path, problem): &(PathBuf, Problem)| problem.display(path).to_string();
+        let show = |(path, problem): &(PathBuf, FileProblem)| problem.display(path).to_string();
         let shown: Vec<String> = catalog.problems().iter().map(show).collect();
         shown.join("\n").replace(&format!("{root}/"), "")
     }
@@ -118,7 +118,7 @@ fn a_bad_file_hides_nothing_but_itself() {
     ");
 }
 
-// C48: a project agent in the place of a user's is reported, and so are two of one name.
+// A project agent in the place of a user's is reported, and so are two of one name.
 #[test]
 fn shadowing_is_reported() {
     let home = Home::new();

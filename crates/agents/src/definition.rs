@@ -30,7 +30,7 @@ use crate::shares::ShareSettings;
 pub use create::{NewAgent, create};
 pub(crate) use parse::read_placed;
 pub use parse::{Parsed, Times, parse, read};
-pub use problem::{Problem, Severity};
+pub use problem::{FileProblem, Severity};
 pub(crate) use problem::{nearest, quoted};
 pub use tool_name::{ToolName, canonical_tool};
 
@@ -96,7 +96,7 @@ pub struct AgentDefinition {
     pub context_filter: ContextFilter,
     /// The group it shares with, instead of the main session.
     pub context_group: Option<String>,
-    /// What of an isolated run is recorded in the main session (C31).
+    /// What of an isolated run is recorded in the main session.
     pub publish_result: PublishResult,
     /// The tools it may use.
     pub tools: ToolRules,
@@ -191,7 +191,7 @@ pub enum PublishResult {
     /// The request and the final answer, as one attributed turn.
     #[default]
     Exchange,
-    /// Nothing.
+    /// Nothing is recorded.
     None,
 }
 

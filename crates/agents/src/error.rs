@@ -103,7 +103,7 @@ pub enum AgentsError {
     /// Something else that is running must end first.
     #[error("{what}")]
     Conflict {
-        /// What.
+        /// What is going on.
         what: String,
         /// What to do next.
         hint: String,
@@ -111,7 +111,7 @@ pub enum AgentsError {
     /// Something that must be there is lost.
     #[error("{what}")]
     Corrupt {
-        /// What.
+        /// What is lost.
         what: String,
         /// What to do next.
         hint: String,

@@ -17,10 +17,10 @@ mod error;
 
 pub mod catalog;
 pub mod definition;
+pub mod effective_mode;
 pub mod mode;
 pub mod settings;
 pub mod shares;
-pub mod standing;
 
 pub mod model;
 pub mod provider;

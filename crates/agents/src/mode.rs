@@ -1,4 +1,4 @@
-//! Which mode an agent runs in, and why: precedence and the gate (C28).
+//! Which mode an agent runs in, and why: precedence, and the settings that forbid shared contexts.
 
 use crate::{
     AgentDefinition, AgentsError, ContextMode, Result,
@@ -12,9 +12,9 @@ pub struct Resolution {
     pub mode: ContextMode,
     /// Who decided it.
     pub source: Source,
-    /// Everybody who said something, in order of precedence; the first decided, unless the gate did.
+    /// Everybody who said something, in order of precedence; the first decided, unless shared is forbidden.
     pub said: Vec<(Source, ContextMode)>,
-    /// What the gate changed.
+    /// What forbidding shared contexts changed.
     pub warnings: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Asked {
     pub session: Option<ContextMode>,
 }
 
-/// Resolves an agent's mode: call, session, definition, project, user, `isolated`. Then the gate: an
+/// Resolves an agent's mode: call, session, definition, project, user, `isolated`. Then what is forbidden: an
 /// explicit request for a forbidden shared context is an error; a shared default or definition runs
 /// isolated, with a warning.
 pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Result<Resolution> {

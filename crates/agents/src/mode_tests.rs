@@ -24,7 +24,7 @@ const OPEN: &str = r#"{"agents":{"allowSharedContext":true}}"#;
 
 #[test]
 fn precedence_is_call_session_definition_project_user_isolated() {
-    // M-04, M-07, C28: each level decides only when all above it are silent.
+    // M-04, M-07: each level decides only when all above it are silent.
     use ContextMode::{Isolated, Shared};
     let user = settings(&[(Layer::User, SHARED)]);
     let none = Settings::default();
@@ -65,8 +65,8 @@ fn the_original_mode_is_what_lasts() {
 }
 
 #[test]
-fn a_closed_gate_refuses_requests_and_tames_defaults() {
-    // M-22, C28.
+fn forbidding_shared_contexts_refuses_requests_and_tames_defaults() {
+    // M-22.
     let closed = settings(&[(Layer::User, CLOSED)]);
     for asked in [
         Asked { flag: Some(ContextMode::Shared), session: None },
@@ -83,8 +83,8 @@ fn a_closed_gate_refuses_requests_and_tames_defaults() {
 }
 
 #[test]
-fn a_project_tightens_the_gate_and_never_loosens_it() {
-    // C28: settings that come with a project's files cannot undo what the user forbids.
+fn a_project_can_forbid_shared_contexts_and_never_allow_them() {
+    // Settings that come with a project's files cannot undo what the user forbids.
     let shared = Asked { flag: Some(ContextMode::Shared), session: None };
     let loosened = settings(&[(Layer::Project, OPEN), (Layer::User, CLOSED)]);
     assert!(resolve(&agent(None), &loosened, shared).is_err());
@@ -95,7 +95,7 @@ fn a_project_tightens_the_gate_and_never_loosens_it() {
 }
 
 #[test]
-fn a_group_is_shared_unless_told_otherwise() {
+fn a_group_is_shared_by_default() {
     // M-40.
     let mut member = agent(None);
     member.context_group = Some("reviewers".to_owned());

@@ -69,9 +69,9 @@ pub enum ModelEvent {
     ToolCall(String),
     /// The request failed and is sent again; what was told so far is void.
     Retry {
-        /// Why.
+        /// Why the request failed.
         reason: String,
-        /// After how long.
+        /// How long to wait before it is sent again.
         wait: Duration,
     },
 }

@@ -68,10 +68,10 @@ mod tests {
         let mut agent = AgentDefinition::bare("code-reviewer".parse().unwrap());
         agent.system_prompt = "\nAnalyze code quality.\n".to_owned();
         agent.context_group = Some("reviewers".to_owned());
-        let told: Vec<String> = pages(&agent)
+        let lines: Vec<String> = pages(&agent)
             .iter()
             .map(|page| format!("== {} {:?}\n{}", page.name, page.stance, page.text))
             .collect();
-        insta::assert_snapshot!("prompt", told.join("\n"));
+        insta::assert_snapshot!("prompt", lines.join("\n"));
     }
 }

@@ -59,7 +59,7 @@ pub struct Run {
     pub driver: Option<Driver>,
     /// What it may take.
     pub limits: Limits,
-    /// Whether its exchange is recorded in the main session when it ends (C31).
+    /// Whether its exchange is recorded in the main session when it ends.
     pub publishes: bool,
     /// How often the model was asked.
     pub iterations: u32,

@@ -83,7 +83,7 @@ pub struct Job<'a> {
     pub model: Arc<dyn Model>,
     /// Tools beside those on the context itself.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// How.
+    /// How the agent is run.
     pub options: ExecuteOptions,
 }
 
@@ -168,12 +168,12 @@ impl Runner {
         let asked = self.as_asked(job)?;
         let job = asked.as_ref().unwrap_or(job);
         let room = self.room(job).await?;
-        for left in self.interrupted(job.agent).await? {
+        for stored in self.interrupted(job.agent).await? {
             watcher.notice(&format!(
                 "run {} of '{}' was interrupted; its results so far are kept",
-                left.run.number, left.run.agent
+                stored.run.number, stored.run.agent
             ));
-            self.close(job, left, room, watcher).await?;
+            self.close(job, stored, room, watcher).await?;
         }
         self.team.sweep_parts(&job.agent.name).await?;
         let context = self.team.enter(job.agent, job.mode).await?;
@@ -191,15 +191,15 @@ impl Runner {
         watcher: &mut dyn Watcher,
         stop: StopSignal,
     ) -> Result<Option<Response>> {
-        let Some(left) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
-        let context = self.team.enter(job.agent, left.run.mode).await?;
-        if context.view().writes_to != left.run.segment {
+        let Some(stored) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
+        let context = self.team.enter(job.agent, stored.run.mode).await?;
+        if context.view().writes_to != stored.run.segment {
             return Err(AgentsError::Conflict {
                 what: format!(
                     "run {} of '{}' wrote to {}, but the agent now writes to {}",
-                    left.run.number,
+                    stored.run.number,
                     job.agent.name,
-                    left.run.segment,
+                    stored.run.segment,
                     context.view().writes_to
                 ),
                 hint: "give the agent a new request instead; the results of the run are kept where they are".to_owned(),
@@ -207,8 +207,8 @@ impl Runner {
         }
         let kept = self.team.state(&job.agent.name).await?;
         let room = self.room(job).await?;
-        let mut drive = self.drive(job, context, left.run, room, kept, stop);
-        (drive.record, drive.parts) = (Some(left.record), left.parts);
+        let mut drive = self.drive(job, context, stored.run, room, kept, stop);
+        (drive.record, drive.parts) = (Some(stored.record), stored.parts);
         let toolbox = &drive.toolbox;
         // A tool that is gone may well have done something before.
         let effect = |name: &str| toolbox.get(name).map_or(Effect::Changes, |tool| tool.effect());
@@ -238,11 +238,11 @@ impl Runner {
     async fn close(
         &self,
         job: &Job<'_>,
-        left: StoredRun,
+        stored: StoredRun,
         room: Room,
         watcher: &mut dyn Watcher,
     ) -> Result<()> {
-        let segment = left.run.segment.clone();
+        let segment = stored.run.segment.clone();
         let view = View {
             agent: job.agent.name.clone(),
             mounts: Mounts::Listed(vec![segment.clone()]),
@@ -252,9 +252,9 @@ impl Runner {
         let context = AgentContext::new(self.team.system().clone(), view);
         let kept = self.team.state(&job.agent.name).await?;
         let (_, stop) = stop_signal();
-        let number = left.run.number;
-        let mut drive = self.drive(job, context, left.run, room, kept, stop);
-        (drive.record, drive.parts) = (Some(left.record), left.parts);
+        let number = stored.run.number;
+        let mut drive = self.drive(job, context, stored.run, room, kept, stop);
+        (drive.record, drive.parts) = (Some(stored.record), stored.parts);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
         match drive.go(&mut Quiet).await {

@@ -3,8 +3,7 @@
 //!
 //! Two dialects are read: ours (`.contexture/settings.json` of the project, `settings.json` in the
 //! user's configuration folder) and the `agents` keys of `.gemini/settings.json` of both, where the
-//! seed keeps them (M-22). An invalid value is an error wherever it stands, never a silent fallback
-//! (C28).
+//! seed keeps them (M-22). An invalid value is an error wherever it stands, never a silent fallback.
 
 mod read;
 mod strict;
@@ -31,7 +30,7 @@ pub const DEFAULT_MODEL: &str = "gemini-2.0-flash";
 /// What lines of folded turns may take in one run when nothing says otherwise, in tokens.
 pub const DEFAULT_SUMMARIZER_TOKENS: u64 = 20_000;
 
-/// Where a value came from, in order of precedence (C28).
+/// Where a value came from, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The call itself.
@@ -133,7 +132,7 @@ pub struct Settings {
 /// How an MCP server is reached, and who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
-    /// How.
+    /// How the server is reached.
     pub config: McpConfig,
     /// Where that is said.
     pub source: Source,
@@ -142,7 +141,7 @@ pub struct McpSettings {
 impl Settings {
     /// Merges files, those that come first winning.
     ///
-    /// There are three exceptions. Any file can close the gate, none can open it again (C28). Of all
+    /// There are three exceptions. Any file can forbid shared contexts, none can allow them again. Of all
     /// caps on what lines may take the smallest holds. And of a provider each thing the user says wins:
     /// a project comes from others, and must not turn the user's keys and words elsewhere.
     pub fn merge(files: &[SettingsFile]) -> Self {

@@ -22,7 +22,7 @@ fn the_seeds_settings_are_read() {
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
-    // C28: an invalid value anywhere is an error, never a silent fallback.
+    // An invalid value anywhere is an error, never a silent fallback.
     let cases = [
         "{\"agents\": {\n  \"defaultContextMode\": shared\n}}",
         r#"{"agents":{"defaultContextMode":"Shared"}}"#,
@@ -40,8 +40,9 @@ fn what_is_wrong_is_said_with_its_place() {
         r#"{"window":{"share":{}}}"#,
         "",
     ];
-    let told: Vec<String> = cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let messages: Vec<String> =
+        cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(messages.join("\n"), @r#"
     settings .contexture/settings.json: it is not JSON (line 2, column 25: expected value)
     settings .contexture/settings.json: agents.defaultContextMode is "Shared": it must be "isolated" or "shared"
     settings .contexture/settings.json: agents.allowSharedContext must be true or false
@@ -118,7 +119,7 @@ fn servers_and_providers_are_read() {
     assert!(matches!(&settings.mcp_servers["far"].config, McpConfig::Http { .. }));
 }
 
-// C48: a project comes from others.
+// A project comes from others.
 #[test]
 fn of_a_provider_the_users_own_words_win_one_by_one() {
     let project = r#"{"providers":{
@@ -147,10 +148,10 @@ fn of_a_provider_the_users_own_words_win_one_by_one() {
     let expected = expected.map(|(name, provider)| (name.to_owned(), provider));
     assert_eq!(settings.providers, BTreeMap::from(expected));
     assert_eq!(settings.project_providers, BTreeSet::from(["far".to_owned()]));
-    let told =
+    let messages =
         "providers.mine.apiKeyEnv is ignored: only your own settings decide which key is sent";
     assert_eq!(settings.warnings.len(), 2);
-    assert!(settings.warnings[0].ends_with(told), "{:?}", settings.warnings);
+    assert!(settings.warnings[0].ends_with(messages), "{:?}", settings.warnings);
 }
 
 #[test]

@@ -74,12 +74,12 @@ fn value_by_value_the_first_word_holds() {
     ]);
     let agent = agent(&[("highWater", "0.7"), ("part", "0.3")]);
     let resolved = resolve(&said(&[("part", "0.4")]), Some(&agent), &settings).unwrap();
-    let told: Vec<String> = resolved
+    let text: Vec<String> = resolved
         .iter()
         .filter(|(_, _, source)| **source != Source::Default)
         .map(|(share, value, source)| format!("{share} {value} by {source}"))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(text.join("\n"), @r"
     recent 0.2 by project settings project.json
     highWater 0.7 by agent file scribe.md
     lines 0.2 by user settings user.json
@@ -100,9 +100,9 @@ fn low_water_is_not_above_high_water_after_merging() {
     assert!(resolve(&said(&[("highWater", "0.6")]), None, &project).is_ok());
     let agent = agent(&[("highWater", "0")]);
     let refused = resolve(&ShareSettings::default(), Some(&agent), &Settings::default());
-    let told = refused.unwrap_err().to_string();
+    let text = refused.unwrap_err().to_string();
     assert!(
-        told.ends_with(" by default, above highWater, which is set to 0 by agent file scribe.md")
+        text.ends_with(" by default, above highWater, which is set to 0 by agent file scribe.md")
     );
 }
 

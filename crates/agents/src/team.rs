@@ -37,7 +37,7 @@ use crate::{
     prompts::{self, Stance},
 };
 
-/// The main session's segment (C29).
+/// The main session's segment.
 const MAIN: &str = "usr";
 
 /// The agents of one session.
@@ -147,8 +147,8 @@ impl Team {
         // The other modes' texts are not for it, nor is what it said on its own.
         let (pages, stance) = (prompts::pages(agent), link.stance());
         for (page, index, _) in self.prompt_pages(&prompt).await? {
-            let told = pages.iter().find(|told| told.name.as_str() == page);
-            if told.and_then(|told| told.stance).is_some_and(|other| other != stance) {
+            let prompt_page = pages.iter().find(|it| it.name.as_str() == page);
+            if prompt_page.and_then(|it| it.stance).is_some_and(|other| other != stance) {
                 filter.without.insert(index);
             }
         }

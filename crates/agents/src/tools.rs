@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The tools that only concern the agent's own view: there unless denied, because a folded window
-/// must always be one that can be opened (C54).
+/// must always be one that can be opened.
 pub const ALWAYS: [&str; 7] = [
     "read_window",
     "get_page",
@@ -40,7 +40,7 @@ pub const ALWAYS: [&str; 7] = [
     "find_page",
 ];
 
-/// The tools that change pages, which others may see: there only when they are allowed by name (C54).
+/// The tools that change pages, which others may see: there only when they are allowed by name.
 pub const CHANGE_PAGES: [&str; 5] =
     ["create_detail_page", "create_contents_page", "update_page", "move_page", "remove_page"];
 

@@ -9,7 +9,7 @@ mod account;
 mod agent;
 mod copy;
 mod edit;
-mod fault;
+mod error;
 mod graph;
 mod import;
 mod page;
@@ -19,14 +19,15 @@ mod window;
 pub use account::{AccountObject, EstimateObject, KindObject};
 pub use agent::{
     AgentContextObject, AgentFileObject, AgentObject, ClearedObject, CreatedAgentObject,
-    FileProblemObject, ModeSaidObject, ResponseObject, RunObject, StandingObject, ValidatedObject,
+    EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject, RunObject,
+    ValidatedObject,
 };
 pub use copy::{CheckedObject, CopiedObject, CopiedSessionObject, ScrubbedObject};
 pub use edit::{
     AnswerObject, FoldObject, HistoryObject, LevelObject, MoveObject, MovedObject, OutOfViewObject,
     PurgedObject, TurnObject, UndoObject,
 };
-pub use fault::{FailureObject, FaultObject};
+pub use error::{ErrorObject, FailureObject};
 pub use graph::{
     GraphObject, HistoryKind, HistoryMemberObject, HistoryRelation, SharedHistoryObject,
 };

@@ -79,20 +79,20 @@ async fn ask(
     model: &dyn Model,
     request: &ModelRequest,
 ) -> (Result<Answer, ModelError>, Vec<ModelEvent>) {
-    let mut told = Vec::new();
-    let answer = model.answer(request, &mut |event| told.push(event)).await;
-    (answer, told)
+    let mut events = Vec::new();
+    let answer = model.answer(request, &mut |event| events.push(event)).await;
+    (answer, events)
 }
 
 /// The texts told, joined.
-fn told_text(told: &[ModelEvent]) -> String {
+fn event_text(events: &[ModelEvent]) -> String {
     let text = |event: &ModelEvent| match event {
         ModelEvent::Text(text) => text.clone(),
         _ => String::new(),
     };
-    told.iter().map(text).collect()
+    events.iter().map(text).collect()
 }
 
-fn retries(told: &[ModelEvent]) -> usize {
-    told.iter().filter(|event| matches!(event, ModelEvent::Retry { .. })).count()
+fn retries(events: &[ModelEvent]) -> usize {
+    events.iter().filter(|event| matches!(event, ModelEvent::Retry { .. })).count()
 }

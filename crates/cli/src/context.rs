@@ -12,8 +12,8 @@ use contexture_storage::SystemClock;
 
 use crate::{
     advice,
-    crew::Crew,
     error::{Result, Stop},
+    project::Project,
     settings::Settings,
     store::{Access, StoreUrl},
 };
@@ -47,9 +47,9 @@ impl Caller {
             Actor::User(name) => Principal::User(name.clone()),
             Actor::Agent(name) => {
                 // Broken settings are an error: they decide the mode.
-                let crew = Crew::load()?;
+                let project = Project::load()?;
                 let team = Team::new(system.clone());
-                Principal::from(team.view_of(name, &crew.catalog, &crew.settings).await?)
+                Principal::from(team.view_of(name, &project.catalog, &project.settings).await?)
             }
         };
         let session = system.held_by(principal);

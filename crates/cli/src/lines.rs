@@ -7,7 +7,7 @@ use contexture_core::{
     system::PageView,
 };
 
-use crate::{harmless, printer::Paint};
+use crate::{printer::Paint, sanitize};
 
 /// Returns a page as one line: index, name, marks.
 pub(crate) fn page(paint: Paint, seen: &PageView) -> String {
@@ -35,7 +35,7 @@ pub(crate) fn join(parts: impl IntoIterator<Item = String>) -> String {
 
 /// Returns a page's name; a directory's ends in a slash.
 pub(crate) fn name(paint: Paint, seen: &PageView) -> String {
-    let name = harmless::line(seen.page.name.as_str());
+    let name = sanitize::line(seen.page.name.as_str());
     if seen.page.is_contents() { paint.strong(format!("{name}/")) } else { name }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn segments<'a>(
             paint.id(format!("{:width$}", segment.id.as_str())),
             format!("{:6}", segment.kind),
             format!("{:14}", segment.permission),
-            harmless::line(segment.name.as_str()),
+            sanitize::line(segment.name.as_str()),
             paint.dim(facts.join(", ")),
         ])
     };

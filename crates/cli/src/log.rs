@@ -4,7 +4,7 @@ use std::io;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::{error::Stop, printer::Printer, run, terminal::Gate};
+use crate::{error::Stop, printer::Printer, run, terminal::TerminalWriter};
 
 /// Starts the log if the environment asks for it; returns an exit code if the filter is invalid.
 pub(crate) fn start(printer: &mut Printer<'_>) -> Option<u8> {
@@ -15,7 +15,7 @@ pub(crate) fn start(printer: &mut Printer<'_>) -> Option<u8> {
         let hint = "use error, warn, info, debug or trace, or module=level";
         return Some(run::report(&Stop::invalid(message, hint), printer));
     };
-    let writer = || Gate::new(io::stderr());
+    let writer = || TerminalWriter::new(io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).init();
     None
 }

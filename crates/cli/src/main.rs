@@ -5,24 +5,22 @@
 //! core every decision that the core can make.
 
 mod advice;
+mod agent_run;
 mod args;
 mod commands;
 mod context;
-mod crew;
 mod error;
-mod harmless;
 mod input;
 mod lines;
 mod log;
 mod misuse;
-mod nearest;
 mod pager;
 mod printer;
 mod process;
 mod progress;
 mod project;
 mod run;
-mod running;
+mod sanitize;
 mod settings;
 mod shares;
 mod store;
@@ -35,13 +33,13 @@ use std::{
 };
 
 use printer::{Paint, Printer};
-use terminal::Gate;
+use terminal::TerminalWriter;
 
 fn main() -> ExitCode {
     let paint = (Paint::for_stream(&io::stdout()), Paint::for_stream(&io::stderr()));
     // Not locked: other threads write log lines to standard error.
-    let mut out = BufWriter::new(Gate::new(io::stdout()));
-    let mut err = Gate::new(io::stderr());
+    let mut out = BufWriter::new(TerminalWriter::new(io::stdout()));
+    let mut err = TerminalWriter::new(io::stderr());
     let mut printer = Printer::new(&mut out, &mut err, paint);
     printer.set_terminal(io::stdout().is_terminal(), io::stderr().is_terminal());
     let started = log::start(&mut printer);

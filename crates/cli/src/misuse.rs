@@ -1,9 +1,10 @@
-//! Turns a usage error of the command-line parser into a message and a hint.
+//! Turns a usage error of the command-line parser into a message and a hint, with the word
+//! that was probably meant.
 
 use clap::error::ErrorKind;
 
 /// Returns what is wrong with a command line, and what to do about it.
-pub(crate) fn told(error: &clap::Error) -> (String, String) {
+pub(crate) fn explain(error: &clap::Error) -> (String, String) {
     let text = error.render().to_string();
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
     let message = match error.kind() {
@@ -28,4 +29,14 @@ fn first_paragraph(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the known word that is nearest to one that is not known, if any is near.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).clamp(1, 2);
+    // Distances of very long words are never small, and dear to compute.
+    let short = word.len() <= 100;
+    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
+    let near = known.into_iter().filter(|known| short && distance(known) <= most);
+    near.min_by_key(|known| (distance(known), *known))
 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{runtime::Builder, signal};
 
-use crate::terminal::Gate;
+use crate::terminal::TerminalWriter;
 
 /// The options of `less`, unless the user sets others.
 const LESS: &str = "FRX";
@@ -33,7 +33,7 @@ fn lines_on_screen(text: &str, width: usize) -> usize {
 pub(crate) fn show(text: &str) -> io::Result<bool> {
     let Some(mut pager) = start() else { return Ok(false) };
     if let Some(input) = pager.stdin.take() {
-        let mut input = Gate::closed(input);
+        let mut input = TerminalWriter::through_program(input);
         match input.write_all(text.as_bytes()).and_then(|()| input.flush()) {
             // The reader closed the pager early.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}

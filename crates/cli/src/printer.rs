@@ -8,11 +8,11 @@ use std::{
 use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
-use contexture_agents::wire::{FailureObject, FaultObject};
+use contexture_agents::wire::{ErrorObject, FailureObject};
 use contexture_core::ErrorKind;
 use serde::Serialize;
 
-use crate::{error::Result, harmless, lines, pager, progress::Progress};
+use crate::{error::Result, lines, pager, progress::Progress, sanitize};
 
 /// Writes the output of a command, for a person or as JSON.
 pub(crate) struct Printer<'a> {
@@ -70,7 +70,7 @@ impl<'a> Printer<'a> {
         self.work = None;
         let text = text.strip_suffix('\n').unwrap_or(text);
         if self.terminal.0 {
-            return Ok(writeln!(self.out, "{}", harmless::json(text))?);
+            return Ok(writeln!(self.out, "{}", sanitize::json(text))?);
         }
         Ok(writeln!(self.out, "{text}")?)
     }
@@ -82,9 +82,11 @@ impl<'a> Printer<'a> {
     }
 
     /// Says how to continue a list that has more entries, and how many, if known.
-    pub(crate) fn more(&mut self, next: Option<&str>, left: Option<u64>) -> Result<()> {
+    pub(crate) fn more(&mut self, next: Option<&str>, remaining: Option<u64>) -> Result<()> {
         let Some(next) = next else { return Ok(()) };
-        let left = left.map(|left| format!("{} ", lines::grouped(left))).unwrap_or_default();
+        let left = remaining
+            .map(|remaining| format!("{} ", lines::grouped(remaining)))
+            .unwrap_or_default();
         self.note(&format!("… {left}more: --cursor {next}"))
     }
 
@@ -114,13 +116,13 @@ impl<'a> Printer<'a> {
     pub(crate) fn warn(&mut self, text: &str) -> Result<()> {
         self.pause()?;
         let label = self.paint.1.warning("warning:");
-        Ok(writeln!(self.err, "{label} {}", harmless::line(text))?)
+        Ok(writeln!(self.err, "{label} {}", sanitize::line(text))?)
     }
 
     /// Prints a message that needs no attention.
     pub(crate) fn note(&mut self, text: &str) -> Result<()> {
         self.pause()?;
-        Ok(writeln!(self.err, "{}", self.paint.1.dim(harmless::line(text)))?)
+        Ok(writeln!(self.err, "{}", self.paint.1.dim(sanitize::line(text)))?)
     }
 
     /// Suggests what to try next, in a terminal only.
@@ -147,7 +149,7 @@ impl<'a> Printer<'a> {
     /// Asks the person at the terminal; any answer but yes means no.
     pub(crate) fn asks(&mut self, question: &str) -> Result<bool> {
         self.pause()?;
-        write!(self.err, "{} [y/N] ", harmless::line(question))?;
+        write!(self.err, "{} [y/N] ", sanitize::line(question))?;
         self.err.flush()?;
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
@@ -168,13 +170,13 @@ impl<'a> Printer<'a> {
         let _ = self.pause();
         let _ = if self.json {
             let failure =
-                FailureObject { error: FaultObject { kind: kind.as_str(), message, hint } };
+                FailureObject { error: ErrorObject { kind: kind.as_str(), message, hint } };
             let text = serde_json::to_string(&failure).unwrap_or_default();
-            let text = if self.terminal.1 { harmless::json(&text) } else { text };
+            let text = if self.terminal.1 { sanitize::json(&text) } else { text };
             writeln!(self.err, "{text}")
         } else {
             let (error, label) = (self.paint.1.failure("error:"), self.paint.1.dim("hint:"));
-            let (message, hint) = (harmless::line(message), harmless::line(hint));
+            let (message, hint) = (sanitize::line(message), sanitize::line(hint));
             writeln!(self.err, "{error} {message}\n{label} {hint}")
         };
     }

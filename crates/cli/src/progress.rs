@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     printer::Paint,
-    terminal::{BEGIN_LINE, Gate},
+    terminal::{BEGIN_LINE, TerminalWriter},
 };
 
 /// How long work may take before the line appears.
@@ -40,7 +40,7 @@ impl Progress {
         let shown = doing.clone();
         let thread = thread::spawn(move || {
             let begun = Instant::now();
-            let mut terminal = Gate::new(io::stderr());
+            let mut terminal = TerminalWriter::new(io::stderr());
             let mut is_shown = false;
             // A line that cannot be written is left out.
             let mut write = |text: &str| {

@@ -1,79 +1,235 @@
-//! The project: the folder that holds `.contexture`, found from anywhere below it as git does.
+//! What commands on agents work with: the agents and settings of this folder and this user, models by
+//! name, tools by the agent's files. Only this module reads the environment for them.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
+pub(crate) mod folder;
+
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
+
+use contexture_agents::{
+    AgentDefinition, AgentsError, ContextMode, Model, Runner, Team, Tool,
+    catalog::{Catalog, Places},
+    mode::Resolution,
+    provider::{self, Endpoint, Retry, Timeouts},
+    settings::{Settings, SettingsPlaces, Source},
+    shares::{self, ResolvedShares, ShareSettings},
+    team::{self, chat_name},
+    tools::{
+        mcp::{self, ProjectServers, SkippedServer},
+        workspace::{self, Protected},
+    },
+};
+use contexture_core::{AgentName, ContextSystem, Format};
+use contexture_tokens::counter_for;
+
+use crate::{
+    agent_run::RunOptions,
+    error::{Result, Stop},
+    process,
+    store::StoreUrl,
 };
 
-use crate::error::{Result, Stop};
+/// The time limit for an MCP server to start, and for each of its calls.
+const MCP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What marks a project.
-const MARK: &str = ".contexture";
+/// The time limit for a local server to respond.
+const LOOK: Duration = Duration::from_millis(300);
 
-/// Returns the working folder.
-pub(crate) fn working_folder() -> Result<PathBuf> {
-    env::current_dir().map_err(|error| {
-        let message = format!("cannot read the working folder: {error}");
-        Stop::invalid(message, "change to a folder that you can read")
-    })
+/// The agents and settings of this folder and this user.
+pub(crate) struct Project {
+    /// The project's folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) catalog: Catalog,
+    /// The user's home.
+    home: Option<PathBuf>,
+    /// The folder of the user's own agents and settings.
+    pub(crate) config: Option<PathBuf>,
+    /// The agent that answers in `chat` when none is named, unless a file defines one of that name.
+    assistant: AgentDefinition,
 }
 
-/// Returns the user's home, if the environment names one.
-pub(crate) fn home() -> Option<PathBuf> {
-    env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+impl Project {
+    /// Reads the files of the project and of the user.
+    pub(crate) fn load() -> Result<Self> {
+        let folder = folder::find()?;
+        let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let home = folder::home();
+        let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let config = config.map(|config| config.join("contexture"));
+        let places =
+            SettingsPlaces { project: folder.clone(), home: home.clone(), config: config.clone() };
+        let settings = Settings::load(&places)?;
+        let catalog = Catalog::load(&Places {
+            project: folder.clone(),
+            user: home.clone(),
+            config: config.clone(),
+        });
+        Ok(Self { folder, settings, catalog, home, config, assistant: team::assistant() })
+    }
+
+    /// Returns the places to look for settings.
+    fn settings_places(&self) -> SettingsPlaces {
+        let (home, config) = (self.home.clone(), self.config.clone());
+        SettingsPlaces { project: self.folder.clone(), home, config }
+    }
+
+    /// Returns the places to look for agent files.
+    pub(crate) fn places(&self) -> Places {
+        let (user, config) = (self.home.clone(), self.config.clone());
+        Places { project: self.folder.clone(), user, config }
+    }
+
+    /// Returns an agent by its name (M-18).
+    pub(crate) fn agent(&self, name: &str) -> Result<&AgentDefinition> {
+        Ok(self.catalog.find(name)?)
+    }
+
+    /// Returns a warning if a project's agent is used instead of one of the user's.
+    pub(crate) fn shadows(&self, name: &AgentName) -> Option<String> {
+        let hidden = self.catalog.hidden_of_user(name)?.display();
+        Some(format!("the project's agent '{name}' replaces yours: {hidden}"))
+    }
+
+    /// Returns the agent that answers in `chat` when none is named.
+    pub(crate) fn assistant(&self) -> &AgentDefinition {
+        self.catalog.get(chat_name().as_str()).unwrap_or(&self.assistant)
+    }
+
+    /// Resolves the mode an agent runs in, including the session's override.
+    pub(crate) async fn mode(
+        &self,
+        team: &Team,
+        agent: &AgentDefinition,
+        flag: Option<ContextMode>,
+    ) -> Result<Resolution> {
+        Ok(team.mode(agent, &self.settings, flag).await?)
+    }
+
+    /// Returns the model an agent runs on, and where it was set (M-21).
+    pub(crate) fn model_of(&self, agent: &AgentDefinition, flag: Option<&str>) -> (String, Source) {
+        self.settings.model_of(agent, flag)
+    }
+
+    /// Resolves the shares of windows, for an agent if one is given.
+    pub(crate) fn shares(
+        &self,
+        call: &ShareSettings,
+        agent: Option<&AgentDefinition>,
+    ) -> Result<ResolvedShares> {
+        Ok(shares::resolve(call, agent, &self.settings)?)
+    }
+
+    /// Names a source; files of the project by their path within it.
+    pub(crate) fn said_by(&self, source: &Source) -> String {
+        source.within(&self.folder)
+    }
+
+    /// Connects to a model. If something is missing, the error says what to set and which local servers
+    /// were looked for.
+    pub(crate) async fn connect(&self, model: &str) -> Result<Arc<dyn Model>> {
+        let endpoint = match self.endpoint(model) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return Err(explained(error).await.into()),
+        };
+        Ok(connected(endpoint))
+    }
+
+    /// Returns the format of a model's windows; none if the model cannot be resolved.
+    pub(crate) fn format_of(&self, model: &str) -> Option<Format> {
+        self.endpoint(model).ok().map(|endpoint| connected(endpoint).window_format())
+    }
+
+    /// Returns the model that writes lines of folded turns, if the settings name one.
+    pub(crate) fn summarizer(&self) -> Option<Result<Arc<dyn Model>, AgentsError>> {
+        let set = self.settings.summarizer.as_ref()?;
+        Some(self.endpoint(&set.value).map(connected))
+    }
+
+    fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        provider::resolve_trusted(model, &variable, &self.settings)
+    }
+
+    /// Returns an agent's tools other than those on the context, with warnings about tools that do not
+    /// work. Servers that the project's files define are started only if the call allows it.
+    pub(crate) async fn tools(
+        &self,
+        agent: &AgentDefinition,
+        options: &RunOptions,
+    ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
+        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
+            let message = format!("cannot use the project folder: {error}");
+            Stop::invalid(message, "change to another folder")
+        })?;
+        let folder = folder.protecting(self.protected(options.store.as_ref()));
+        let mut tools = workspace::tools(&Arc::new(folder));
+        let project = match options.trust_mcp {
+            true => ProjectServers::Trusted,
+            false => ProjectServers::Untrusted,
+        };
+        let mcp::Servers { started, skipped } = mcp::servers(agent, &self.settings, project);
+        let mut warnings: Vec<String> = skipped.iter().map(skipped_server).collect();
+        if !started.is_empty() {
+            let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
+            options.folder = Some(self.folder.clone());
+            let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
+            options.withheld.extend(keys);
+            let (found, wrong) = mcp::connect(&started, &options).await;
+            tools.extend(found);
+            warnings.extend(wrong);
+        }
+        Ok((tools, warnings))
+    }
+
+    /// Returns the files that tools must not touch: the stores of this process, and everything that
+    /// decides what later runs do, wherever it is.
+    fn protected(&self, store: Option<&StoreUrl>) -> Protected {
+        let named = env::var("CONTEXTURE_STORE").ok().and_then(|url| url.parse().ok());
+        let usual = Some(StoreUrl::in_project(&self.folder));
+        let stores = [store.cloned(), named, usual].into_iter().flatten();
+        let protected = stores.fold(Protected::default(), |all, store| store.protected(all));
+        let mut protected = protected.deciding(&self.settings_places(), &self.places());
+        if let Ok(program) = env::current_exe() {
+            if let Some(folder) = program.parent() {
+                protected = protected.kept(folder);
+            }
+            protected = protected.kept(program);
+        }
+        protected
+    }
+
+    /// Prepares to run agents in a session, counting tokens as a model does.
+    pub(crate) fn runner(&self, system: ContextSystem, model: &str) -> Runner {
+        let clock = system.clone();
+        let alive = move |stored: &_| process::is_alive(stored, clock.now());
+        let counter = counter_for(model);
+        Runner::new(Team::new(system), self.settings.clone(), counter, process::driver(), alive)
+    }
+
+    /// Returns the names of all agents that can be run.
+    pub(crate) fn names(&self) -> Vec<AgentName> {
+        self.catalog.agents().map(|agent| agent.name.clone()).collect()
+    }
 }
 
-/// Returns the project that the working folder belongs to, or the working folder itself if it belongs
-/// to none.
-pub(crate) fn find() -> Result<PathBuf> {
-    let folder = working_folder()?;
-    Ok(find_from(&folder, home().as_deref()).unwrap_or(folder))
+/// Returns why a server was not started, and how to start it.
+fn skipped_server(left: &SkippedServer) -> String {
+    match left {
+        SkippedServer::Untrusted { .. } => format!("{left}: add --trust-mcp if you trust it"),
+        SkippedServer::Undefined { .. } => left.to_string(),
+    }
 }
 
-/// Looks for the nearest marked folder. A mark in the user's home is the user's own and marks no project
-/// below it; a parent folder that belongs to another user is not taken either.
-fn find_from(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let marked = |at: &&Path| at.join(MARK).is_dir();
-    let above = folder.ancestors().skip(1).take_while(|at| Some(*at) != home);
-    let mut candidates = std::iter::once(folder).chain(above).filter(marked);
-    let found = candidates.next()?;
-    (found == folder || is_of_same_owner(found, folder)).then(|| found.to_owned())
+fn connected(endpoint: Endpoint) -> Arc<dyn Model> {
+    // Processes that fail together should not retry together.
+    let retry = Retry { seed: u64::from(std::process::id()), ..Retry::default() };
+    provider::connect(endpoint, Timeouts::default(), retry)
 }
 
-#[cfg(unix)]
-fn is_of_same_owner(project: &Path, folder: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let owner = |path: &Path| fs::metadata(path).ok().map(|it| it.uid());
-    owner(&project.join(MARK)).is_some() && owner(&project.join(MARK)) == owner(folder)
-}
-
-#[cfg(not(unix))]
-fn is_of_same_owner(_: &Path, _: &Path) -> bool {
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_marked_folder_is_the_project() {
-        let root = tempfile::tempdir().unwrap();
-        let at = |path: &str| root.path().join(path);
-        fs::create_dir_all(at("home/work/app/src/deep")).unwrap();
-        fs::create_dir_all(at("home/.contexture/agents")).unwrap();
-        let home = at("home");
-        let found = |from: &str| find_from(&at(from), Some(&home));
-        // A mark in the home belongs to the user, not to a project below it.
-        assert_eq!(found("home/work/app/src"), None);
-        assert_eq!(found("home"), Some(at("home")));
-        fs::create_dir_all(at("home/work/app/.contexture")).unwrap();
-        assert_eq!(found("home/work/app/src/deep"), Some(at("home/work/app")));
-        fs::create_dir_all(at("home/work/app/src/.contexture")).unwrap();
-        assert_eq!(found("home/work/app/src/deep"), Some(at("home/work/app/src")));
-        assert_eq!(found("home/work"), None);
-        // A file of that name marks nothing.
-        fs::write(at("home/work/.contexture"), "").unwrap();
-        assert_eq!(found("home/work"), None);
+/// Adds to an error what to set and which local servers were looked for, if that helps.
+pub(crate) async fn explained(error: AgentsError) -> AgentsError {
+    match provider::explains(&error) {
+        true => provider::explain(error, &provider::local_servers(LOOK).await),
+        false => error,
     }
 }

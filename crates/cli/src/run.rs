@@ -80,7 +80,7 @@ fn misused(error: &clap::Error, line: &[OsString], printer: &mut Printer<'_>) ->
     }
     let exit = if error.use_stderr() { 2 } else { 0 };
     if printer.is_json() && error.use_stderr() {
-        let (message, hint) = misuse::told(error);
+        let (message, hint) = misuse::explain(error);
         printer.fail(contexture_core::ErrorKind::Invalid, &message, &hint);
         return exit;
     }

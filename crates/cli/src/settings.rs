@@ -41,8 +41,8 @@ impl Settings {
 
     /// Checks the flags and touches nothing. Without --store, uses the project's store.
     pub(crate) fn resolve(global: &GlobalArgs, caller: Actor) -> Result<Self> {
-        let project = project::find()?;
-        let usual = match project == project::working_folder()? {
+        let project = project::folder::find()?;
+        let usual = match project == project::folder::working_folder()? {
             true => store::DEFAULT.parse()?,
             false => StoreUrl::in_project(&project),
         };

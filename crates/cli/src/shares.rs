@@ -7,8 +7,8 @@ use contexture_agents::{
 use contexture_core::Actor;
 
 use crate::{
-    crew::Crew,
     error::{Result, Stop},
+    project::Project,
     settings::Settings,
 };
 
@@ -48,11 +48,11 @@ impl ShareArgs {
 
 /// Returns the agent that a command acts as, if it has a file. A broken file is an error.
 pub(crate) fn agent<'a>(
-    crew: &'a Crew,
+    project: &'a Project,
     settings: &Settings,
 ) -> Result<Option<&'a AgentDefinition>> {
     match &settings.caller {
         Actor::System | Actor::User(_) => Ok(None),
-        Actor::Agent(name) => Ok(crew.catalog.definition(name)?),
+        Actor::Agent(name) => Ok(project.catalog.definition(name)?),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{IsTerminal, Result, Write};
 
-use crate::harmless;
+use crate::sanitize;
 
 /// Returns to the start of the line and clears it, so that progress overwrites itself.
 pub(crate) const BEGIN_LINE: &str = "\r\u{1b}[K";
@@ -15,14 +15,14 @@ pub(crate) const BEGIN_LINE: &str = "\r\u{1b}[K";
 const LONGEST: usize = 16;
 
 /// A stream that may be a terminal.
-pub(crate) struct Gate<W> {
+pub(crate) struct TerminalWriter<W> {
     inner: W,
     terminal: bool,
     /// The beginning of a character or a sequence whose end is still to come.
     held: Vec<u8>,
 }
 
-impl<W: Write + IsTerminal> Gate<W> {
+impl<W: Write + IsTerminal> TerminalWriter<W> {
     /// Guards a stream, if it is a terminal.
     pub(crate) fn new(inner: W) -> Self {
         let terminal = inner.is_terminal();
@@ -30,9 +30,9 @@ impl<W: Write + IsTerminal> Gate<W> {
     }
 }
 
-impl<W: Write> Gate<W> {
+impl<W: Write> TerminalWriter<W> {
     /// Guards a stream that leads to a terminal through another program.
-    pub(crate) fn closed(inner: W) -> Self {
+    pub(crate) fn through_program(inner: W) -> Self {
         Self { inner, terminal: true, held: Vec::new() }
     }
 
@@ -68,7 +68,7 @@ impl<W: Write> Gate<W> {
     }
 }
 
-impl<W: Write> Write for Gate<W> {
+impl<W: Write> Write for TerminalWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if !self.terminal {
             return self.inner.write(bytes);
@@ -101,7 +101,7 @@ fn show(text: &str, is_end: bool, shown: &mut String) -> usize {
                 Sequence::Open | Sequence::Foreign => {}
             }
         }
-        match harmless::instead(c).filter(|_| !matches!(c, '\n' | '\t')) {
+        match sanitize::instead(c).filter(|_| !matches!(c, '\n' | '\t')) {
             Some(instead) => shown.push_str(&instead),
             None => shown.push(c),
         }
@@ -152,12 +152,12 @@ mod tests {
     use super::*;
 
     fn shown(chunks: &[&[u8]]) -> String {
-        let mut gate = Gate { inner: Vec::new(), terminal: true, held: Vec::new() };
+        let mut writer = TerminalWriter { inner: Vec::new(), terminal: true, held: Vec::new() };
         for chunk in chunks {
-            gate.write_all(chunk).unwrap();
+            writer.write_all(chunk).unwrap();
         }
-        gate.flush().unwrap();
-        String::from_utf8(gate.inner).unwrap()
+        writer.flush().unwrap();
+        String::from_utf8(writer.inner).unwrap()
     }
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn files_get_every_byte() {
-        let mut gate = Gate { inner: Vec::new(), terminal: false, held: Vec::new() };
-        gate.write_all(b"\x1b[2J\xff\r\xe2").unwrap();
-        assert_eq!(gate.inner, b"\x1b[2J\xff\r\xe2");
+        let mut writer = TerminalWriter { inner: Vec::new(), terminal: false, held: Vec::new() };
+        writer.write_all(b"\x1b[2J\xff\r\xe2").unwrap();
+        assert_eq!(writer.inner, b"\x1b[2J\xff\r\xe2");
     }
 }

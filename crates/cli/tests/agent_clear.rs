@@ -1,4 +1,4 @@
-//! `agents clear` (M-17, C32).
+//! `agents clear` (M-17).
 
 use contexture_testkit::provider::Reply;
 use serde_json::json;

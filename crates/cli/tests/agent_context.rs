@@ -35,9 +35,9 @@ fn steady(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-// M-26, M-31, M-32, C28, C30: the seed's words first, then why.
+// M-26, M-31, M-32: the seed's words first, then why.
 #[test]
-fn where_a_mode_comes_from_is_told() {
+fn reports_where_a_mode_comes_from() {
     let stage = stage();
     stage.settings(&json!({ "agents": {
         "defaultContextMode": "shared", "defaultModel": "openai/gpt-4o",
@@ -76,7 +76,7 @@ fn settings_of_gemini_are_read() {
     }
 }
 
-// M-27: the override is the session's and touches no file; reading a mode makes nothing (C30).
+// M-27: the override is the session's and touches no file; reading a mode makes nothing.
 #[test]
 fn reading_makes_nothing_and_switching_touches_no_file() {
     let stage = stage();
@@ -147,9 +147,9 @@ fn sharing_is_drawn() {
     );
 }
 
-// C28: the gate. Asking for a forbidden shared context is an error; a file that does runs isolated.
+// Asking for a forbidden shared context is an error; a file that does runs isolated.
 #[test]
-fn the_gate() {
+fn a_forbidden_shared_context_is_refused_or_runs_isolated() {
     let stage = stage();
     stage.text(&["agents", "context", "spy", "--mode", "shared"]);
     stage.settings(&json!({ "agents": {

@@ -204,7 +204,7 @@ fn too_long_for_the_model() {
     assert_eq!(stage.requests().len(), 4);
 }
 
-// C29, C33: before any model is called.
+// Before any model is called.
 #[test]
 fn what_is_refused_before_anything_is_asked() {
     let stage = Stage::openai([]);
@@ -242,7 +242,7 @@ fn what_is_refused_before_anything_is_asked() {
     assert_eq!(stage.requests().len(), 0);
 }
 
-// C48: a project that was cloned says where models are, and the user has not said so.
+// A project that was cloned says where models are, and the user has not said so.
 #[test]
 fn a_projects_address_is_sent_nothing() {
     let stage = Stage::openai([Reply::text("asked")]);

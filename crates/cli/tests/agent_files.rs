@@ -199,7 +199,7 @@ fn an_agent_for_all_projects() {
     assert!(ran.err.contains(
         "another file for agent 'bug-fixer' is used instead: .gemini/agents/bug-fixer.md"
     ));
-    // C48: what comes with the project and takes the place of the user's own is told.
+    // What comes with the project and takes the place of the user's own is told.
     let told = "warning: the project's agent 'bug-fixer' replaces yours: ";
     let listed = stage.run(&["agents", "list"]);
     assert!(listed.err.contains(told), "{}", listed.err);

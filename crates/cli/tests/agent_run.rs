@@ -22,7 +22,7 @@ fn asked(words: &[&str]) -> (String, String) {
     (text, status.split(" · ").nth(1).unwrap().to_owned())
 }
 
-// M-24, C33: any number of options stands before and behind the request; `--` ends them; the rest is
+// M-24: any number of options stands before and behind the request; `--` ends them; the rest is
 // byte for byte what was typed.
 #[test]
 fn options_and_the_request() {
@@ -56,7 +56,7 @@ fn options_and_the_request() {
     }
 }
 
-// C33: a mode that was asked for is never ignored, nor sent to the model as text.
+// A mode that was asked for is never ignored, nor sent to the model as text.
 #[test]
 fn options_that_would_be_ignored_are_refused() {
     let within = "the option '--context' is inside the request";
@@ -194,8 +194,7 @@ fn a_person_may_be_asked() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{err}");
         assert_eq!(err.matches("\nallow ").count(), 1, "{err}");
-        let asked =
-            "\nwrite_file x.txt: creates a new file of 1 byte\n  content: x\nallow this call? [y/N]";
+        let asked = "\nwrite_file x.txt: creates a new file of 1 byte\n  content: x\nallow this call? [y/N]";
         assert!(err.contains(asked), "{err}");
         assert_eq!(stage.sandbox.path().join("x.txt").exists(), written, "{answer:?}");
         assert_eq!(stage.last_request().contains("the user did not allow this call"), !written);

@@ -81,7 +81,7 @@ fn review_then_fix() {
             {
                 assert!(body.contains(seen), "{protocol:?} misses {seen}: {body}");
             }
-            // The reviewer's own traffic stays its own (C31).
+            // The reviewer's own traffic stays its own.
             assert!(!body.contains("先看看") && !body.contains("Analyze code quality"), "{body}");
         }
     }
@@ -109,7 +109,7 @@ fn shared_for_one_call() {
     }
 }
 
-// M-26, M-27, M-31, M-32, C28, C30: example 3, word for word, and what the override does.
+// M-26, M-27, M-31, M-32: example 3, word for word, and what the override does.
 #[test]
 fn look_and_switch() {
     for protocol in PROTOCOLS {

@@ -39,7 +39,7 @@ fn results(stage: &Stage) -> Vec<String> {
     results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-// C49, M-03: neither a command on an agent's behalf nor a model's call puts words into the system's
+// M-03: neither a command on an agent's behalf nor a model's call puts words into the system's
 // mouth; what a later agent is sent has none of them.
 #[test]
 fn an_agent_cannot_speak_as_the_system() {
@@ -84,7 +84,7 @@ fn an_agent_cannot_speak_as_the_system() {
     }
 }
 
-// C25: the system prompt of a transcript reaches agents as quoted text, and as their prompt only where
+// The system prompt of a transcript reaches agents as quoted text, and as their prompt only where
 // the operator says so.
 #[test]
 fn a_transcripts_prompt_binds_agents_only_if_it_is_taken() {
@@ -111,7 +111,7 @@ fn a_transcripts_prompt_binds_agents_only_if_it_is_taken() {
     assert!(system.contains(FORGED) && !system.contains("CANARY-LATER"), "{system}");
 }
 
-// M-39, C49: a model that hears requests only neither replaces nor takes away what it does not hear.
+// M-39: a model that hears requests only neither replaces nor takes away what it does not hear.
 #[test]
 fn a_page_seen_in_part_is_left_whole() {
     let stage = Stage::openai([
@@ -158,9 +158,9 @@ fn a_page_seen_in_part_is_left_whole() {
     assert_eq!(shown(), before);
 }
 
-// C11: an edit that takes its page out of its author's view is told as made, and can be undone.
+// An edit that takes its page out of its author's view is told as made, and can be undone.
 #[test]
-fn an_edit_that_was_made_is_told_as_made() {
+fn an_edit_that_was_made_is_reported_as_made() {
     let stage = Stage::openai([]);
     stage.agent("picky", PICKY);
     stage.json(&["turn", "add", "--user", "only a request"]);

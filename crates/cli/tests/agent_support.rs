@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use assert_cmd::Command;
-use contexture_testkit::provider::{Protocol, ProviderServer, Reply, Request};
+use contexture_testkit::provider::{HttpRequest, Protocol, ProviderServer, Reply};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Sandbox};
@@ -129,7 +129,7 @@ impl Stage {
     }
 
     /// Returns the requests so far, which must have broken no rule.
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<HttpRequest> {
         assert_eq!(self.server.violations(), Vec::<String>::new());
         self.server.requests()
     }

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use crate::support::{Sandbox, error};
 
-// C15: both refusals, word for word.
+// Both refusals, word for word.
 #[test]
 fn refusals_name_the_operation_and_the_page() {
     let sandbox = Sandbox::with_pages();
@@ -106,7 +106,7 @@ fn agents_need_a_proper_name() {
     }
 }
 
-// C49: what is not in view does not exist, whatever it is asked for.
+// What is not in view does not exist, whatever it is asked for.
 #[test]
 fn what_is_anothers_own_does_not_exist() {
     let sandbox = Sandbox::with_pages();

@@ -59,7 +59,7 @@ fn replies() -> Vec<Reply> {
         Reply::text("`last` still fails on an empty list."),
         // The group.
         Reply::text("A helper that returns the first item, or None."),
-        // The gate.
+        // Shared contexts are forbidden.
         Reply::text("I cannot see any issues above: please tell me which."),
     ]
 }

@@ -117,7 +117,7 @@ fn roots_stay() {
     );
 }
 
-// C27: expanding under a hidden ancestor names the nearest.
+// Expanding under a hidden ancestor names the nearest.
 #[test]
 fn nothing_is_expanded_under_a_hidden_directory() {
     let sandbox = Sandbox::with_pages();

@@ -101,7 +101,7 @@ fn asked(requests: &[String]) {
         assert!(!request.contains("你好"), "{request}");
         assert!(!request.contains("有什么可以帮你"), "{request}");
     }
-    // M-03, C31: the shared fixer sees what was found, not how.
+    // M-03: the shared fixer sees what was found, not how.
     for request in [fix, fixed] {
         assert!(request.contains("第12行：未处理空值"), "{request}");
         assert!(request.contains("有什么可以帮你"), "{request}");

@@ -31,7 +31,7 @@ fn lines_can_be_piped_in() {
 
 // Nothing that goes wrong ends the chat.
 #[test]
-fn what_goes_wrong_is_told_and_the_chat_goes_on() {
+fn reports_errors_and_the_chat_continues() {
     let room = room([Reply::status(401), Reply::text("Back.")]);
     let lines = [
         "/windwo",
@@ -174,7 +174,7 @@ fn the_status_agrees_with_the_line_below_an_answer() {
     }
 }
 
-// C28, M-26, M-27, M-28: the same commands as on the command line, on the same session.
+// M-26, M-27, M-28: the same commands as on the command line, on the same session.
 #[test]
 fn modes_are_shown_and_switched() {
     let room = room([]);

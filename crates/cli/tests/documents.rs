@@ -121,9 +121,9 @@ fn a_document_with_anything_wrong_makes_nothing() {
     );
 }
 
-// C04: a file that hides the system prompt's root is repaired, with a warning.
+// A file that hides the system prompt's root is repaired, with a warning.
 #[test]
-fn repairs_are_told() {
+fn reports_repairs() {
     let sandbox = Sandbox::empty();
     let hidden = SEED.replace(
         r#""name": "System Prompts""#,

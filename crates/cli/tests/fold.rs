@@ -80,7 +80,7 @@ fn history_says_what_a_fold_saved_and_cost() {
     assert!(sandbox.json(&["history"])["items"][1].get("fold").is_none());
 }
 
-// C39: at the lowest level everywhere and still too large is an error that names what is too big.
+// At the lowest level everywhere and still too large is an error that names what is too big.
 #[test]
 fn a_budget_that_cannot_be_met_names_the_culprit() {
     let sandbox = Sandbox::with_talk(3);

@@ -81,7 +81,7 @@ fn spoken_by_the_system(sandbox: &Sandbox, format: &str) -> usize {
     said + usize::from(!window["instructions"].is_null())
 }
 
-// C25: what spoke as the system in a transcript is kept as quoted text; its prompt is taken on demand.
+// What spoke as the system in a transcript is kept as quoted text; its prompt is taken on demand.
 #[test]
 fn system_messages_are_quoted_unless_the_prompt_is_taken() {
     let sandbox = Sandbox::empty();
@@ -148,7 +148,7 @@ fn system_messages_are_quoted_unless_the_prompt_is_taken() {
     assert_eq!(ran.err, "the transcript has no system prompt at its start to take\n");
 }
 
-// C25: nor does a line of a Claude Code session speak as the system, whatever role it claims.
+// Nor does a line of a Claude Code session speak as the system, whatever role it claims.
 #[test]
 fn a_claude_code_session_does_not_speak_as_the_system() {
     let sandbox = Sandbox::empty();
@@ -335,7 +335,7 @@ fn what_waits_for_a_result_is_held_back_or_finished() {
 // A finished import goes on with what is new; only the result of a call that was taken as
 // interrupted cannot be put where it belongs, and that is said.
 #[test]
-fn a_finished_import_goes_on_unless_a_result_comes_late() {
+fn a_finished_import_resumes_unless_a_result_comes_late() {
     let sandbox = Sandbox::empty();
     let lines = session();
     let import = ["import", "session.jsonl"];
@@ -374,7 +374,7 @@ fn a_finished_import_goes_on_unless_a_result_comes_late() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_by_line() {
+fn reports_unreadable_lines_by_number() {
     let sandbox = Sandbox::empty();
     let mut lines = session();
     lines.insert(1, "{not json}\n".to_owned());

@@ -204,7 +204,7 @@ fn a_closed_pipe_is_no_failure() {
 }
 
 #[test]
-fn the_log_tells_of_refusals() {
+fn the_log_reports_refusals() {
     let sandbox = Sandbox::with_pages();
     let mut command = sandbox.command(&["--as", "bee", "page", "remove", "sys-1"]);
     let output = command.env("CONTEXTURE_LOG", "info").output().unwrap();
@@ -216,7 +216,7 @@ fn the_log_tells_of_refusals() {
 }
 
 #[test]
-fn what_a_full_disk_loses_is_told() {
+fn reports_what_a_full_disk_loses() {
     let sandbox = Sandbox::new();
     let mut full = sandbox.shell("contexture page list --json > /dev/full");
     let output = full.output().unwrap();

@@ -102,7 +102,7 @@ fn archive_remove_restore() {
     );
 }
 
-// C10: of a removed segment a page is restored to a named place, under a new index.
+// Of a removed segment a page is restored to a named place, under a new index.
 #[test]
 fn a_page_of_a_removed_segment_is_restored_elsewhere() {
     let sandbox = Sandbox::with_pages();

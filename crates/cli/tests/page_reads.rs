@@ -74,7 +74,7 @@ fn children_come_in_order_and_in_parts() {
     assert_eq!(seen, order);
 }
 
-// C20: natural order; the archive only with --archived.
+// Natural order; the archive only with --archived.
 #[test]
 fn lists_are_in_natural_order() {
     let sandbox = Sandbox::new();
@@ -165,7 +165,7 @@ fn trees_are_nested() {
     assert_eq!(sandbox.json(&["page", "tree", "usr-1", "--full"])["detail"], "one");
 }
 
-// C02: a bare number is a page only where the view holds one segment.
+// A bare number is a page only where the view holds one segment.
 #[test]
 fn a_bare_number_needs_a_single_segment() {
     let sandbox = Sandbox::with_pages();

@@ -50,7 +50,7 @@ fn the_buttons_of_the_window_can_be_pressed() {
     }
 }
 
-// C38: an anchor whose page has moved on is a conflict that names the fresh one.
+// An anchor whose page has moved on is a conflict that names the fresh one.
 #[test]
 fn a_stale_anchor_names_the_fresh_one() {
     let sandbox = Sandbox::with_pages();

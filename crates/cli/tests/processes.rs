@@ -22,7 +22,7 @@ fn start(sandbox: &Sandbox, script: &str) -> Child {
         .unwrap()
 }
 
-// C13: four processes on one database file, mixed edits: no lost update, no deadlock, check clean.
+// Four processes on one database file, mixed edits: no lost update, no deadlock, check clean.
 #[test]
 fn four_processes_share_one_file() {
     let sandbox = Sandbox::with_pages();

@@ -84,7 +84,7 @@ fn a_segment_is_owned_by_the_agent_it_is_named_after() {
     assert_eq!(added["owner"], "agent:bee");
 }
 
-// C24: pages need --cascade, kind system needs --force.
+// Pages need --cascade, kind system needs --force.
 #[test]
 fn removal_needs_to_be_meant() {
     let sandbox = Sandbox::with_pages();

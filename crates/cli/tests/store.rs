@@ -115,7 +115,7 @@ fn assert_same(sandbox: &Sandbox, session: &str) {
     }
 }
 
-// C23: a copy in another store exports the same bytes and gives the same windows; copying it again
+// A copy in another store exports the same bytes and gives the same windows; copying it again
 // changes nothing.
 #[test]
 fn sessions_are_copied_to_another_store() {

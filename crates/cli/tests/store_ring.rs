@@ -46,7 +46,7 @@ fn sight(sandbox: &Sandbox, store: &str) -> Vec<String> {
     commands.iter().map(|args| run(sandbox, store, args)).collect()
 }
 
-// C23: files → SQLite → PostgreSQL → S3 → SQLite: the same export byte for byte, the same windows.
+// Files → SQLite → PostgreSQL → S3 → SQLite: the same export byte for byte, the same windows.
 #[test]
 fn a_session_goes_round_the_stores() {
     let sandbox = Sandbox::empty();

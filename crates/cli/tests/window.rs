@@ -63,7 +63,7 @@ fn it_never_writes_without_fold() {
     assert_eq!(sandbox.text(&["window", "--budget", "1200"]), shown);
 }
 
-// C35, D-19: equal inputs give equal bytes, whatever the process, its zone, its language, the time.
+// D-19: equal inputs give equal bytes, whatever the process, its zone, its language, the time.
 #[test]
 fn two_processes_print_the_same_bytes() {
     let sandbox = Sandbox::with_talk(12);
@@ -173,7 +173,7 @@ fn the_account_can_be_read() {
     assert!(text.contains("sent as window 1") && text.contains(" cached, "), "{text}");
 }
 
-// C49: an agent's window holds its own view and nothing else.
+// An agent's window holds its own view and nothing else.
 #[test]
 fn an_agent_sees_only_its_view() {
     let sandbox = Sandbox::with_talk(1);
@@ -224,7 +224,7 @@ fn a_broken_source_gives_an_error_context() {
     assert_eq!(sandbox.run(&["window", "--format", "openai"]).out, "");
 }
 
-// D-10, C51: a view keeps the level it was switched to; another view keeps its own.
+// D-10: a view keeps the level it was switched to; another view keeps its own.
 #[test]
 fn the_level_is_switched() {
     let sandbox = Sandbox::with_talk(2);

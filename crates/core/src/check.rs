@@ -97,9 +97,7 @@ fn lost_prompt(segment: &crate::Segment, page: &Page) -> Option<String> {
     let is_prompt = segment.kind == SegmentKind::System && !segment.removed;
     (is_prompt && page.standing.is_listed() && is_lost(page)).then(|| {
         let index = &page.index;
-        format!(
-            "system prompt page {index} was lost: write it again, or accept the loss"
-        )
+        format!("system prompt page {index} was lost: write it again, or accept the loss")
     })
 }
 

@@ -21,7 +21,7 @@ use crate::{
     data::{self, Session},
     replay::{Replay, options},
 };
-use body::{Counts, Standing};
+use body::{Counts, SentBody};
 
 /// How many windows of a session are rendered again at its end.
 const AGAIN: u64 = 3;
@@ -111,7 +111,7 @@ struct Checking<'a, 'c> {
 impl Checking<'_, '_> {
     fn session(&mut self) -> anyhow::Result<()> {
         let mut replay = block_on(Replay::begin(self.of.session))?;
-        let mut before = Standing::default();
+        let mut before = SentBody::default();
         let mut hashes: Vec<(u64, ContentHash)> = Vec::new();
         let calls = self.of.session.calls();
         for (number, upto) in (1..).zip(calls) {
@@ -129,7 +129,7 @@ impl Checking<'_, '_> {
             self.tally.windows += 1;
             hashes.push((sent.record.number, sent.record.hash));
             self.window(number, &sent)?;
-            let now = Standing::new(&sent.window);
+            let now = SentBody::new(&sent.window);
             self.fold_or_unchanged(number, &sent, &before, &now)?;
             before = now;
         }
@@ -169,8 +169,8 @@ impl Checking<'_, '_> {
         &mut self,
         call: usize,
         sent: &Sent,
-        before: &Standing,
-        now: &Standing,
+        before: &SentBody,
+        now: &SentBody,
     ) -> anyhow::Result<()> {
         let changed = before.changed(now);
         if let Some(revision) = sent.record.fold {

@@ -37,7 +37,7 @@ struct Tally {
 
 /// What came of one kind of damage.
 #[derive(Debug, Default)]
-struct Outcome {
+struct DamageReport {
     damaged: u64,
     window: Tally,
     export: Tally,
@@ -55,7 +55,7 @@ struct Repairs {
     unclean: Vec<String>,
 }
 
-impl Outcome {
+impl DamageReport {
     fn wrong(&self) -> impl Iterator<Item = &String> {
         [&self.window, &self.export, &self.run].into_iter().flat_map(|tally| &tally.wrong)
     }
@@ -107,14 +107,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 /// Damages a store at every place of a size, one after the other.
-fn sweep(store: &Store, size: usize, stride: u64, damage: Damage) -> Result<Outcome> {
+fn sweep(store: &Store, size: usize, stride: u64, damage: Damage) -> Result<DamageReport> {
     let expected = store.ask(store.bytes())?;
     for answer in [&expected.window, &expected.export, &expected.run] {
         if let Err(error) = answer {
             bail!("the store fails before it is damaged: {error}");
         }
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = DamageReport::default();
     for at in (0..store.bytes().len()).step_by(size * usize::try_from(stride)?) {
         let mut bytes = store.bytes().to_vec();
         damage(&mut bytes[at..at + size]);

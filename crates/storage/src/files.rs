@@ -61,7 +61,7 @@ use crate::{
     watch::Watch,
 };
 use folder::Folder;
-use index::{Attempt, Trouble};
+use index::{FilesFault, FilesFaultResult};
 use names::Spot;
 use reading::Reading;
 use store::{Shared, Store};
@@ -158,8 +158,8 @@ impl FilesStorage {
         Self { watch: None, pinned: Some(pinned), reading, writer: None, refusal: None }
     }
 
-    fn at_index(&self, trouble: Trouble) -> StorageError {
-        trouble.at(&self.reading.shared.index_path())
+    fn at_index(&self, fault: FilesFault) -> StorageError {
+        fault.at(&self.reading.shared.index_path())
     }
 }
 
@@ -189,7 +189,7 @@ impl PageStorage for FilesStorage {
         if let Some(pinned) = &self.pinned {
             return pinned.read(|db| read::sessions(db, after, limit));
         }
-        let mut mended = false;
+        let mut repaired = false;
         let mut synced = false;
         loop {
             match self.list_sessions() {
@@ -201,11 +201,11 @@ impl PageStorage for FilesStorage {
                     synced = true;
                     self.keeper()?.alone(|store| store.sync_changed()).await?;
                 }
-                Err(trouble) if trouble.is_damage() && !mended => {
-                    mended = true;
-                    self.mend().await?;
+                Err(fault) if fault.is_damage() && !repaired => {
+                    repaired = true;
+                    self.repair_index().await?;
                 }
-                Err(trouble) => return Err(self.at_index(trouble)),
+                Err(fault) => return Err(self.at_index(fault)),
             }
         }
     }
@@ -382,8 +382,9 @@ impl PageStorage for FilesStorage {
         if let Some(pinned) = &self.pinned {
             return pinned.read(|db| counts::read(db, keys));
         }
-        let counts =
-            || -> Attempt<_> { Ok(self.reading.readers()?.1.run(|db| counts::read(db, keys))?) };
+        let counts = || -> FilesFaultResult<_> {
+            Ok(self.reading.readers()?.1.run(|db| counts::read(db, keys))?)
+        };
         // Counts are derived: where they cannot be read there are none.
         Ok(counts().unwrap_or_else(|_| vec![None; keys.len()]))
     }
@@ -403,7 +404,7 @@ impl PageStorage for FilesStorage {
             return Ok(Arc::new(self.pinned_by(pinned.snapshot()?)));
         }
         self.sessions(None, 0).await?;
-        let (_, readers) = self.reading.readers().map_err(|trouble| self.at_index(trouble))?;
+        let (_, readers) = self.reading.readers().map_err(|fault| self.at_index(fault))?;
         Ok(Arc::new(self.pinned_by(readers.snapshot()?)))
     }
 
@@ -412,7 +413,7 @@ impl PageStorage for FilesStorage {
             return pinned.read(|db| verify::index_problems(db).map_err(fresh::as_fault));
         }
         // First beside those who write; only if something seems wrong, with the folder locked.
-        let look = || -> Attempt<Vec<String>> {
+        let look = || -> FilesFaultResult<Vec<String>> {
             let (_, readers) = self.reading.readers()?;
             readers.run(|db| Ok(verify::problems(&self.reading.shared.folder, db)))?
         };
@@ -439,9 +440,9 @@ impl PageStorage for FilesStorage {
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
-        let mut left = Due::of(&self.reading.shared.index_path()).traces()?;
-        left.extend(repair::quarantine_trace(&self.reading.shared.folder)?);
-        Ok(left)
+        let mut traces = Due::of(&self.reading.shared.index_path()).traces()?;
+        traces.extend(repair::quarantine_trace(&self.reading.shared.folder)?);
+        Ok(traces)
     }
 
     async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
@@ -450,9 +451,9 @@ impl PageStorage for FilesStorage {
             if quarantine == Quarantine::Empty {
                 folder.remove_all(names::QUARANTINE)?;
             }
-            let mut left = store.scrub(Reach::Full);
-            left.extend(repair::quarantine_trace(folder)?);
-            Ok(left)
+            let mut traces = store.scrub(Reach::Full);
+            traces.extend(repair::quarantine_trace(folder)?);
+            Ok(traces)
         };
         self.writer()?.alone(scrub).await
     }

@@ -28,10 +28,10 @@ mod columns;
 mod options;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
 mod packing;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
+mod random;
 #[cfg(any(feature = "postgres", feature = "s3"))]
 mod runtime;
-#[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
-mod seed;
 mod session_file;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "s3"))]
 mod watch;

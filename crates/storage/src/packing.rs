@@ -33,6 +33,13 @@ impl Packed {
         Self { raw, compressed }
     }
 
+    /// Compresses a content if that pays.
+    pub(crate) fn of_content(content: &Content) -> Self {
+        /// Below this, compression costs more time than it saves room.
+        const LEAST: usize = 2_048;
+        Self::new(content.bytes(), LEAST)
+    }
+
     /// Returns what is stored, given what it was made from.
     pub(crate) fn stored<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
         self.compressed.as_deref().unwrap_or(bytes)
@@ -40,17 +47,16 @@ impl Packed {
 }
 
 /// A content ready to be stored: the caller's thread compresses, so the writer need not.
+#[cfg(any(feature = "sqlite", feature = "s3"))]
 pub(crate) struct PackedContent {
     pub(crate) content: Content,
     pub(crate) packed: Packed,
 }
 
+#[cfg(any(feature = "sqlite", feature = "s3"))]
 impl PackedContent {
-    /// Below this, compression costs more time than it saves room.
-    const LEAST: usize = 2_048;
-
     pub(crate) fn new(content: &Content) -> Self {
-        Self { packed: Packed::new(content.bytes(), Self::LEAST), content: content.clone() }
+        Self { packed: Packed::of_content(content), content: content.clone() }
     }
 }
 

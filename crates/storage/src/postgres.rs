@@ -24,12 +24,12 @@ mod address;
 mod batch;
 mod counts;
 mod error;
+mod fate;
 mod fetch;
 mod group;
 mod import;
 mod known;
 mod lists;
-mod outcome;
 mod pool;
 mod read;
 mod remove;
@@ -68,9 +68,9 @@ use futures::future::BoxFuture;
 use crate::{options::CreateMode, runtime, watch::Watch};
 use address::Address;
 use batch::StoredContent;
-use error::Outcome;
+use error::FaultResult;
 use pool::{Connections, Still};
-use tasks::{Request, Task};
+use tasks::{CommitRequest, Task};
 use writers::Writers;
 
 /// Keeps sessions in a PostgreSQL database, or in one that speaks its language.
@@ -126,7 +126,7 @@ enum Inner {
 impl Inner {
     async fn read<T>(
         &self,
-        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, Outcome<T>> + Send + Sync,
+        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, FaultResult<T>> + Send + Sync,
     ) -> StorageResult<T> {
         match self {
             Inner::Live { connections, .. } => connections.read(work).await,
@@ -356,7 +356,7 @@ impl PageStorage for PostgresStorage {
         let new = commit.change.iter().flat_map(|change| &change.contents);
         let contents = new.map(StoredContent::of).collect();
         let purges = commit.change.as_ref().is_some_and(|change| change.purge);
-        let request = Box::new(Request { commit, contents });
+        let request = Box::new(CommitRequest { commit, contents });
         let committed = self.write(session, |reply| Task::Commit(request, reply)).await?;
         self.purged.fetch_or(purges, Ordering::Relaxed);
         Ok(committed)
@@ -446,22 +446,22 @@ impl PageStorage for PostgresStorage {
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
         let purged = self.purged.load(Ordering::Relaxed);
-        let mut left: Vec<Trace> =
+        let mut traces: Vec<Trace> =
             purged.then(|| scrub::after_purge(&self.name)).into_iter().collect();
         if !ask!(self, read::is_quarantine_empty)? {
-            left.push(Trace::quarantine(&self.name));
+            traces.push(Trace::quarantine(&self.name));
         }
-        Ok(left)
+        Ok(traces)
     }
 
     async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {
         let (connections, _) = self.live()?;
         let run = async move { scrub::run(&connections, quarantine).await };
-        let mut left = runtime::run(&self.name, run).await?;
-        self.purged.store(!left.is_empty(), Ordering::Relaxed);
+        let mut traces = runtime::run(&self.name, run).await?;
+        self.purged.store(!traces.is_empty(), Ordering::Relaxed);
         if !ask!(self, read::is_quarantine_empty)? {
-            left.push(Trace::quarantine(&self.name));
+            traces.push(Trace::quarantine(&self.name));
         }
-        Ok(left)
+        Ok(traces)
     }
 }

@@ -61,12 +61,12 @@ use futures::FutureExt;
 use object_store::ObjectStore;
 
 use crate::{packing::PackedContent, runtime, watch::Watch};
-use fault::{Outcome, told};
+use fault::{FaultResult, storage_result};
 use objects::{Home, Objects, at_once};
 use session::{Inner, lock};
 use snapshot::Frozen;
 use view::View;
-use writer::{Answer, Request};
+use writer::{Answer, WriteRequest};
 
 pub use options::{S3Options, Tuning as S3Tuning};
 
@@ -105,7 +105,7 @@ impl S3Storage {
         options: S3Options,
     ) -> StorageResult<Self> {
         let objects = Arc::new(Objects::new(store, prefix, name, options.tuning));
-        told(open::prepare(&objects, options.create).await)?;
+        storage_result(open::prepare(&objects, options.create).await)?;
         let inner = Arc::new(Inner::new(objects));
         Ok(Self { watch: Some(watch::watch(inner.clone())), inner, frozen: None })
     }
@@ -121,10 +121,10 @@ impl S3Storage {
     ) -> StorageResult<T>
     where
         T: Send + 'static,
-        Fut: Future<Output = Outcome<T>> + Send + 'static,
+        Fut: Future<Output = FaultResult<T>> + Send + 'static,
     {
         let work = work(self.inner.clone(), self.frozen.clone());
-        runtime::run(&self.inner.objects.name, async move { told(work.await) }).await
+        runtime::run(&self.inner.objects.name, async move { storage_result(work.await) }).await
     }
 
     /// Reads from a session as it is now, or as this snapshot has it; none where there is none.
@@ -132,7 +132,7 @@ impl S3Storage {
     where
         T: Send + 'static,
         F: Fn(Arc<View>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Outcome<T>> + Send + 'static,
+        Fut: Future<Output = FaultResult<T>> + Send + 'static,
     {
         let session = session.clone();
         self.run(|inner, frozen| async move {
@@ -144,7 +144,7 @@ impl S3Storage {
         .await
     }
 
-    async fn write(&self, session: &SessionId, request: Request) -> StorageResult<Answer> {
+    async fn write(&self, session: &SessionId, request: WriteRequest) -> StorageResult<Answer> {
         self.writable()?;
         let session = session.clone();
         let inner = self.inner.clone();
@@ -161,7 +161,7 @@ async fn heads(
     frozen: Option<&Frozen>,
     names: Vec<SessionId>,
     limit: usize,
-) -> Outcome<Vec<SessionInfo>> {
+) -> FaultResult<Vec<SessionInfo>> {
     let head = |name: SessionId| async move {
         let root = match frozen {
             Some(frozen) => inner.frozen(frozen, &name).await?.map(|view| view.root.clone()),
@@ -382,7 +382,7 @@ impl PageStorage for S3Storage {
     }
 
     async fn keep(&self, session: &SessionId, keep: &Keep) -> StorageResult<bool> {
-        let answer = self.write(session, Request::Keep(Box::new(keep.clone())));
+        let answer = self.write(session, WriteRequest::Keep(Box::new(keep.clone())));
         Ok(matches!(answer.await?, Answer::Found(true)))
     }
 
@@ -391,7 +391,7 @@ impl PageStorage for S3Storage {
         let contents = commit.change.iter().flat_map(|change| &change.contents);
         let contents = contents.map(PackedContent::new).collect();
         let commit = Box::new(commit);
-        match self.write(session, Request::Commit { commit, contents }).await? {
+        match self.write(session, WriteRequest::Commit { commit, contents }).await? {
             Answer::Committed(committed) => Ok(*committed),
             Answer::Kept | Answer::Found(_) => unreachable!("a commit is answered with one"),
         }
@@ -428,7 +428,9 @@ impl PageStorage for S3Storage {
         key: &LedgerKey,
         sent: &SentWindow,
     ) -> StorageResult<()> {
-        self.write(session, Request::Record(key.clone(), Box::new(sent.clone()))).await.map(|_| ())
+        self.write(session, WriteRequest::Record(key.clone(), Box::new(sent.clone())))
+            .await
+            .map(|_| ())
     }
 
     async fn counts(&self, keys: &[CountKey]) -> StorageResult<Vec<Option<Tokens>>> {

@@ -66,8 +66,8 @@ use crate::{
     watch::Watch,
 };
 use aside::{Aside, NEAR};
-use commit::Request;
-use error::{Fault, Outcome};
+use commit::CommitRequest;
+use error::{Fault, FaultResult};
 use import::Import;
 use ledger::{Record, SentRow};
 use readers::Readers;
@@ -162,7 +162,7 @@ impl SqliteStorage {
     async fn read<T: Send + 'static>(
         &self,
         rows: usize,
-        read: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        read: impl FnOnce(&Connection) -> FaultResult<T> + Send + 'static,
     ) -> StorageResult<T> {
         match rows {
             0..=NEAR => self.readers.read(read),
@@ -314,7 +314,7 @@ impl PageStorage for SqliteStorage {
         let contents = new.map(PackedContent::new).collect();
         let Commit { create, change } = commit;
         let (session, revision) = (session.clone(), Revision(0));
-        self.writer()?.commit(Request { session, create, change, contents, revision }).await
+        self.writer()?.commit(CommitRequest { session, create, change, contents, revision }).await
     }
 
     async fn import(&self, session: &SessionId, part: ImportPart) -> StorageResult<()> {
@@ -372,11 +372,11 @@ impl PageStorage for SqliteStorage {
     }
 
     async fn traces(&self) -> StorageResult<Vec<Trace>> {
-        let mut left = traces::Due::of(self.path()).traces()?;
+        let mut traces = traces::Due::of(self.path()).traces()?;
         if !self.readers.read(quarantine::is_empty)? {
-            left.push(Trace::quarantine(self.path().display()));
+            traces.push(Trace::quarantine(self.path().display()));
         }
-        Ok(left)
+        Ok(traces)
     }
 
     async fn scrub(&self, quarantine: Quarantine) -> StorageResult<Vec<Trace>> {

@@ -38,11 +38,11 @@ pub(crate) trait Look: Send {
 /// The sessions that somebody follows.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     sessions: BTreeMap<SessionId, Followed>,
     thread: Option<Thread>,
     /// Whether the storage is closed.
@@ -66,7 +66,7 @@ impl Followed {
 }
 
 impl Watched {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         // Nothing panics while holding the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -269,25 +269,25 @@ fn around(bytes: &[u8]) -> String {
     String::from_utf8_lossy(around).into_owned()
 }
 
-// C10: after a purge nothing is left in the bytes of a SQLite file and its log.
+// After a purge nothing is left in the bytes of a SQLite file and its log.
 #[test]
 fn sqlite_keeps_nothing_of_it() {
     leaves_nothing(&backends::SqliteBackend);
 }
 
-// C10: nor in a folder of files, its journal and its index.
+// Nor in a folder of files, its journal and its index.
 #[test]
 fn files_keep_nothing_of_it() {
     leaves_nothing(&backends::FilesBackend);
 }
 
-// C10: nor in any column of any table of a PostgreSQL database.
+// Nor in any column of any table of a PostgreSQL database.
 #[test]
 fn postgres_keeps_nothing_of_it() {
     leaves_nothing(&backends::PostgresBackend);
 }
 
-// C10: nor in any object under a prefix of a bucket.
+// Nor in any object under a prefix of a bucket.
 #[test]
 fn s3_keeps_nothing_of_it() {
     leaves_nothing(&backends::S3Backend);
@@ -345,7 +345,7 @@ fn quarantine_is_named_and_emptied(
     assert_eq!(block_on(home.open().verify()).unwrap(), [""; 0], "{name}");
 }
 
-// C10: what a repair set aside is named after a purge, and emptied when asked for: a row of a SQLite file.
+// What a repair set aside is named after a purge, and emptied when asked for: a row of a SQLite file.
 #[test]
 fn sqlite_names_and_empties_its_quarantine() {
     quarantine_is_named_and_emptied(&backends::SqliteBackend, |home, page| {
@@ -360,7 +360,7 @@ fn sqlite_names_and_empties_its_quarantine() {
     });
 }
 
-// C10: a file that somebody edited.
+// A file that somebody edited.
 #[test]
 fn files_name_and_empty_their_quarantine() {
     quarantine_is_named_and_emptied(&backends::FilesBackend, |home, page| {
@@ -372,7 +372,7 @@ fn files_name_and_empty_their_quarantine() {
     });
 }
 
-// C10: a row of a PostgreSQL database.
+// A row of a PostgreSQL database.
 #[test]
 fn postgres_names_and_empties_its_quarantine() {
     quarantine_is_named_and_emptied(&backends::PostgresBackend, |home, page| {
@@ -391,7 +391,7 @@ fn postgres_names_and_empties_its_quarantine() {
     });
 }
 
-// C10: an object of a bucket.
+// An object of a bucket.
 #[test]
 fn s3_names_and_empties_its_quarantine() {
     quarantine_is_named_and_emptied(&backends::S3Backend, |home, _| {

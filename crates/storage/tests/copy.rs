@@ -27,7 +27,7 @@ fn filled(sandbox: &Sandbox, seed: u64) -> Arc<dyn PageStorage> {
     storage
 }
 
-// C23: from file to file and to memory and back, everything is the same.
+// From file to file and to memory and back, everything is the same.
 #[test]
 fn a_copy_in_another_file_is_the_same_session() {
     let (here, there, third) = (Sandbox::new(), Sandbox::new(), Sandbox::new());
@@ -44,7 +44,7 @@ fn a_copy_in_another_file_is_the_same_session() {
     assert_eq!(block_on(dump(&third.open(), &session_id())), expected);
 }
 
-// C23: killed at any part, the next attempt leaves a whole copy and nothing else.
+// Killed at any part, the next attempt leaves a whole copy and nothing else.
 #[test]
 fn a_copy_that_dies_is_begun_again() {
     let here = Sandbox::new();
@@ -78,7 +78,7 @@ fn a_copy_that_dies_is_begun_again() {
     }
 }
 
-// C23: killed at any part while an earlier state is brought forward, that state stands.
+// Killed at any part while an earlier state is brought forward, that state stands.
 #[test]
 fn an_earlier_state_stands_until_the_copy_is_whole() {
     let (here, there) = (Sandbox::new(), Sandbox::new());
@@ -113,7 +113,7 @@ fn an_earlier_state_stands_until_the_copy_is_whole() {
     assert_eq!(left, Ok(0_i64));
 }
 
-// C23: others write to the target while a session is taken over.
+// Others write to the target while a session is taken over.
 #[test]
 fn others_write_meanwhile() {
     let (here, there) = (Sandbox::new(), Sandbox::new());
@@ -138,7 +138,7 @@ fn others_write_meanwhile() {
 }
 
 #[test]
-fn damage_in_the_source_is_told_and_leaves_nothing() {
+fn damage_in_the_source_is_reported_and_leaves_nothing() {
     let (here, there) = (Sandbox::new(), Sandbox::new());
     let from: SqliteStorage = here.open();
     init(&from, "s");

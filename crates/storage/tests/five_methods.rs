@@ -22,7 +22,7 @@ fn at(index: &str, like: &Page) -> Page {
     Page { index: page(index), ..like.clone() }
 }
 
-// B-01, B-03, B-06 to B-11, C20, C22: a storage that was not there is made; saving writes or replaces;
+// B-01, B-03, B-06 to B-11: a storage that was not there is made; saving writes or replaces;
 // loading reads back what was saved, also after reopening; what is missing is not found when loaded and
 // no error when deleted; lists are in natural order; no name is part of a statement or a path.
 #[test]
@@ -40,10 +40,10 @@ fn pages_are_saved_loaded_deleted_and_listed() {
             let mut last = Timestamp::from_millis(0);
             for (index, name) in [("usr-10", "ten"), ("usr-9", hostile), ("usr-9", "again")] {
                 pages.save(&Page { name: valid(name), ..at(index, &note) }).await.unwrap();
-                let told = pages.load(&page(index)).await.unwrap();
-                assert_eq!(told.name.as_str(), name);
-                assert!(told.updated_at > last, "every save has its time");
-                last = told.updated_at;
+                let loaded = pages.load(&page(index)).await.unwrap();
+                assert_eq!(loaded.name.as_str(), name);
+                assert!(loaded.updated_at > last, "every save has its time");
+                last = loaded.updated_at;
             }
             drop((pages, system, storage));
             let storage = home.open();

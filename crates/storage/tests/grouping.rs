@@ -26,13 +26,13 @@ fn write_at_once(
     storages: &[&dyn PageStorage],
     name: impl Fn(u64) -> String + Sync,
 ) -> BTreeSet<String> {
-    let told = thread::scope(|scope| {
+    let written = thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let storage = storages[writer as usize % storages.len()];
                 let name = &name;
                 scope.spawn(move || {
-                    let mut told = Vec::new();
+                    let mut written = Vec::new();
                     for at in 0..EACH {
                         let change = append("usr", &format!("{writer} {at}"));
                         let committed = commit(storage, &name(writer), change).unwrap();
@@ -42,16 +42,16 @@ fn write_at_once(
                             storage.pages(&session(&name(writer)), std::slice::from_ref(&page)),
                         );
                         assert_eq!(read.unwrap()[0].as_ref().unwrap().index, page);
-                        told.push(format!("{} {page}", name(writer)));
+                        written.push(format!("{} {page}", name(writer)));
                     }
-                    told
+                    written
                 })
             })
             .collect();
         writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
     });
-    let set: BTreeSet<String> = told.iter().cloned().collect();
-    assert_eq!(set.len(), told.len(), "two commits were given the same number");
+    let set: BTreeSet<String> = written.iter().cloned().collect();
+    assert_eq!(set.len(), written.len(), "two commits were given the same number");
     set
 }
 
@@ -60,11 +60,11 @@ fn many_writers_on_one_session_get_dense_numbers() {
     let sandbox = Sandbox::new();
     let storage = sandbox.open_durable();
     init(&storage, "s");
-    let told = write_at_once(&[&storage], |_| "s".to_owned());
+    let written = write_at_once(&[&storage], |_| "s".to_owned());
     let pages = scan(&storage, "s");
     let numbers: Vec<u64> = pages.iter().map(|page| page.index.number()).collect();
     assert_eq!(numbers, (1..=WRITERS * EACH).collect::<Vec<_>>());
-    assert_eq!(told, pages.iter().map(|page| format!("s {}", page.index)).collect());
+    assert_eq!(written, pages.iter().map(|page| format!("s {}", page.index)).collect());
     let places: BTreeSet<_> = pages.iter().map(|page| page.place).collect();
     let revisions: BTreeSet<_> = pages.iter().map(|page| page.revision).collect();
     assert_eq!((places.len(), revisions.len()), (pages.len(), pages.len()));
@@ -90,8 +90,8 @@ fn two_storages_on_one_file_see_each_other() {
     let sandbox = Sandbox::new();
     let (one, two) = (sandbox.open_durable(), sandbox.open_durable());
     init(&one, "s");
-    let told = write_at_once(&[&one, &two], |_| "s".to_owned());
-    assert_eq!(told.len() as u64, WRITERS * EACH);
+    let written = write_at_once(&[&one, &two], |_| "s".to_owned());
+    assert_eq!(written.len() as u64, WRITERS * EACH);
     for storage in [&one, &two] {
         assert_eq!(scan(storage, "s").len() as u64, WRITERS * EACH);
         assert_sound(storage);

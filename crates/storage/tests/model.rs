@@ -35,7 +35,7 @@ impl Dice {
 }
 
 /// What the next change is decided from.
-struct State {
+struct StoredState {
     session: SessionId,
     segments: Vec<Segment>,
     pages: Vec<Page>,
@@ -43,7 +43,7 @@ struct State {
     next_place: u64,
 }
 
-impl State {
+impl StoredState {
     fn of(storage: &dyn PageStorage, session: &SessionId) -> Self {
         block_on(async {
             let segments = storage.segments(session).await.unwrap();
@@ -278,7 +278,7 @@ impl State {
 }
 
 /// Everything a storage answers, as text.
-fn dump(storage: &dyn PageStorage, state: &State) -> String {
+fn dump(storage: &dyn PageStorage, state: &StoredState) -> String {
     let mut text = String::new();
     let name = &state.session;
     block_on(async {
@@ -402,7 +402,7 @@ fn the_same_commits_give_the_same_answers_and_state() {
         let mut conflicts = 0;
         for step in 0..400 {
             let name = dice.pick(&names).unwrap();
-            let state = State::of(&memory, name);
+            let state = StoredState::of(&memory, name);
             let commit = match dice.roll(40) {
                 0 => Commit { create: Some(build::new_session()), change: None },
                 _ if state.next_place == 1 => Commit {
@@ -423,7 +423,7 @@ fn the_same_commits_give_the_same_answers_and_state() {
                 assert_eq!(block_on(sqlite.remove_session(&names[1])).unwrap(), removed);
             }
             if step % 20 == 0 {
-                let state = State::of(&memory, name);
+                let state = StoredState::of(&memory, name);
                 similar(&dump(&sqlite, &state), &dump(&memory, &state));
                 build::assert_sound(&memory);
                 build::assert_sound(&sqlite);
@@ -435,7 +435,7 @@ fn the_same_commits_give_the_same_answers_and_state() {
         }
         assert!(conflicts > 5, "only {conflicts} conflicts were tried");
         for name in &names {
-            let state = State::of(&memory, name);
+            let state = StoredState::of(&memory, name);
             similar(&dump(&sqlite, &state), &dump(&memory, &state));
         }
     }
@@ -452,7 +452,7 @@ fn similar(ours: &str, expected: &str) {
 fn a_missing_session_reads_as_empty() {
     let (sandbox, memory) = (Sandbox::new(), MemoryStorage::new());
     let sqlite = sandbox.open();
-    let state = State::of(&memory, &session("nobody"));
+    let state = StoredState::of(&memory, &session("nobody"));
     similar(&dump(&sqlite, &state), &dump(&memory, &state));
     assert!(!block_on(sqlite.remove_session(&session("nobody"))).unwrap());
 }
@@ -473,7 +473,7 @@ fn numbers_beyond_sqlite_are_refused() {
     let sandbox = Sandbox::new();
     let sqlite = sandbox.open();
     build::init(&sqlite, "s");
-    let state = State::of(&sqlite, &session("s"));
+    let state = StoredState::of(&sqlite, &session("s"));
     let before = dump(&sqlite, &state);
     let mut change = build::change(Operation::Load);
     let page = build::directory("usr-9223372036854775808", Some("usr-0"), 5);

@@ -171,7 +171,7 @@ fn a_removed_session_is_gone_from_the_files() {
 
 // A snapshot still needs what was purged; the storage says so, and the next to open it finishes.
 #[test]
-fn traces_are_told_and_wiped_at_the_next_opening() {
+fn traces_are_reported_and_wiped_at_the_next_opening() {
     let sandbox = Sandbox::new();
     let options = SqliteOptions {
         durability: Durability::Process,

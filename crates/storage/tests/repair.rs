@@ -97,7 +97,7 @@ fn a_lost_directory_leaves_its_pages() {
 }
 
 #[test]
-fn a_lost_content_is_told_where_it_stood() {
+fn a_lost_content_is_reported_in_its_place() {
     let hash: ContentHash = content(&"text 3 ".repeat(500)).hash();
     let of = format!("(SELECT blob FROM contents WHERE hash = x'{hash}')");
     for sql in [
@@ -193,7 +193,7 @@ fn what_stands_alone_goes_alone() {
 }
 
 #[test]
-fn counts_are_made_anew() {
+fn counts_are_made_again() {
     let (_, _, done) = after("UPDATE directories SET listed = 4");
     assert_eq!(done, ["the pages of 1 directories were recounted"]);
     let hash = content(&"text 3 ".repeat(500)).hash();
@@ -241,7 +241,7 @@ fn a_broken_structure_is_beyond_repair() {
 
 // An index that does not fit its table is built anew.
 #[test]
-fn indexes_are_built_anew() {
+fn indexes_are_built_again() {
     let sandbox = filled();
     let db = sandbox.meddle();
     db.execute_batch(

@@ -49,7 +49,7 @@ fn look(storage: &Arc<dyn PageStorage>, session: &SessionId) -> Sight {
     })
 }
 
-// B-15, C23: memory → files → SQLite → PostgreSQL → S3 → SQLite: the same records, the same export
+// B-15: memory → files → SQLite → PostgreSQL → S3 → SQLite: the same records, the same export
 // byte for byte, the same windows.
 #[test]
 fn a_session_goes_round_the_ring() {

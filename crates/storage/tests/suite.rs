@@ -13,7 +13,7 @@ fn open(path: &Path) -> Arc<dyn PageStorage> {
     Arc::new(SqliteStorage::open(path, options).unwrap())
 }
 
-// B-54, C11, C17: random edits through SQLite, reopened at random moments, do what the model says.
+// B-54: random edits through SQLite, reopened at random moments, do what the model says.
 #[test]
 fn random_edits_with_reopening_do_what_the_model_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn random_edits_with_reopening_do_what_the_model_says() {
     }
 }
 
-// C11: random edits through SQLite, undone one by one.
+// Random edits through SQLite, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ fn random_sequences_are_undone_one_by_one() {
     assert_eq!(block_on(open(&path).verify()).unwrap(), [""; 0]);
 }
 
-// C13: 64 threads on one session in one file.
+// 64 threads on one session in one file.
 #[test]
 fn sixty_four_threads_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -37,9 +37,9 @@ pub fn work(system: &ContextSystem, writer: u64, rounds: u64) {
     let agent = agent(system, &format!("writer-{writer}"));
     block_on(async {
         for round in 0..rounds {
-            let told = |error: Error| panic!("writer {writer}, round {round}: {error}");
-            mixed_edits(system, &agent, writer, round).await.unwrap_or_else(told);
-            count_up(&agent).await.unwrap_or_else(told);
+            let fail = |error: Error| panic!("writer {writer}, round {round}: {error}");
+            mixed_edits(system, &agent, writer, round).await.unwrap_or_else(fail);
+            count_up(&agent).await.unwrap_or_else(fail);
         }
     });
 }

@@ -36,7 +36,7 @@ const KINDS: [SegmentKind; 4] =
 const PERMISSIONS: [Permission; 3] =
     [Permission::ReadOnly, Permission::ReadWrite, Permission::SystemManaged];
 /// Segments there are from the beginning, and some that come and go. `pub` and `pub-secure` check
-/// that an owner is never found by prefix (C02).
+/// that an owner is never found by prefix.
 const SEGMENTS: [&str; 10] =
     ["usr", "tool", "free", "pub", "sys", "agent-alpha", "pub-secure", "prm", "tmp", "agent-beta"];
 

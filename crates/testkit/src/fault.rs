@@ -45,11 +45,11 @@ impl Fault {
 /// for is then not asked of a server each time.
 pub struct FaultyStorage {
     inner: Arc<dyn PageStorage>,
-    state: Mutex<State>,
+    state: Mutex<FaultState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FaultState {
     /// What strikes, and after how many more writes.
     armed: Option<(Fault, u64)>,
     is_cut: bool,
@@ -74,7 +74,7 @@ impl FaultyStorage {
         self.state().armed.is_some()
     }
 
-    /// Mends the connection.
+    /// Lets the cut connection work again.
     pub fn mend(&self) {
         self.state().is_cut = false;
     }
@@ -89,7 +89,7 @@ impl FaultyStorage {
         self.state().still = still;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FaultState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

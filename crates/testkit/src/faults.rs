@@ -148,16 +148,16 @@ impl Script {
         let clock = StepClock::new();
         let system = block_on(open(storage.clone(), clock.clone()));
         let steps = script::steps();
-        let (mut images, mut told) = (Vec::new(), Vec::new());
+        let (mut images, mut answered) = (Vec::new(), Vec::new());
         for step in 0..=steps.len() {
             images.push(block_on(read(&*storage)));
-            told.push(block_on(answers(&system)));
+            answered.push(block_on(answers(&system)));
             if let Some(next) = steps.get(step) {
                 clock.at(step);
                 block_on(next.make(&system)).unwrap_or_else(|error| panic!("{next:?}: {error}"));
             }
         }
-        Self { steps, images, answers: told }
+        Self { steps, images, answers: answered }
     }
 }
 
@@ -205,10 +205,10 @@ impl<'a> Pass<'a> {
             summary.faults += 1;
             if let Err(problem) = block_on(self.step(step)) {
                 match problem {
-                    Problem::Lost(_) => summary.lost += 1,
-                    Problem::Between(_) => summary.between += 1,
+                    WrongState::Lost(_) => summary.lost += 1,
+                    WrongState::Between(_) => summary.between += 1,
                 }
-                let (Problem::Lost(note) | Problem::Between(note)) = problem;
+                let (WrongState::Lost(note) | WrongState::Between(note)) = problem;
                 let told = &self.script.steps[step];
                 summary
                     .notes
@@ -230,7 +230,7 @@ impl<'a> Pass<'a> {
         1 + (0..self.script.steps.len()).map(writes).sum::<u64>()
     }
 
-    async fn step(&self, step: usize) -> Result<(), Problem> {
+    async fn step(&self, step: usize) -> Result<(), WrongState> {
         let (made, next) = (&self.script.steps[step], step + 1);
         let fault = self.fault(step);
         self.clock.at(step);
@@ -250,13 +250,14 @@ impl<'a> Pass<'a> {
         };
         let is_made = match fault {
             Fault::Delay => {
-                answer.map_err(|error| Problem::Between(format!("late, and refused: {error}")))?;
+                answer
+                    .map_err(|error| WrongState::Between(format!("late, and refused: {error}")))?;
                 true
             }
             fault => {
                 let kind = answer.err().map(|error| error.kind());
                 if kind != Some(ErrorKind::Unavailable) {
-                    return Err(Problem::Between(format!("the caller was told {kind:?}")));
+                    return Err(WrongState::Between(format!("the caller was told {kind:?}")));
                 }
                 matches!(fault, Fault::After | Fault::CutAfter)
             }
@@ -270,7 +271,7 @@ impl<'a> Pass<'a> {
         self.compare(if is_made { next } else { step }).await?;
         if !is_made {
             let again = made.make(&self.system).await;
-            again.map_err(|error| Problem::Between(format!("made again: {error}")))?;
+            again.map_err(|error| WrongState::Between(format!("made again: {error}")))?;
             self.compare(next).await?;
         }
         if step.is_multiple_of(VERIFY) || next == self.script.steps.len() {
@@ -280,7 +281,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Looks at the storage for as long as a late write takes.
-    async fn watch(&self, step: usize, done: &Cell<bool>) -> Result<(), Problem> {
+    async fn watch(&self, step: usize, done: &Cell<bool>) -> Result<(), WrongState> {
         loop {
             let is_done = done.get();
             let snapshot = self.storage.snapshot().await.expect("it can be taken");
@@ -294,7 +295,7 @@ impl<'a> Pass<'a> {
             };
             let images = &self.script.images;
             if image != images[step] && image != images[step + 1] {
-                return Err(Problem::Between(image.difference(&images[step])));
+                return Err(WrongState::Between(image.difference(&images[step])));
             }
             if is_done {
                 return Ok(());
@@ -304,7 +305,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Compares the storage, the context system's memory and a fresh one with the model.
-    async fn compare(&self, state: usize) -> Result<(), Problem> {
+    async fn compare(&self, state: usize) -> Result<(), WrongState> {
         let images = &self.script.images;
         // A snapshot is read without asking a server for each of hundreds of answers.
         let still = self.storage.snapshot().await.expect("it can be taken");
@@ -312,7 +313,7 @@ impl<'a> Pass<'a> {
         if image != images[state] {
             let note = image.difference(&images[state]);
             let earlier = images[..state].contains(&image);
-            return Err(if earlier { Problem::Lost(note) } else { Problem::Between(note) });
+            return Err(if earlier { WrongState::Lost(note) } else { WrongState::Between(note) });
         }
         let expected = &self.script.answers[state];
         // Now and then the server itself is asked.
@@ -321,21 +322,21 @@ impl<'a> Pass<'a> {
         let warm = answers(&self.system).await;
         self.faulty.read_from(None);
         if warm != *expected {
-            return Err(Problem::Between(format!("memory: {}", difference(&warm, expected))));
+            return Err(WrongState::Between(format!("memory: {}", difference(&warm, expected))));
         }
         let fresh = ContextSystem::open(still, session_id(), self.clock.clone()).await;
         let fresh = answers(&fresh.expect("the session is there")).await;
         if fresh != *expected {
-            return Err(Problem::Between(format!("storage: {}", difference(&fresh, expected))));
+            return Err(WrongState::Between(format!("storage: {}", difference(&fresh, expected))));
         }
         Ok(())
     }
 
-    async fn verify(&self) -> Result<(), Problem> {
+    async fn verify(&self) -> Result<(), WrongState> {
         let mut problems = self.storage.verify().await.expect("it can be verified");
         let session = check_session(&*self.storage, &session_id()).await;
         problems.extend(session.expect("it can be read"));
-        if problems.is_empty() { Ok(()) } else { Err(Problem::Between(problems.join("; "))) }
+        if problems.is_empty() { Ok(()) } else { Err(WrongState::Between(problems.join("; "))) }
     }
 }
 
@@ -343,7 +344,7 @@ async fn read(storage: &dyn PageStorage) -> Image {
     Image::read(storage, &session_id()).await.expect("everything can be read")
 }
 
-enum Problem {
+enum WrongState {
     Lost(String),
     Between(String),
 }

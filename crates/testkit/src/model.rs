@@ -28,7 +28,7 @@ pub fn view_of(caller: &Principal) -> Actor {
 
 /// What an edit must have told its caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ModelOutcome {
     /// The pages made or acted on; not said for an undo.
     pub pages: Vec<PageIndex>,
     /// Pages that got a new index.
@@ -145,7 +145,7 @@ impl Model {
     }
 
     /// Makes an edit, or says why it must be refused; then nothing has changed.
-    pub fn apply(&mut self, caller: &Principal, edit: &Edit) -> Answer<Told> {
+    pub fn apply(&mut self, caller: &Principal, edit: &Edit) -> Answer<ModelOutcome> {
         let (numbers, ranks) = (self.numbers.clone(), self.ranks);
         let mut doing = Doing {
             view: view_of(caller),
@@ -164,14 +164,14 @@ impl Model {
             (self.numbers, self.ranks) = (numbers, ranks);
             return Err(kind);
         }
-        let mut told = Told { pages: named.clone(), moved, undone: undoes };
+        let mut outcome = ModelOutcome { pages: named.clone(), moved, undone: undoes };
         let past = self.record(caller, view, touched, named, undoes);
         if purges {
             self.forget(&past);
-            told.pages.sort();
-            told.pages.dedup();
+            outcome.pages.sort();
+            outcome.pages.dedup();
         }
-        Ok(told)
+        Ok(outcome)
     }
 
     /// Returns the pages the newest edit touched.

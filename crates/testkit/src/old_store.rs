@@ -26,13 +26,13 @@ pub async fn check_before_users(storage: Arc<dyn PageStorage>) {
     let opened = ContextSystem::open(storage.clone(), name.clone(), clock).await;
     let system = opened.expect("it can be opened");
     let session = system.as_system();
-    let told = session.history(None, 100).await.expect("it can be read").items;
-    let told: Vec<String> = told
+    let entries = session.history(None, 100).await.expect("it can be read").items;
+    let entries: Vec<String> = entries
         .iter()
         .map(|entry| format!("{} {} {:?}", entry.revision, entry.actor, entry.operation))
         .collect();
     assert_eq!(
-        told,
+        entries,
         [
             "15 system SetCustom",
             "14 system PurgePage",

@@ -14,7 +14,7 @@ use futures::executor::block_on;
 use crate::{
     edits::{Diet, Edits, beginning, callers},
     fixture::{TickingClock, session_id},
-    model::{Model, Told, view_of},
+    model::{Model, ModelOutcome, view_of},
     state,
 };
 
@@ -26,7 +26,7 @@ const WHOLE: u64 = 10;
 /// `open` opens the storage: at the beginning, and again, with `reopen` percent probability, after
 /// an edit, when everything that held the old one has been dropped.
 pub fn run(open: impl Fn() -> Arc<dyn PageStorage>, seed: u64, edits: u64, reopen: u64) -> Summary {
-    let mut run = Run::begin(&open, seed, Diet { purge: true });
+    let mut run = PropertyRun::begin(&open, seed, Diet { purge: true });
     for step in 0..edits {
         run.step(step);
         if run.edits.random().chance(reopen) {
@@ -61,7 +61,7 @@ pub async fn make(
     system.held_by(caller.clone()).apply(edit).await
 }
 
-pub(crate) struct Run {
+pub(crate) struct PropertyRun {
     pub(crate) seed: u64,
     pub(crate) system: ContextSystem,
     pub(crate) model: Model,
@@ -72,7 +72,7 @@ pub(crate) struct Run {
     ever: BTreeSet<PageIndex>,
 }
 
-impl Run {
+impl PropertyRun {
     pub(crate) fn begin(open: &impl Fn() -> Arc<dyn PageStorage>, seed: u64, diet: Diet) -> Self {
         let clock = TickingClock::new();
         let create = ContextSystem::create(open(), session_id(), "property", clock.clone());
@@ -119,13 +119,13 @@ impl Run {
         let seed = self.seed;
         let at = format!("seed {seed}, step {step}: {actor} makes {edit:?}");
         match (expected, real) {
-            (Ok(told), Ok(outcome)) => {
+            (Ok(expected), Ok(outcome)) => {
                 self.summary.made += 1;
-                self.summary.undone += u64::from(told.undone.is_some());
+                self.summary.undone += u64::from(expected.undone.is_some());
                 self.summary.folded += u64::from(edit.operation() == Operation::FoldPages);
-                self.compare_outcome(&told, &outcome, &at);
+                self.compare_outcome(&expected, &outcome, &at);
                 self.compare_touched(&at);
-                self.compare_levels(caller, &told.pages, &at);
+                self.compare_levels(caller, &expected.pages, &at);
                 true
             }
             (Err(kind), Err(error)) if error.kind() == kind => {
@@ -137,12 +137,12 @@ impl Run {
         }
     }
 
-    fn compare_outcome(&mut self, told: &Told, outcome: &Outcome, at: &str) {
+    fn compare_outcome(&mut self, expected: &ModelOutcome, outcome: &Outcome, at: &str) {
         assert_eq!(outcome.revision.0, self.model.revision(), "{at}");
-        assert_eq!(outcome.moved, told.moved, "{at}");
-        assert_eq!(outcome.undone.map(|revision| revision.0), told.undone, "{at}");
-        if told.undone.is_none() {
-            assert_eq!(outcome.pages, told.pages, "{at}");
+        assert_eq!(outcome.moved, expected.moved, "{at}");
+        assert_eq!(outcome.undone.map(|revision| revision.0), expected.undone, "{at}");
+        if expected.undone.is_none() {
+            assert_eq!(outcome.pages, expected.pages, "{at}");
         }
     }
 

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-pub use http::Request;
+pub use http::HttpRequest;
 pub use reply::{Charged, Reply, Stop};
 
 use reply::Kind;
@@ -50,17 +50,17 @@ pub struct ProviderServer {
     listening: Option<JoinHandle<()>>,
 }
 
-type Decide = dyn Fn(&Request) -> Reply + Send + Sync;
+type Decide = dyn Fn(&HttpRequest) -> Reply + Send + Sync;
 
 struct Shared {
     decide: Box<Decide>,
-    state: Mutex<State>,
+    state: Mutex<ProviderState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    requests: Vec<Request>,
+struct ProviderState {
+    requests: Vec<HttpRequest>,
     violations: Vec<String>,
     /// The key a request must carry.
     key: Option<String>,
@@ -81,10 +81,10 @@ impl ProviderServer {
     }
 
     /// Starts a server that decides by the request.
-    pub fn answering(decide: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn answering(decide: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let state = State { chunks: vec![61], ..State::default() };
+        let state = ProviderState { chunks: vec![61], ..ProviderState::default() };
         let shared = Arc::new(Shared {
             decide: Box::new(decide),
             state: Mutex::new(state),
@@ -124,7 +124,7 @@ impl ProviderServer {
     }
 
     /// Returns every request so far, in the order they came.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<HttpRequest> {
         self.shared.state().requests.clone()
     }
 
@@ -150,7 +150,7 @@ impl ProviderServer {
         self.shared.changed.notify_all();
     }
 
-    fn wait_until(&self, what: &str, met: impl Fn(&State) -> bool) {
+    fn wait_until(&self, what: &str, met: impl Fn(&ProviderState) -> bool) {
         let state = self.shared.state();
         let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !met(state));
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +173,7 @@ impl Drop for ProviderServer {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProviderState> {
         lock(&self.state)
     }
 }
@@ -234,7 +234,7 @@ impl Reply {
         stream: &mut TcpStream,
         shared: &Shared,
         protocol: Protocol,
-        request: &Request,
+        request: &HttpRequest,
     ) -> io::Result<()> {
         if self.hang_after == Some(0) {
             hold(stream, shared)?;

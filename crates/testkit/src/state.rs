@@ -11,7 +11,7 @@ use contexture_core::{
 
 /// What a session holds. Two of them are equal when undo has done its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct State {
+pub struct SessionState {
     /// The segments; one that was never added (its addition undone) is left out.
     pub segments: BTreeMap<SegmentId, Segment>,
     /// Every page of whatever standing.
@@ -25,13 +25,13 @@ pub struct State {
 }
 
 /// Takes a snapshot of a session.
-pub async fn state(system: &ContextSystem) -> State {
+pub async fn state(system: &ContextSystem) -> SessionState {
     read(&*system.storage(), system.session()).await
 }
 
 /// Takes a snapshot of a session in a storage.
-pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> State {
-    let mut state = State::default();
+pub async fn read(storage: &dyn PageStorage, session: &SessionId) -> SessionState {
+    let mut state = SessionState::default();
     let views = storage.views(session).await.expect("views can be read");
     for segment in storage.segments(session).await.expect("segments can be read") {
         for page in scan(storage, session, &segment.id).await {
@@ -100,9 +100,9 @@ fn still(page: Page) -> Page {
     }
 }
 
-impl State {
+impl SessionState {
     /// Says where two states differ; empty when they are equal.
-    pub fn differences(&self, other: &State) -> Vec<String> {
+    pub fn differences(&self, other: &SessionState) -> Vec<String> {
         let mut found = Vec::new();
         differ(&self.segments, &other.segments, &mut found);
         differ(&self.pages, &other.pages, &mut found);
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// Returns what must be put over this state to get `earlier` back.
-    pub fn back_to(&self, earlier: &State) -> Step {
+    pub fn back_to(&self, earlier: &SessionState) -> Step {
         Step {
             segments: back(&self.segments, &earlier.segments),
             pages: back(&self.pages, &earlier.pages),

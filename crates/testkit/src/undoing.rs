@@ -8,14 +8,14 @@ use futures::executor::block_on;
 use crate::{
     edits::Diet,
     fixture::session_id,
-    property::Run,
+    property::PropertyRun,
     state::{Step, state},
 };
 
 /// Makes random edits (several agents and the system side) until `edits` were made, then undoes them
 /// one by one, the newest first, for the system side, and compares the state after every single one.
 pub fn run(open: impl Fn() -> Arc<dyn PageStorage>, seed: u64, edits: u64) {
-    let mut run = Run::begin(&open, seed, Diet { purge: false });
+    let mut run = PropertyRun::begin(&open, seed, Diet { purge: false });
     let mut now = block_on(state(&run.system));
     let mut steps: Vec<(Revision, Step)> = Vec::new();
     let mut step = 0;

@@ -248,8 +248,8 @@ impl World {
                 block_on(agent.apply(new)).map(drop)
             }
         };
-        let told = made.as_ref().err().map(|error| (error.kind(), error.to_string()));
-        assert!(matches!(told, None | Some((ErrorKind::NotFound, _))), "{told:?}");
+        let refusal = made.as_ref().err().map(|error| (error.kind(), error.to_string()));
+        assert!(matches!(refusal, None | Some((ErrorKind::NotFound, _))), "{refusal:?}");
     }
 
     fn note(&mut self, parent: PageIndex) -> Edit {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Folder;
-use crate::definition::{Dialect, Problem};
+use crate::definition::{Dialect, FileProblem};
 
 /// The most agent files of a folder.
 const MOST_FILES: usize = 1_000;
@@ -22,7 +22,7 @@ pub(super) struct Found {
     /// The agent files, in a fixed order.
     pub(super) files: Vec<PathBuf>,
     /// What could not be looked at.
-    pub(super) problems: Vec<(PathBuf, Problem)>,
+    pub(super) problems: Vec<(PathBuf, FileProblem)>,
 }
 
 /// Lists the agent files of a folder. A folder that does not exist has none.
@@ -38,7 +38,7 @@ pub(super) fn files(folder: &Folder) -> Found {
     let inside = |within: &PathBuf| fs::canonicalize(within).is_ok_and(|it| root.starts_with(it));
     if !folder.within.as_ref().is_none_or(inside) {
         let message = "this folder is a symlink that leads out of the project; it was not followed";
-        found.problems.push((folder.path.clone(), Problem::warning(message)));
+        found.problems.push((folder.path.clone(), FileProblem::warning(message)));
         return found;
     }
     let mut walk = Walk {
@@ -56,7 +56,7 @@ pub(super) fn files(folder: &Folder) -> Found {
     if found.files.len() > MOST_FILES {
         found.files.truncate(MOST_FILES);
         let message = format!("more than {MOST_FILES} agent files; the rest were not read");
-        found.problems.push((folder.path.clone(), Problem::warning(message)));
+        found.problems.push((folder.path.clone(), FileProblem::warning(message)));
     }
     found
 }
@@ -64,13 +64,13 @@ pub(super) fn files(folder: &Folder) -> Found {
 impl Found {
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
         if error.kind() != io::ErrorKind::NotFound {
-            let problem = Problem::error(format!("cannot be read: {error}"));
+            let problem = FileProblem::error(format!("cannot be read: {error}"));
             self.problems.push((path.to_owned(), problem));
         }
     }
 
     fn refuse(&mut self, path: &Path, message: &str) {
-        self.problems.push((path.to_owned(), Problem::warning(message)));
+        self.problems.push((path.to_owned(), FileProblem::warning(message)));
     }
 }
 

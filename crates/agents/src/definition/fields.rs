@@ -3,7 +3,7 @@
 use super::{
     Dialect,
     node::{Entry, Node, Value},
-    problem::{Problem, nearest, quoted},
+    problem::{FileProblem, nearest, quoted},
     rules::means_deny,
 };
 
@@ -12,7 +12,7 @@ use super::{
 pub(crate) struct Fields {
     entries: Vec<Entry>,
     /// What is wrong with the file so far.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<FileProblem>,
 }
 
 /// A text with its place.
@@ -24,12 +24,12 @@ pub(crate) struct Text {
 }
 
 impl Fields {
-    pub(crate) fn new(entries: Vec<Entry>, problems: Vec<Problem>) -> Self {
+    pub(crate) fn new(entries: Vec<Entry>, problems: Vec<FileProblem>) -> Self {
         Self { entries, problems }
     }
 
     /// Notes a problem.
-    pub(crate) fn report(&mut self, problem: Problem) {
+    pub(crate) fn report(&mut self, problem: FileProblem) {
         self.problems.push(problem);
     }
 
@@ -93,7 +93,7 @@ impl Fields {
             Some(text) => format!("'{}'", quoted(text)),
             None => node.what().to_owned(),
         };
-        let problem = Problem::error(format!("'{key}' is {found}; it must be {wanted}"));
+        let problem = FileProblem::error(format!("'{key}' is {found}; it must be {wanted}"));
         self.report(problem.at(node.line, node.column).field(key));
     }
 
@@ -121,7 +121,7 @@ impl Fields {
     }
 
     /// Ends the reading: keeps what was not taken, and reports what is unknown among it.
-    pub(crate) fn rest(self, dialect: Dialect) -> (Vec<Entry>, Vec<Problem>) {
+    pub(crate) fn rest(self, dialect: Dialect) -> (Vec<Entry>, Vec<FileProblem>) {
         let Self { entries, mut problems } = self;
         let known = dialect.known();
         for entry in &entries {
@@ -134,7 +134,7 @@ impl Fields {
             }
             let message = format!("unknown field '{}'; it is kept and ignored", quoted(&entry.key));
             let mut problem =
-                Problem::warning(message).at(entry.line, entry.column).field(&entry.key);
+                FileProblem::warning(message).at(entry.line, entry.column).field(&entry.key);
             problem.hint = match entry.key.as_str() {
                 "allowed-tools" | "allowedTools" => Some("did you mean 'tools'?".to_owned()),
                 key => nearest(key, known.iter().copied())
@@ -147,9 +147,9 @@ impl Fields {
 }
 
 /// Reports a field that was meant to deny tools and does not.
-fn denies_nothing(entry: &Entry, dialect: Dialect) -> Problem {
+fn denies_nothing(entry: &Entry, dialect: Dialect) -> FileProblem {
     let message = format!("unknown field '{}', so nothing would be denied", quoted(&entry.key));
-    let problem = Problem::error(message).at(entry.line, entry.column).field(&entry.key);
+    let problem = FileProblem::error(message).at(entry.line, entry.column).field(&entry.key);
     let own = "disallowedTools";
     problem.hint(match dialect.understood().contains(&own) {
         true => format!("did you mean '{own}'?"),

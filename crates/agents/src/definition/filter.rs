@@ -6,7 +6,7 @@ use super::{
     ContextFilter,
     fields::{Fields, Text},
     node::{Entry, Value},
-    problem::{Problem, nearest, quoted},
+    problem::{FileProblem, nearest, quoted},
 };
 
 const KEY: &str = "contextFilter";
@@ -35,7 +35,7 @@ pub(crate) fn filter(fields: &mut Fields) -> ContextFilter {
             }
             key => {
                 let message = format!("'{KEY}' has no field '{}'", quoted(key));
-                let problem = Problem::error(message).at(part.line, part.column).field(KEY);
+                let problem = FileProblem::error(message).at(part.line, part.column).field(KEY);
                 fields.report(problem.hint(match nearest(key, PARTS) {
                     Some(meant) => format!("did you mean '{meant}'?"),
                     None => format!("its fields are {}", PARTS.join(", ")),
@@ -53,7 +53,8 @@ fn agents(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
             let message =
                 format!("'{}' in '{KEY}.agents' is not an agent name", quoted(&text.text));
             fields.report(
-                place(Problem::error(message), text).hint("name agents, or `user` for the person"),
+                place(FileProblem::error(message), text)
+                    .hint("name agents, or `user` for the person"),
             );
         }
     }
@@ -68,10 +69,10 @@ fn roles(fields: &mut Fields, part: &Entry) -> Option<Vec<String>> {
             Some(meant) => format!("did you mean '{meant}'?"),
             None => format!("the roles are {}", ROLES.join(", ")),
         };
-        fields.report(place(Problem::error(message), text).hint(hint));
+        fields.report(place(FileProblem::error(message), text).hint(hint));
     }
     if !texts.iter().any(|text| text.text == "user") {
-        let problem = Problem::error(format!("'{KEY}.roles' must include 'user'"));
+        let problem = FileProblem::error(format!("'{KEY}.roles' must include 'user'"));
         let problem = problem.at(part.node.line, part.node.column).field(KEY);
         fields.report(
             problem.hint("add `user`: providers reject a conversation without user messages"),
@@ -117,7 +118,7 @@ fn max_age(text: &str) -> Option<u64> {
     number.checked_mul(seconds).filter(|seconds| *seconds > 0)
 }
 
-fn place(problem: Problem, text: &Text) -> Problem {
+fn place(problem: FileProblem, text: &Text) -> FileProblem {
     problem.at(text.line, text.column).field(KEY)
 }
 

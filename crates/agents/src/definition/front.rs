@@ -1,6 +1,6 @@
 //! Splitting an agent file into its front matter and its body.
 
-use super::problem::Problem;
+use super::problem::FileProblem;
 
 /// The longest agent file.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
@@ -17,17 +17,17 @@ pub(crate) struct Parts {
     /// What follows, line breaks as `\n`, without blank lines around it.
     pub(crate) body: String,
     /// What is odd about the way it is written.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<FileProblem>,
 }
 
 /// Reads the bytes of a file as text: UTF-8, with or without a byte order mark, any line breaks.
-pub(crate) fn text_of(bytes: &[u8]) -> Result<String, Problem> {
+pub(crate) fn text_of(bytes: &[u8]) -> Result<String, FileProblem> {
     if bytes.len() > MOST_BYTES {
         return Err(too_big());
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Problem::error("the file is UTF-16").at(1, 1).hint("save it as UTF-8"));
+        return Err(FileProblem::error("the file is UTF-16").at(1, 1).hint("save it as UTF-8"));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.replace("\r\n", "\n").replace('\r', "\n")),
@@ -35,7 +35,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<String, Problem> {
             let before = &bytes[..error.valid_up_to()];
             let breaks = before.iter().filter(|byte| **byte == b'\n').count();
             let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            let problem = Problem::error("the file is not UTF-8");
+            let problem = FileProblem::error("the file is not UTF-8");
             Err(problem
                 .at(number(breaks + 1), number(before.len() - start + 1))
                 .hint("save it as UTF-8"))
@@ -44,13 +44,13 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<String, Problem> {
 }
 
 /// Says that a file is too long to be read.
-pub(crate) fn too_big() -> Problem {
-    Problem::error("the file is larger than 1 MiB, the limit for agent files")
+pub(crate) fn too_big() -> FileProblem {
+    FileProblem::error("the file is larger than 1 MiB, the limit for agent files")
         .hint("keep the system prompt short and let the agent read files instead")
 }
 
 /// Splits a file at its `---` fences.
-pub(crate) fn split(text: &str) -> Result<Parts, Problem> {
+pub(crate) fn split(text: &str) -> Result<Parts, FileProblem> {
     let mut problems = Vec::new();
     let lines: Vec<&str> = text.split('\n').collect();
     let opening = lines.iter().position(|line| !line.trim().is_empty());
@@ -60,19 +60,19 @@ pub(crate) fn split(text: &str) -> Result<Parts, Problem> {
     if opening > 0 {
         let message =
             "there are blank lines before the front matter, so other tools do not find it";
-        problems.push(Problem::warning(message).at(1, 1).hint("begin the file with `---`"));
+        problems.push(FileProblem::warning(message).at(1, 1).hint("begin the file with `---`"));
     }
     let closing = (opening + 1..lines.len()).find(|at| is_fence(lines[*at]));
     let Some(closing) = closing else {
         let message = "the front matter is not closed: the second `---` line is missing";
-        return Err(Problem::error(message)
+        return Err(FileProblem::error(message)
             .at(number(opening + 1), 1)
             .hint("put a `---` line between the fields and the system prompt"));
     };
     let front = lines[opening + 1..closing].join("\n");
     if front.len() > MOST_FRONT {
         let message = "the front matter is larger than 64 KiB";
-        return Err(Problem::error(message)
+        return Err(FileProblem::error(message)
             .at(number(opening + 1), 1)
             .hint("move long text into the body"));
     }
@@ -85,10 +85,10 @@ fn is_fence(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-fn no_front_matter(first: Option<&str>) -> Problem {
+fn no_front_matter(first: Option<&str>) -> FileProblem {
     let problem = match first {
-        None => Problem::error("the file is empty"),
-        Some(_) => Problem::error("the file has no front matter").at(1, 1),
+        None => FileProblem::error("the file is empty"),
+        Some(_) => FileProblem::error("the file has no front matter").at(1, 1),
     };
     problem.hint(match first {
         Some(line) if line.starts_with("```") => {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_parted_says_why() {
+    fn front_matter_that_cannot_be_split_says_why() {
         let refused = |text: &str| {
             let problem = text_of(text.as_bytes()).and_then(|text| split(&text)).unwrap_err();
             problem.display(std::path::Path::new("x.md")).to_string()

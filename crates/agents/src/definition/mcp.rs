@@ -6,7 +6,7 @@ use super::{
     Dialect, McpConfig, McpServer,
     fields::Fields,
     node::{Entry, Node, Value},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 
 /// Takes the fields about MCP servers.
@@ -19,7 +19,7 @@ pub(crate) fn servers(fields: &mut Fields, dialect: Dialect) -> Vec<McpServer> {
                     match part.key.as_str() {
                         "servers" => read(fields, "mcp.servers", &part.node, &mut servers),
                         key => fields.report(
-                            Problem::error(format!("'mcp' has no field '{}'", quoted(key)))
+                            FileProblem::error(format!("'mcp' has no field '{}'", quoted(key)))
                                 .at(part.line, part.column)
                                 .field("mcp")
                                 .hint("its only field is `servers`, a list of names"),
@@ -87,12 +87,12 @@ fn add(
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name.contains("__") {
         let message = format!("'{}' is not a valid name for an MCP server", quoted(name));
         let hint = "use at most 64 letters, digits, '-', '_' and '.', and no '__'";
-        fields.report(Problem::error(message).at(node.line, node.column).field(key).hint(hint));
+        fields.report(FileProblem::error(message).at(node.line, node.column).field(key).hint(hint));
         return;
     }
     if servers.iter().any(|server| server.name == name) {
         let message = format!("the MCP server '{name}' is named twice");
-        fields.report(Problem::warning(message).at(node.line, node.column).field(key));
+        fields.report(FileProblem::warning(message).at(node.line, node.column).field(key));
         return;
     }
     servers.push(McpServer { name: name.to_owned(), config });
@@ -105,14 +105,14 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     };
     let part = |names: &[&str]| parts.iter().find(|part| names.contains(&part.key.as_str()));
     let text = |names: &[&str]| part(names).and_then(|part| part.node.text());
-    let at = |problem: Problem| problem.at(server.line, server.column).field(key);
+    let at = |problem: FileProblem| problem.at(server.line, server.column).field(key);
     if text(&["type"]) == Some("sse") {
         let message = format!(
             "the MCP server '{}' uses SSE, which is not supported; it was left out",
             quoted(&server.key)
         );
         fields.report(
-            at(Problem::warning(message))
+            at(FileProblem::warning(message))
                 .hint("use streamable HTTP, which most servers offer too: `type: http`"),
         );
         return None;
@@ -145,7 +145,7 @@ fn config(fields: &mut Fields, key: &str, server: &Entry) -> Option<McpConfig> {
     }
     let message = format!("the MCP server '{}' has no usable command or URL", quoted(&server.key));
     fields.report(
-        at(Problem::error(message)).hint("give a `command` with `args`, or an http(s) `url`"),
+        at(FileProblem::error(message)).hint("give a `command` with `args`, or an http(s) `url`"),
     );
     None
 }

@@ -7,7 +7,7 @@ use contexture_core::{AgentName, PageName};
 use super::{
     Dialect,
     fields::{Fields, Text},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 
 /// A name, and the spelling it was made from where the file's own is no agent name.
@@ -16,7 +16,7 @@ pub(crate) struct Named {
     pub(crate) original: Option<String>,
 }
 
-/// Takes the name of an agent and compares it with the file's (C41).
+/// Takes the name of an agent and compares it with the file's.
 pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option<Named> {
     let stem = stem(path);
     match fields.text("name").filter(|name| !name.text.is_empty()) {
@@ -24,7 +24,7 @@ pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option
         None if dialect.names_by_file() => from_file(fields, &stem),
         None => {
             let slug = slug(&stem).unwrap_or_else(|| "my-agent".to_owned());
-            let problem = Problem::error("the field 'name' is missing").field("name");
+            let problem = FileProblem::error("the field 'name' is missing").field("name");
             fields.report(problem.hint(format!("add `name: {slug}`")));
             None
         }
@@ -32,11 +32,11 @@ pub(crate) fn name(fields: &mut Fields, dialect: Dialect, path: &Path) -> Option
 }
 
 fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) -> Option<Named> {
-    let at = |problem: Problem| problem.at(text.line, text.column).field("name");
+    let at = |problem: FileProblem| problem.at(text.line, text.column).field("name");
     let (name, original) = match text.text.parse::<AgentName>() {
         Ok(name) => (name, None),
         Err(error) => {
-            let error = Problem::error(error.to_string());
+            let error = FileProblem::error(error.to_string());
             let derived = slug(&text.text)
                 .or_else(|| slug(stem))
                 .and_then(|slug| slug.parse::<AgentName>().ok());
@@ -47,7 +47,7 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
                         "'{shown}' is not a valid agent name; the agent is called '{name}'"
                     );
                     let hint = format!("write names like `{name}`; '{shown}' became the title");
-                    fields.report(at(Problem::warning(message)).hint(hint));
+                    fields.report(at(FileProblem::warning(message)).hint(hint));
                     (name, Some(text.text.clone()))
                 }
                 Some(name) => {
@@ -66,7 +66,8 @@ fn from_field(fields: &mut Fields, dialect: Dialect, text: &Text, stem: &str) ->
     if !same {
         let message =
             format!("the file is named '{}', but the agent is named '{name}'", quoted(stem));
-        let problem = if ours { Problem::error(message) } else { Problem::warning(message) };
+        let problem =
+            if ours { FileProblem::error(message) } else { FileProblem::warning(message) };
         fields.report(at(problem).hint("give both the same name"));
     }
     Some(Named { name, original })
@@ -80,13 +81,13 @@ fn from_file(fields: &mut Fields, stem: &str) -> Option<Named> {
     let Some(name) = slug(stem).and_then(|slug| slug.parse::<AgentName>().ok()) else {
         let message = format!("no agent name can be made from the file name '{shown}'");
         let hint = "rename the file to something like `code-reviewer`, or add `name: …`";
-        fields.report(Problem::error(message).field("name").hint(hint));
+        fields.report(FileProblem::error(message).field("name").hint(hint));
         return None;
     };
     let message =
         format!("the file name '{shown}' is not a valid agent name; the agent is called '{name}'");
     let hint = format!("rename the file to '{name}'");
-    fields.report(Problem::warning(message).field("name").hint(hint));
+    fields.report(FileProblem::warning(message).field("name").hint(hint));
     Some(Named { name, original: Some(stem.to_owned()) })
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn title(fields: &mut Fields, dialect: Dialect, named: Option<&Named>
                 let message =
                     error.to_string().replacen("invalid name", &format!("invalid {key}"), 1);
                 fields.report(
-                    Problem::error(message)
+                    FileProblem::error(message)
                         .at(text.line, text.column)
                         .field(key)
                         .hint("a title is one line of at most 200 characters"),
@@ -111,7 +112,7 @@ pub(crate) fn title(fields: &mut Fields, dialect: Dialect, named: Option<&Named>
     }
     let name = named.map(|named| named.name.as_str()).unwrap_or("my-agent");
     if dialect == Dialect::Contexture {
-        let problem = Problem::error("the field 'title' is missing").field("title");
+        let problem = FileProblem::error("the field 'title' is missing").field("title");
         fields.report(problem.hint(format!("add `title: {}`", readable(name))));
     }
     let original = named.and_then(|named| named.original.as_deref());

@@ -24,7 +24,7 @@ use super::{
     fields::Fields,
     filter, front, mcp, naming,
     node::Entry,
-    problem::{Problem, Severity, nearest, quoted},
+    problem::{FileProblem, Severity, nearest, quoted},
     recover, rules, toml, window, yaml,
 };
 
@@ -43,7 +43,7 @@ pub struct Parsed {
     /// The agent; none where there is an error, or where the file switches itself off.
     pub definition: Option<AgentDefinition>,
     /// What is wrong with the file, in the order of its lines.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
     /// How the file is written.
     pub dialect: Dialect,
     /// Whether it is not valid YAML and was read by what was plainly meant.
@@ -87,23 +87,23 @@ fn parse_placed(
     problems.sort_by_key(|problem| (problem.line.unwrap_or(0), problem.severity));
     if disabled {
         let message = "'disable: true' turns the agent off; the file was left out";
-        problems.push(Problem::warning(message).field("disable"));
+        problems.push(FileProblem::warning(message).field("disable"));
     }
     let sound = problems.iter().all(|problem| problem.severity != Severity::Error);
     let definition = definition.filter(|_| sound && !disabled);
     Parsed { definition, problems, dialect, recovered }
 }
 
-fn refused(problem: Problem, dialect: Dialect) -> Parsed {
+fn refused(problem: FileProblem, dialect: Dialect) -> Parsed {
     Parsed { definition: None, problems: vec![problem], dialect, recovered: false }
 }
 
-fn bytes(path: &Path) -> Result<(Vec<u8>, Times), Problem> {
+fn bytes(path: &Path) -> Result<(Vec<u8>, Times), FileProblem> {
     let unreadable =
-        |error: std::io::Error| Problem::error(format!("the file cannot be read: {error}"));
+        |error: std::io::Error| FileProblem::error(format!("the file cannot be read: {error}"));
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Problem::error("this is not a regular file"));
+        return Err(FileProblem::error("this is not a regular file"));
     }
     let most = front::MOST_BYTES as u64;
     if metadata.len() > most {
@@ -136,12 +136,12 @@ struct Source {
     entries: Vec<Entry>,
     body: Option<String>,
     dialect: Dialect,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
     recovered: bool,
 }
 
 impl Source {
-    fn of(bytes: &[u8], placed: Option<Dialect>) -> Result<Self, Problem> {
+    fn of(bytes: &[u8], placed: Option<Dialect>) -> Result<Self, FileProblem> {
         let text = front::text_of(bytes)?;
         if placed == Some(Dialect::Codex) {
             let (entries, problems) = (toml::read(&text)?, Vec::new());
@@ -184,7 +184,7 @@ fn define(
     mut fields: Fields,
     body: Option<String>,
     place: &Place<'_>,
-) -> (Option<AgentDefinition>, Vec<Problem>) {
+) -> (Option<AgentDefinition>, Vec<FileProblem>) {
     let (fields_ref, dialect) = (&mut fields, place.dialect);
     kind(fields_ref, dialect);
     let named = naming::name(fields_ref, dialect, place.path);
@@ -240,7 +240,7 @@ fn kind(fields: &mut Fields, dialect: Dialect) {
     let kind = fields.text("kind");
     let wrong = match (dialect, &kind) {
         (Dialect::Contexture, None) => {
-            let problem = Problem::error("the field 'kind' is missing").field("kind");
+            let problem = FileProblem::error("the field 'kind' is missing").field("kind");
             fields.report(problem.hint(
                 "add `kind: agent`; files of other programs belong in their own folders, such as `.claude/agents`",
             ));
@@ -254,7 +254,7 @@ fn kind(fields: &mut Fields, dialect: Dialect) {
     };
     let Some(kind) = kind else { return };
     let message = format!("'kind' is '{}': {wrong}", quoted(&kind.text));
-    fields.report(Problem::error(message).at(kind.line, kind.column).field("kind"));
+    fields.report(FileProblem::error(message).at(kind.line, kind.column).field("kind"));
 }
 
 fn description(fields: &mut Fields, dialect: Dialect) -> String {
@@ -262,7 +262,7 @@ fn description(fields: &mut Fields, dialect: Dialect) -> String {
     if description.is_empty() && dialect != Dialect::Contexture {
         let message =
             format!("the field 'description' is missing; {} requires it", dialect.title());
-        fields.report(Problem::error(message).field("description").hint(
+        fields.report(FileProblem::error(message).field("description").hint(
             "add a description, or add `kind: agent` and a `title` to make it a Contexture file",
         ));
     }
@@ -279,7 +279,7 @@ fn model(fields: &mut Fields) -> Option<String> {
             let message =
                 format!("'model' lists several models; the first is used: '{}'", quoted(&first));
             fields.report(
-                Problem::warning(message).at(entry.node.line, entry.node.column).field("model"),
+                FileProblem::warning(message).at(entry.node.line, entry.node.column).field("model"),
             );
             first
         }
@@ -292,7 +292,7 @@ fn color(fields: &mut Fields) -> Option<String> {
     let empty = fields.take_null("color");
     let color = fields.text("color").map(|color| color.text);
     if let (true, Some((line, column))) = (empty, place) {
-        let problem = Problem::warning("'color' is empty").at(line, column).field("color");
+        let problem = FileProblem::warning("'color' is empty").at(line, column).field("color");
         fields.report(problem.hint("`#` begins a comment: write `color: \"#4A90E2\"`"));
     }
     color
@@ -306,7 +306,7 @@ fn scope(fields: &mut Fields, found: Scope) {
         other => {
             let message =
                 format!("'scope' is '{}': it must be 'global' or 'project'", quoted(other));
-            fields.report(Problem::error(message).at(scope.line, scope.column).field("scope"));
+            fields.report(FileProblem::error(message).at(scope.line, scope.column).field("scope"));
             return;
         }
     };
@@ -317,7 +317,7 @@ fn scope(fields: &mut Fields, found: Scope) {
         };
         let message =
             format!("'scope' is '{}', but the file is in {place}, and that decides", scope.text);
-        fields.report(Problem::warning(message).at(scope.line, scope.column).field("scope"));
+        fields.report(FileProblem::warning(message).at(scope.line, scope.column).field("scope"));
     }
 }
 
@@ -333,7 +333,7 @@ where
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
     let wanted = format!("it must be '{}'", words.join("' or '"));
     let message = format!("'{key}' is '{}': {wanted}", quoted(&said.text));
-    let mut problem = Problem::error(message).at(said.line, said.column).field(key);
+    let mut problem = FileProblem::error(message).at(said.line, said.column).field(key);
     problem.hint = nearest(&said.text, words).map(|meant| format!("did you mean '{meant}'?"));
     fields.report(problem);
     None
@@ -351,16 +351,16 @@ fn publish_result(fields: &mut Fields) -> PublishResult {
 
 fn context_group(fields: &mut Fields, mode: Option<ContextMode>) -> Option<String> {
     let group = fields.text("contextGroup")?;
-    let at = |problem: Problem| problem.at(group.line, group.column).field("contextGroup");
+    let at = |problem: FileProblem| problem.at(group.line, group.column).field("contextGroup");
     if let Err(error) = group.text.parse::<AgentName>() {
         let message = error.to_string().replacen("agent name", "group name", 1);
-        fields.report(at(Problem::error(message)));
+        fields.report(at(FileProblem::error(message)));
         return None;
     }
     if mode == Some(ContextMode::Isolated) {
         let message = "'contextGroup' has no effect on an isolated agent";
         fields.report(
-            at(Problem::warning(message))
+            at(FileProblem::warning(message))
                 .hint("write `contextMode: shared`, or leave the group out"),
         );
     }
@@ -413,11 +413,11 @@ fn system_prompt(fields: &mut Fields, dialect: Dialect, body: Option<String>) ->
         prompt = fields.text(key).map(|text| text.text).unwrap_or_default();
     } else if let Some((line, column)) = fields.place(key) {
         let problem =
-            Problem::warning(format!("'{key}' is ignored: the body is the system prompt"));
+            FileProblem::warning(format!("'{key}' is ignored: the body is the system prompt"));
         fields.report(problem.at(line, column).field(key));
     }
     if prompt.trim().is_empty() {
-        let problem = Problem::warning("the agent has no system prompt");
+        let problem = FileProblem::warning("the agent has no system prompt");
         fields.report(problem.hint(match dialect {
             Dialect::Codex => "write it as `developer_instructions`",
             _ => "write it below the second `---`",

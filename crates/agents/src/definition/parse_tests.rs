@@ -12,7 +12,7 @@ fn clean(path: &str, text: &str) -> AgentDefinition {
 }
 
 fn shown(path: &str, parsed: &Parsed) -> String {
-    let show = |problem: &Problem| problem.display(Path::new(path)).to_string();
+    let show = |problem: &FileProblem| problem.display(Path::new(path)).to_string();
     parsed.problems.iter().map(show).collect::<Vec<_>>().join("\n")
 }
 
@@ -192,7 +192,7 @@ fn new_fields_are_optional() {
     assert_eq!(agent.tools, ToolRules::default());
 }
 
-// M-33: nothing but the two words is a mode; C28: no silent fallback.
+// M-33: nothing but the two words is a mode; no silent fallback.
 #[test]
 fn wrong_modes_are_refused() {
     for bad in ["Shared", "share", "ISOLATED", "both", "true", "\"\"", "[shared]", "{a: b}", "1"] {
@@ -343,7 +343,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
     );
 }
 
-// C41: the name, and the file's.
+// The name, and the file's.
 #[test]
 fn names_follow_their_rule() {
     let ours = |name: &str| format!("---\nkind: agent\nname: {name}\ntitle: A\n---\nDo.");

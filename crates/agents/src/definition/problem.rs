@@ -26,7 +26,7 @@ impl fmt::Display for Severity {
 /// Something wrong with an agent file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Problem {
+pub struct FileProblem {
     /// How bad it is.
     pub severity: Severity,
     /// The line of the file, from 1.
@@ -41,7 +41,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl FileProblem {
     /// Makes an error.
     pub fn error(message: impl Into<String>) -> Self {
         Self {
@@ -76,11 +76,11 @@ impl Problem {
 
     /// Shows it as compilers do: `FILE:LINE: error: MESSAGE`, and the hint on a line of its own.
     pub fn display<'a>(&'a self, file: &'a Path) -> impl fmt::Display + 'a {
-        ProblemIn { file, problem: self }
+        FileProblemIn { file, problem: self }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.severity, self.message)?;
         match &self.hint {
@@ -90,12 +90,12 @@ impl fmt::Display for Problem {
     }
 }
 
-struct ProblemIn<'a> {
+struct FileProblemIn<'a> {
     file: &'a Path,
-    problem: &'a Problem,
+    problem: &'a FileProblem,
 }
 
-impl fmt::Display for ProblemIn<'_> {
+impl fmt::Display for FileProblemIn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", clean(&self.file.to_string_lossy()))?;
         if let Some(line) = self.problem.line {
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn problems_read_like_a_compilers() {
-        let problem = Problem::error("no such mode").at(4, 14).hint("did you mean 'shared'?");
+        let problem = FileProblem::error("no such mode").at(4, 14).hint("did you mean 'shared'?");
         insta::assert_snapshot!(problem.display(Path::new("a.md")), @r"
         a.md:4: error: no such mode
           hint: did you mean 'shared'?
         ");
-        let bare = Problem::warning("odd");
+        let bare = FileProblem::warning("odd");
         assert_eq!(
             bare.display(Path::new("b\u{1b}[2J.md")).to_string(),
             "b\\u{1b}[2J.md: warning: odd"

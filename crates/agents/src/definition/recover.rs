@@ -8,7 +8,7 @@
 
 use super::{
     node::{Entry, Node, Value},
-    problem::Problem,
+    problem::FileProblem,
     yaml,
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn recover(
     text: &str,
     first: u32,
     known: &[&str],
-) -> Option<(Vec<Entry>, Vec<Problem>)> {
+) -> Option<(Vec<Entry>, Vec<FileProblem>)> {
     let lines: Vec<&str> = text.split('\n').collect();
     let fields = fields(&lines, known)?;
     let mut rest: Vec<&str> = lines.clone();
@@ -107,8 +107,8 @@ fn is_star(key: &str, lines: &[&str]) -> bool {
         && lines[1..].iter().all(|line| line.trim().is_empty())
 }
 
-fn star_warning(key: &str) -> Problem {
-    Problem::warning(format!("'{key}: *' is not valid YAML; it was read as all tools"))
+fn star_warning(key: &str) -> FileProblem {
+    FileProblem::warning(format!("'{key}: *' is not valid YAML; it was read as all tools"))
         .field(key)
         .hint(format!("write `{key}: \"*\"`, or leave the field out"))
 }
@@ -155,9 +155,9 @@ fn free_text(key: &str, lines: &[&str]) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-fn warning(key: &str, lines: usize) -> Problem {
+fn warning(key: &str, lines: usize) -> FileProblem {
     let extent = if lines == 1 { "to the end of its line" } else { "up to the next field" };
-    Problem::warning(format!(
+    FileProblem::warning(format!(
         "'{key}' is not valid YAML (an unquoted ': ' or quote); it was read as text {extent}"
     ))
     .field(key)

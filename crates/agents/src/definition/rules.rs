@@ -4,7 +4,7 @@ use super::{
     Dialect, ToolRules,
     fields::{Fields, Text},
     node::{Entry, Node, Value},
-    problem::{Problem, nearest, quoted},
+    problem::{FileProblem, nearest, quoted},
     tool_name::{ToolName, canonical_tool, known_names, own_tools, restriction, split_list},
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn tools(fields: &mut Fields, dialect: Dialect) -> ToolRules {
         match fields.take("tools") {
             Some(entry) => read_tools(fields, dialect, &entry.node, &mut rules),
             None => fields.report(
-                Problem::warning("'tools' is empty, so all tools are allowed")
+                FileProblem::warning("'tools' is empty, so all tools are allowed")
                     .at(line, column)
                     .field("tools")
                     .hint(
@@ -91,7 +91,8 @@ fn read_tools(fields: &mut Fields, dialect: Dialect, node: &Node, rules: &mut To
             }
             key => {
                 let message = format!("'tools' has no field '{}'", quoted(key));
-                let problem = Problem::error(message).at(entry.line, entry.column).field("tools");
+                let problem =
+                    FileProblem::error(message).at(entry.line, entry.column).field("tools");
                 let meant = nearest(key, ["allow", "deny"]);
                 let meant = meant.or_else(|| means_deny(key).then_some("deny"));
                 fields.report(problem.hint(match meant {
@@ -158,7 +159,7 @@ fn allowed(fields: &mut Fields, key: &str, names: &[Text]) -> Option<Vec<String>
             "limits in parentheses are not supported, so these tools are not allowed: {}",
             listed(&limited)
         );
-        let problem = Problem::warning(message).at(first.line, first.column).field(key);
+        let problem = FileProblem::warning(message).at(first.line, first.column).field(key);
         fields.report(problem.hint("name the tool without parentheses to allow all of it"));
     }
     dedup(&mut list);
@@ -185,7 +186,7 @@ fn denied(fields: &mut Fields, dialect: Dialect, key: &str, names: &[Text]) -> V
             "tools cannot be denied in part, so these are denied entirely: {}",
             listed(&limited)
         );
-        fields.report(Problem::warning(message).at(first.line, first.column).field(key));
+        fields.report(FileProblem::warning(message).at(first.line, first.column).field(key));
     }
     list
 }
@@ -226,12 +227,12 @@ fn permission(fields: &mut Fields, dialect: Dialect, entry: &Entry, rules: &mut 
                 }
             },
         };
-        let at = |problem: Problem| problem.at(entry.line, entry.column).field("permission");
+        let at = |problem: FileProblem| problem.at(entry.line, entry.column).field("permission");
         let key = quoted(&entry.key);
         match (entry.node.text(), &entry.node.value) {
             (Some("allow"), _) => continue,
             (Some("deny"), _) => {}
-            (Some("ask"), _) => fields.report(at(Problem::warning(format!(
+            (Some("ask"), _) => fields.report(at(FileProblem::warning(format!(
                 "asking for permission is not supported, so '{key}' is denied"
             )))),
             (_, Value::Map(parts))
@@ -239,7 +240,7 @@ fn permission(fields: &mut Fields, dialect: Dialect, entry: &Entry, rules: &mut 
             {
                 continue;
             }
-            (_, Value::Map(_)) => fields.report(at(Problem::warning(format!(
+            (_, Value::Map(_)) => fields.report(at(FileProblem::warning(format!(
                 "patterns in permissions are not supported, so '{key}' is denied"
             )))),
             _ => {
@@ -264,7 +265,7 @@ fn warn_of_plan_mode(fields: &mut Fields, dialect: Dialect) {
     }
     let Some(at) = fields.place_of("permissionMode", "plan") else { return };
     let message = "'permissionMode: plan' is not enforced here";
-    let problem = Problem::warning(message).at(at.0, at.1).field("permissionMode");
+    let problem = FileProblem::warning(message).at(at.0, at.1).field("permissionMode");
     fields.report(problem.hint("add `disallowedTools: Write, Edit`"));
 }
 
@@ -282,7 +283,7 @@ fn report_slips(fields: &mut Fields, dialect: Dialect, key: &str, names: Vec<&Te
     for slip in slips {
         let name = quoted(&slip.text);
         let message = format!("there is no tool '{name}', so nothing would be denied");
-        let problem = Problem::error(message).at(slip.line, slip.column).field(key);
+        let problem = FileProblem::error(message).at(slip.line, slip.column).field(key);
         fields.report(problem.hint(match meant(slip) {
             Some(meant) => format!("did you mean '{meant}'?"),
             None => {
@@ -297,7 +298,7 @@ fn report_unknown(fields: &mut Fields, key: &str, names: &[&Text]) {
     let Some(first) = names.first() else { return };
     let what = if names.len() == 1 { "unknown tool" } else { "unknown tools" };
     let message = format!("{what}, ignored: {}", listed(names));
-    let mut problem = Problem::warning(message).at(first.line, first.column).field(key);
+    let mut problem = FileProblem::warning(message).at(first.line, first.column).field(key);
     let unknown = names.iter().find_map(|name| match canonical_tool(&name.text) {
         ToolName::Unknown(name) => nearest(name, own_tools()).map(|own| (name, own)),
         _ => None,

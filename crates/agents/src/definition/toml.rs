@@ -7,16 +7,16 @@ use toml::{
 
 use super::{
     node::{Entry, Node, Value},
-    problem::{Problem, clean},
+    problem::{FileProblem, clean},
 };
 
 /// Reads a TOML file. TOML has no tags, no aliases and no keys twice; size and depth are bounded by
 /// the file's and the parser's own limits.
-pub(crate) fn read(text: &str) -> Result<Vec<Entry>, Problem> {
+pub(crate) fn read(text: &str) -> Result<Vec<Entry>, FileProblem> {
     let places = Places::of(text);
     let table = DeTable::parse(text).map_err(|error| {
         let (line, column) = places.at(error.span().map_or(0, |span| span.start));
-        Problem::error(format!("the file is not TOML: {}", clean(error.message().trim())))
+        FileProblem::error(format!("the file is not TOML: {}", clean(error.message().trim())))
             .at(line, column)
     })?;
     Ok(entries(table.into_inner(), &places))

@@ -4,7 +4,7 @@ use super::{
     Dialect,
     fields::Fields,
     node::{Entry, Value},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 use crate::shares::{Share, ShareSettings};
 
@@ -26,7 +26,7 @@ pub(crate) fn shares(fields: &mut Fields, dialect: Dialect) -> ShareSettings {
     for part in parts {
         if part.key != "shares" {
             let message = format!("'{KEY}' has no field '{}'", quoted(&part.key));
-            let problem = Problem::error(message).at(part.line, part.column).field(KEY);
+            let problem = FileProblem::error(message).at(part.line, part.column).field(KEY);
             fields.report(problem.hint("its only field is `shares`"));
         } else if !part.node.is_null() {
             read(fields, part, &mut shares);
@@ -45,7 +45,7 @@ fn read(fields: &mut Fields, part: &Entry, shares: &mut ShareSettings) {
             Ok(share) => share,
             Err(reason) => {
                 let message = format!("'{SHARES}': {reason}");
-                fields.report(Problem::error(message).at(*line, *column).field(KEY));
+                fields.report(FileProblem::error(message).at(*line, *column).field(KEY));
                 continue;
             }
         };
@@ -58,6 +58,6 @@ fn read(fields: &mut Fields, part: &Entry, shares: &mut ShareSettings) {
     }
     if let Err(reason) = shares.check() {
         let message = format!("'{SHARES}': {reason}");
-        fields.report(Problem::error(message).at(part.line, part.column).field(KEY));
+        fields.report(FileProblem::error(message).at(part.line, part.column).field(KEY));
     }
 }

@@ -1,4 +1,4 @@
-//! Front matter as YAML: plain data within narrow limits (C48).
+//! Front matter as YAML: plain data within narrow limits.
 //!
 //! Read from the parser's events rather than through serde, for three reasons: every value keeps
 //! its line, scalars keep their spelling, and a tag is seen and refused before it means anything.
@@ -9,7 +9,7 @@ use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span};
 
 use super::{
     node::{Entry, Node, Value},
-    problem::{Problem, quoted},
+    problem::{FileProblem, quoted},
 };
 
 /// The most values of a front matter, those that aliases repeat included.
@@ -23,14 +23,14 @@ const MOST_ALIASES: usize = 32;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Refused {
     /// It is not YAML. What was meant may still be plain.
-    Syntax(Problem),
+    Syntax(FileProblem),
     /// It is YAML of a kind that is not taken: tags, limits, keys twice.
-    Rule(Problem),
+    Rule(FileProblem),
 }
 
 impl Refused {
     /// Returns what is wrong.
-    pub(crate) fn problem(self) -> Problem {
+    pub(crate) fn problem(self) -> FileProblem {
         match self {
             Refused::Syntax(problem) | Refused::Rule(problem) => problem,
         }
@@ -47,7 +47,8 @@ pub(crate) fn read(text: &str, first: u32) -> Result<Vec<Entry>, Refused> {
             let (line, column) = builder.place(marker.line(), marker.col());
             let said = error.kind().to_string();
             Refused::Syntax(
-                Problem::error(format!("the front matter is not YAML: {said}")).at(line, column),
+                FileProblem::error(format!("the front matter is not YAML: {said}"))
+                    .at(line, column),
             )
         })?;
         builder.take(event, &span)?;
@@ -100,7 +101,7 @@ impl Builder {
 
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Refused> {
         let (line, column) = self.place(span.start.line(), span.start.col());
-        let rule = |message: String| Refused::Rule(Problem::error(message).at(line, column));
+        let rule = |message: String| Refused::Rule(FileProblem::error(message).at(line, column));
         if let Some(tag) = event.tag() {
             let tag = quoted(&format!("{}{}", tag.original_handle(), tag.suffix()));
             let message = format!("the tag '{tag}' is not allowed: front matter is plain data");
@@ -152,11 +153,11 @@ impl Builder {
     fn open(&mut self, open: Open, line: u32, column: u32, anchor: usize) -> Result<(), Refused> {
         if self.stack.len() >= MOST_DEPTH {
             let message = format!("the front matter is nested deeper than {MOST_DEPTH} levels");
-            return Err(Refused::Rule(Problem::error(message).at(line, column)));
+            return Err(Refused::Rule(FileProblem::error(message).at(line, column)));
         }
         if let Some(Frame { open: Open::Map { key: None, .. }, .. }) = self.stack.last() {
             let message = "a key of the front matter is a list or map; keys must be plain strings";
-            return Err(Refused::Rule(Problem::error(message).at(line, column)));
+            return Err(Refused::Rule(FileProblem::error(message).at(line, column)));
         }
         self.stack.push(Frame { open, line, column, anchor });
         Ok(())
@@ -177,7 +178,7 @@ impl Builder {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             let message = format!("the front matter holds more than {MOST_NODES} values");
-            return Err(Refused::Rule(Problem::error(message).at(node.line, node.column)));
+            return Err(Refused::Rule(FileProblem::error(message).at(node.line, node.column)));
         }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -204,7 +205,7 @@ impl Builder {
             Some(node) => {
                 let message = format!("the front matter is {}, not a map of fields", node.what());
                 Err(Refused::Syntax(
-                    Problem::error(message)
+                    FileProblem::error(message)
                         .at(node.line, node.column)
                         .hint("write one `key: value` per line"),
                 ))
@@ -216,7 +217,7 @@ impl Builder {
 /// Checks a key: a scalar that the map does not have yet.
 fn new_key(entries: &[Entry], node: Node) -> Result<(String, u32, u32), Refused> {
     let (line, column) = (node.line, node.column);
-    let rule = |message: String| Refused::Rule(Problem::error(message).at(line, column));
+    let rule = |message: String| Refused::Rule(FileProblem::error(message).at(line, column));
     let Value::Text { text, .. } = node.value else {
         return Err(rule(
             "a key of the front matter is a list or map; keys must be plain strings".to_owned(),
@@ -226,7 +227,7 @@ fn new_key(entries: &[Entry], node: Node) -> Result<(String, u32, u32), Refused>
         let (key, first) = (quoted(&text), entry.line);
         let message = format!("the key '{key}' appears twice, first on line {first}");
         return Err(Refused::Rule(
-            Problem::error(message).at(line, column).field(&text).hint("remove one of the two"),
+            FileProblem::error(message).at(line, column).field(&text).hint("remove one of the two"),
         ));
     }
     Ok((text, line, column))

@@ -29,7 +29,7 @@ fn scalars_keep_their_spelling_and_place() {
     assert_eq!(entries[2].node.boolean(), None);
 }
 
-// C48: no tags, limits on size, depth and aliases.
+// No tags, limits on size, depth and aliases.
 #[test]
 fn only_plain_data_is_taken() {
     insta::assert_snapshot!(refused("a: 1\nb: !!python/object:os.system x\n"), @"rule 3: the tag '!!python/object:os.system' is not allowed: front matter is plain data");

@@ -10,7 +10,7 @@ pub enum ImportError {
     TooLarge {
         /// The line it begins on.
         line: u64,
-        /// Why.
+        /// Why the page is refused.
         error: Error,
     },
     /// Another import of the same transcript came first.
@@ -19,19 +19,19 @@ pub enum ImportError {
     /// A segment that every session should have is missing.
     #[error("{error}")]
     SegmentMissing {
-        /// Which.
+        /// The error that names the segment.
         error: Error,
     },
     /// The record of an earlier import is broken.
     #[error("the record of an earlier import cannot be read: {error}")]
     RecordUnreadable {
-        /// Why.
+        /// Why the record cannot be read.
         error: serde_json::Error,
     },
     /// The record of the import cannot be written.
     #[error("the import cannot be recorded: {error}")]
     NotRecorded {
-        /// Why.
+        /// Why the record cannot be written.
         error: serde_json::Error,
     },
     /// The context system refused or failed.

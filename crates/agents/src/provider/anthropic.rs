@@ -8,9 +8,9 @@ use contexture_core::{
 };
 
 use super::{
-    failure::Told,
+    failure::ProviderError,
     json::{self, list_at, number_at, object_at, text_at},
-    read::{Fault, Finished, Progress, Reader, Tell, tell_text, tell_thinking},
+    read::{EventSink, Fault, Finished, Progress, Reader, emit_text, emit_thinking},
 };
 use crate::model::{ModelEvent, Stop};
 
@@ -46,14 +46,14 @@ struct Charged {
 }
 
 impl AnthropicReader {
-    fn begin(&mut self, index: u64, source: RawJson, tell: Tell<'_>) {
+    fn begin(&mut self, index: u64, source: RawJson, emit: EventSink<'_>) {
         let Some(fields) = json::object(source.as_str()) else { return };
         let kind = text_at(&fields, "type").unwrap_or_default();
         match kind.as_str() {
-            "text" => tell_text(tell, &text_at(&fields, "text").unwrap_or_default()),
-            "thinking" => tell_thinking(tell, &text_at(&fields, "thinking").unwrap_or_default()),
+            "text" => emit_text(emit, &text_at(&fields, "text").unwrap_or_default()),
+            "thinking" => emit_thinking(emit, &text_at(&fields, "thinking").unwrap_or_default()),
             "tool_use" => {
-                tell(ModelEvent::ToolCall(text_at(&fields, "name").unwrap_or_default()));
+                emit(ModelEvent::ToolCall(text_at(&fields, "name").unwrap_or_default()));
             }
             _ => {}
         }
@@ -69,18 +69,18 @@ impl AnthropicReader {
         self.blocks.insert(index, block);
     }
 
-    fn add(&mut self, index: u64, delta: &Fields, tell: Tell<'_>) {
+    fn add(&mut self, index: u64, delta: &Fields, emit: EventSink<'_>) {
         let Some(block) = self.blocks.get_mut(&index) else { return };
         let text = |name| text_at(delta, name).unwrap_or_default();
         match text("type").as_str() {
             "text_delta" => {
                 let text = text("text");
-                tell_text(tell, &text);
+                emit_text(emit, &text);
                 block.text.push_str(&text);
             }
             "thinking_delta" => {
                 let text = text("thinking");
-                tell_thinking(tell, &text);
+                emit_thinking(emit, &text);
                 block.text.push_str(&text);
             }
             "signature_delta" => block.signature.push_str(&text("signature")),
@@ -114,14 +114,14 @@ impl AnthropicReader {
 }
 
 impl Reader for AnthropicReader {
-    fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, emit: EventSink<'_>) -> Result<(), Fault> {
         let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let index = number_at(&fields, "index").unwrap_or(0);
         match text_at(&fields, "type").unwrap_or_default().as_str() {
             // A plain answer.
             "message" => {
                 for (index, block) in (0..).zip(list_at(&fields, "content")) {
-                    self.begin(index, block, tell);
+                    self.begin(index, block, emit);
                 }
                 self.message(&fields);
                 self.closed = true;
@@ -129,11 +129,11 @@ impl Reader for AnthropicReader {
             "message_start" => self.message(&object_at(&fields, "message").unwrap_or_default()),
             "content_block_start" => {
                 if let Some(block) = fields.get("content_block") {
-                    self.begin(index, block.clone(), tell);
+                    self.begin(index, block.clone(), emit);
                 }
             }
             "content_block_delta" => {
-                self.add(index, &object_at(&fields, "delta").unwrap_or_default(), tell);
+                self.add(index, &object_at(&fields, "delta").unwrap_or_default(), emit);
             }
             "message_delta" => {
                 self.message(&object_at(&fields, "delta").unwrap_or_default());
@@ -143,8 +143,8 @@ impl Reader for AnthropicReader {
             }
             "message_stop" => self.closed = true,
             _ => {
-                if let Some(told) = Told::of(&fields) {
-                    return Err(Fault::Told(told));
+                if let Some(error) = ProviderError::of(&fields) {
+                    return Err(Fault::Provider(error));
                 }
             }
         }

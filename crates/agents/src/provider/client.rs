@@ -18,7 +18,7 @@ use super::{
     gemini::GeminiReader,
     openai::OpenAiReader,
     patience::Patience,
-    read::{Fault, Finished, Progress, Reader, Tell},
+    read::{EventSink, Fault, Finished, Progress, Reader},
     redact::Redactor,
     sse::Events,
 };
@@ -57,7 +57,7 @@ impl Client {
         &self,
         body: String,
         request: &ModelRequest,
-        tell: Tell<'_>,
+        emit: EventSink<'_>,
     ) -> Result<Answer, Failure> {
         let http = self.http.as_ref().map_err(|reason| Failure::Absent(reason.clone()))?;
         let sent = http.post(self.url(request.stream)).headers(self.headers(request.stream)?);
@@ -72,9 +72,9 @@ impl Client {
         }
         let content_type = header(&response, &CONTENT_TYPE).unwrap_or_default().to_lowercase();
         let finished = if content_type.starts_with("text/event-stream") {
-            self.read_stream(response, request, tell).await?
+            self.read_stream(response, request, emit).await?
         } else {
-            self.read_plain(response, request, tell).await?
+            self.read_plain(response, request, emit).await?
         };
         Ok(self.answer_of(finished))
     }
@@ -91,7 +91,7 @@ impl Client {
         &self,
         mut response: Response,
         request: &ModelRequest,
-        tell: Tell<'_>,
+        emit: EventSink<'_>,
     ) -> Result<Finished, Failure> {
         let mut reader = self.reader(request);
         let mut events = Events::default();
@@ -103,7 +103,7 @@ impl Client {
                     size += bytes.len();
                     self.check_size(size)?;
                     for data in events.push(&bytes) {
-                        self.feed(reader.as_mut(), &data, tell)?;
+                        self.feed(reader.as_mut(), &data, emit)?;
                         if reader.progress() == Progress::Closed {
                             return Ok(reader.finish());
                         }
@@ -113,7 +113,7 @@ impl Client {
                 }
                 Ok(Ok(None)) => {
                     if let Some(data) = events.end() {
-                        self.feed(reader.as_mut(), &data, tell)?;
+                        self.feed(reader.as_mut(), &data, emit)?;
                     }
                     "the stream ended before the answer did".to_owned()
                 }
@@ -131,7 +131,7 @@ impl Client {
         &self,
         mut response: Response,
         request: &ModelRequest,
-        tell: Tell<'_>,
+        emit: EventSink<'_>,
     ) -> Result<Finished, Failure> {
         let mut body = Vec::new();
         let mut wait = self.timeouts.plain;
@@ -165,21 +165,26 @@ impl Client {
         if !text.trim_start().starts_with('{') {
             return Err(failure::judge_stranger(&self.endpoint, &text));
         }
-        self.feed(reader.as_mut(), text.as_bytes(), tell)?;
+        self.feed(reader.as_mut(), text.as_bytes(), emit)?;
         match reader.progress() {
             Progress::Open => Err(failure::judge_stranger(&self.endpoint, &text)),
             Progress::Complete | Progress::Closed => Ok(reader.finish()),
         }
     }
 
-    fn feed(&self, reader: &mut dyn Reader, data: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
+    fn feed(
+        &self,
+        reader: &mut dyn Reader,
+        data: &[u8],
+        emit: EventSink<'_>,
+    ) -> Result<(), Failure> {
         let data = std::str::from_utf8(data)
             .map_err(|_| Failure::broken("an event of the stream is not UTF-8"))?;
         if data.trim().is_empty() {
             return Ok(());
         }
-        reader.read(data, tell).map_err(|fault| match fault {
-            Fault::Told(told) => failure::judge_event(&self.endpoint, &told),
+        reader.read(data, emit).map_err(|fault| match fault {
+            Fault::Provider(error) => failure::judge_event(&self.endpoint, &error),
             Fault::Broken(reason) => {
                 let data = failure::quote(&self.endpoint, data);
                 Failure::broken(format!("the answer cannot be read ({reason}): {data}"))
@@ -346,8 +351,8 @@ impl Model for Client {
         let mut redactor = Redactor::new(self.endpoint.key());
         loop {
             let attempted = {
-                let mut tell = |event| redactor.tell(event, events);
-                self.attempt(body.clone(), request, &mut tell).await
+                let mut emit = |event| redactor.emit(event, events);
+                self.attempt(body.clone(), request, &mut emit).await
             };
             let failure = match attempted {
                 Ok(answer) => return Ok(redactor.finish(answer, events)),

@@ -57,16 +57,16 @@ impl Failure {
     }
 }
 
-/// An error as a provider tells it, in any of their ways.
+/// An error as a provider reports it, in any of their formats.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ProviderError {
     message: String,
     /// Its `type` or `status`.
     kind: String,
     code: String,
 }
 
-impl Told {
+impl ProviderError {
     /// Reads the error out of a body, where there is one.
     pub(super) fn read(text: &str) -> Option<Self> {
         let listed: Option<Vec<RawJson>> = serde_json::from_str(text).ok();
@@ -147,15 +147,15 @@ pub(super) fn judge(
     wait: Option<Duration>,
     body: &str,
 ) -> Failure {
-    match Told::read(body) {
-        Some(told) => judge_told(endpoint, status, wait, &told),
+    match ProviderError::read(body) {
+        Some(error) => judge_provider_error(endpoint, status, wait, &error),
         None => judge_words(endpoint, status, wait, body),
     }
 }
 
 /// Judges an error that came within an answer.
-pub(super) fn judge_event(endpoint: &Endpoint, told: &Told) -> Failure {
-    judge_told(endpoint, told.status(), None, told)
+pub(super) fn judge_event(endpoint: &Endpoint, error: &ProviderError) -> Failure {
+    judge_provider_error(endpoint, error.status(), None, error)
 }
 
 /// Judges an answer that is not this kind of API's at all.
@@ -167,22 +167,27 @@ pub(super) fn judge_stranger(endpoint: &Endpoint, body: &str) -> Failure {
     Failure::Final(ModelError::BadAnswer { provider: endpoint.provider().to_owned(), reason })
 }
 
-fn judge_told(endpoint: &Endpoint, status: u16, wait: Option<Duration>, told: &Told) -> Failure {
+fn judge_provider_error(
+    endpoint: &Endpoint,
+    status: u16,
+    wait: Option<Duration>,
+    error: &ProviderError,
+) -> Failure {
     let provider = endpoint.provider().to_owned();
-    let words = [&told.message, &told.kind, &told.code].into_iter().find(|it| !it.is_empty());
+    let words = [&error.message, &error.kind, &error.code].into_iter().find(|it| !it.is_empty());
     let reason = match words {
         Some(words) => quote(endpoint, words),
         None => format!("status {status}"),
     };
-    if told.is_context_length(status) {
+    if error.is_context_length(status) {
         return Failure::Final(ModelError::ContextLength { provider, reason });
     }
-    let refuses_key = status == 400 && told.message.to_lowercase().contains("api key not valid");
+    let refuses_key = status == 400 && error.message.to_lowercase().contains("api key not valid");
     if matches!(status, 401 | 403) || refuses_key {
         return Failure::Final(refused_key(endpoint, &reason));
     }
     // An empty account fills no sooner for being asked again.
-    if is_passing(status) && told.code != "insufficient_quota" {
+    if is_passing(status) && error.code != "insufficient_quota" {
         return Failure::Passing { reason: format!("{reason} ({status})"), wait };
     }
     Failure::Final(ModelError::Refused { provider, status, reason })

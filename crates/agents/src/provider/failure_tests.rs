@@ -9,15 +9,15 @@ fn endpoint() -> Endpoint {
 
 #[test]
 fn errors_are_read_in_every_form() {
-    let told = |text: &str| Told::read(text).unwrap();
-    let message = |text: &str| told(text).message;
+    let error = |text: &str| ProviderError::read(text).unwrap();
+    let message = |text: &str| error(text).message;
     assert_eq!(message(r#"{"error":{"message":"m","type":"t","code":"c"}}"#), "m");
     assert_eq!(message(r#"{"error":"model 'x' not found"}"#), "model 'x' not found");
     assert_eq!(message(r#"[{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}]"#), "m");
     assert_eq!(message(r#"{"detail":"Not Found"}"#), "Not Found");
-    assert_eq!(told(r#"{"object":"error","message":"m","code":400}"#).code, "400");
+    assert_eq!(error(r#"{"object":"error","message":"m","code":400}"#).code, "400");
     for none in ["", "[]", "{}", "1", "{\"error\":null}", "{\"error\":[]}", "<html>", "{\"a\":1}"] {
-        assert_eq!(Told::read(none), None, "{none}");
+        assert_eq!(ProviderError::read(none), None, "{none}");
     }
 }
 
@@ -38,9 +38,9 @@ fn quotes_are_short_plain_and_without_the_key() {
 #[test]
 fn only_length_is_taken_for_length() {
     let is_length = |status, message: &str| {
-        let told = Told { message: message.to_owned(), ..Told::default() };
+        let error = ProviderError { message: message.to_owned(), ..ProviderError::default() };
         matches!(
-            judge_told(&endpoint(), status, None, &told),
+            judge_provider_error(&endpoint(), status, None, &error),
             Failure::Final(ModelError::ContextLength { .. })
         )
     };

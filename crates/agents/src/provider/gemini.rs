@@ -9,9 +9,9 @@ use contexture_core::{
 };
 
 use super::{
-    failure::Told,
+    failure::ProviderError,
     json::{self, list_at, number_at, object_at, text_at},
-    read::{Fault, Finished, Ids, Progress, Reader, Tell, tell_text, tell_thinking},
+    read::{EventSink, Fault, Finished, Ids, Progress, Reader, emit_text, emit_thinking},
 };
 use crate::model::{ModelEvent, Stop};
 
@@ -40,11 +40,11 @@ impl GeminiReader {
         }
     }
 
-    fn candidate(&mut self, candidate: &Fields, tell: Tell<'_>) -> Result<(), Fault> {
+    fn candidate(&mut self, candidate: &Fields, emit: EventSink<'_>) -> Result<(), Fault> {
         let content = object_at(candidate, "content").unwrap_or_default();
         for source in list_at(&content, "parts") {
             if let Some(fields) = json::object(source.as_str()) {
-                self.part(source, fields, tell);
+                self.part(source, fields, emit);
             }
         }
         let Some(reason) = text_at(candidate, "finishReason") else { return Ok(()) };
@@ -58,20 +58,20 @@ impl GeminiReader {
         Ok(())
     }
 
-    fn part(&mut self, source: RawJson, mut fields: Fields, tell: Tell<'_>) {
+    fn part(&mut self, source: RawJson, mut fields: Fields, emit: EventSink<'_>) {
         if let Some(call) = fields.take("functionCall") {
-            self.call(&call, fields, tell);
+            self.call(&call, fields, emit);
             return;
         }
         let thought = fields.get("thought").is_some_and(|raw| raw.as_str() == "true");
         let signed = fields.get("thoughtSignature").is_some();
         match text_at(&fields, "text") {
             Some(text) if thought => {
-                tell_thinking(tell, &text);
+                emit_thinking(emit, &text);
                 self.thought(source, &text, signed);
             }
             Some(text) => {
-                tell_text(tell, &text);
+                emit_text(emit, &text);
                 fields.take("text");
                 fields.take("thought");
                 self.text(text, fields);
@@ -82,14 +82,14 @@ impl GeminiReader {
         }
     }
 
-    fn call(&mut self, call: &RawJson, extra: Fields, tell: Tell<'_>) {
+    fn call(&mut self, call: &RawJson, extra: Fields, emit: EventSink<'_>) {
         let call = json::object(call.as_str()).unwrap_or_default();
         let name = text_at(&call, "name").unwrap_or_default();
         let id = text_at(&call, "id").filter(|id| !id.is_empty());
         let id = id.unwrap_or_else(|| self.ids.make());
         let arguments = call.get("args").filter(|args| args.as_str() != "null");
         let arguments = arguments.map_or("{}", RawJson::as_str).to_owned();
-        tell(ModelEvent::ToolCall(name.clone()));
+        emit(ModelEvent::ToolCall(name.clone()));
         self.parts.push(Part::ToolCall(ToolCall { id, name, arguments, extra }));
     }
 
@@ -134,13 +134,13 @@ impl GeminiReader {
 }
 
 impl Reader for GeminiReader {
-    fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, emit: EventSink<'_>) -> Result<(), Fault> {
         let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let candidates = list_at(&fields, "candidates");
         if candidates.is_empty()
-            && let Some(told) = Told::of(&fields)
+            && let Some(error) = ProviderError::of(&fields)
         {
-            return Err(Fault::Told(told));
+            return Err(Fault::Provider(error));
         }
         if let Some(usage) = object_at(&fields, "usageMetadata") {
             self.read_usage(&usage);
@@ -149,7 +149,7 @@ impl Reader for GeminiReader {
         let feedback = object_at(&fields, "promptFeedback").unwrap_or_default();
         self.blocked = text_at(&feedback, "blockReason").or(self.blocked.take());
         match candidates.first().and_then(|candidate| json::object(candidate.as_str())) {
-            Some(candidate) => self.candidate(&candidate, tell),
+            Some(candidate) => self.candidate(&candidate, emit),
             None => Ok(()),
         }
     }

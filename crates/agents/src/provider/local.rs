@@ -79,7 +79,7 @@ async fn look(http: &reqwest::Client, place: LocalPlace, timeout: Duration) -> O
 /// Adds to the error of a missing key, or of a server on this machine that is not there, what to set and
 /// which local servers were looked for and found.
 pub fn explain(error: AgentsError, found: &[LocalServer]) -> AgentsError {
-    let told = told(found);
+    let told = describe(found);
     match error {
         AgentsError::Model(ModelError::Key { provider, reason, hint }) => {
             let hint = format!("{hint}, {told}");
@@ -111,7 +111,7 @@ fn is_local(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| resolve::is_loopback(&url))
 }
 
-fn told(found: &[LocalServer]) -> String {
+fn describe(found: &[LocalServer]) -> String {
     if found.is_empty() {
         let places = LOCAL_PLACES.iter().map(|it| format!("{} (port {})", it.label, it.port));
         let places = places.collect::<Vec<_>>().join(", ");

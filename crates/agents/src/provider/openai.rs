@@ -9,9 +9,9 @@ use contexture_core::{
 };
 
 use super::{
-    failure::Told,
+    failure::ProviderError,
     json::{self, list_at, number_at, object_at, text_at},
-    read::{Fault, Finished, Ids, Progress, Reader, Tell, tell_text, tell_thinking},
+    read::{EventSink, Fault, Finished, Ids, Progress, Reader, emit_text, emit_thinking},
 };
 use crate::model::{ModelEvent, Stop};
 
@@ -60,13 +60,13 @@ impl OpenAiReader {
         }
     }
 
-    fn choice(&mut self, choice: &Fields, tell: Tell<'_>) {
+    fn choice(&mut self, choice: &Fields, emit: EventSink<'_>) {
         let whole = object_at(choice, "message");
         // A plain answer is whole, whatever it says about its end.
         self.closed |= whole.is_some();
         if let Some(said) = whole.or_else(|| object_at(choice, "delta")) {
             self.began = true;
-            self.said(&said, tell);
+            self.said(&said, emit);
         }
         if let Some(stop) = text_at(choice, "finish_reason").filter(|stop| !stop.is_empty()) {
             self.began = true;
@@ -74,23 +74,23 @@ impl OpenAiReader {
         }
     }
 
-    fn said(&mut self, said: &Fields, tell: Tell<'_>) {
+    fn said(&mut self, said: &Fields, emit: EventSink<'_>) {
         for (name, value) in said.iter().filter(|(_, value)| value.as_str() != "null") {
             if let Some(name) = GATHERED.into_iter().find(|gathered| *gathered == name) {
-                self.beside(name, &json::text(value).unwrap_or_default(), tell);
+                self.beside(name, &json::text(value).unwrap_or_default(), emit);
                 continue;
             }
             match name {
                 "role" | "function_call" => {}
                 "content" => {
                     let text = content(value);
-                    tell_text(tell, &text);
+                    emit_text(emit, &text);
                     self.text.push_str(&text);
                 }
                 "tool_calls" => {
                     for (position, call) in (0..).zip(list_at(said, name)) {
                         if let Some(call) = json::object(call.as_str()) {
-                            self.call(position, call, tell);
+                            self.call(position, call, emit);
                         }
                     }
                 }
@@ -99,16 +99,16 @@ impl OpenAiReader {
         }
     }
 
-    fn beside(&mut self, name: &'static str, text: &str, tell: Tell<'_>) {
+    fn beside(&mut self, name: &'static str, text: &str, emit: EventSink<'_>) {
         if text.is_empty() {
             return;
         }
         // Some servers say their reasoning twice, under both names: it is told once.
         let mut reasoning = self.beside.iter().filter(|(known, _)| *known != "refusal");
         match name {
-            "refusal" => tell_text(tell, text),
+            "refusal" => emit_text(emit, text),
             _ if reasoning.next().is_none_or(|(first, _)| *first == name) => {
-                tell_thinking(tell, text);
+                emit_thinking(emit, text);
             }
             _ => {}
         }
@@ -118,7 +118,7 @@ impl OpenAiReader {
         }
     }
 
-    fn call(&mut self, position: u64, mut piece: Fields, tell: Tell<'_>) {
+    fn call(&mut self, position: u64, mut piece: Fields, emit: EventSink<'_>) {
         let index = piece.take("index").and_then(|raw| raw.read().ok());
         let id = piece.take("id").as_ref().and_then(json::text).unwrap_or_default();
         let function = piece.take("function").and_then(|raw| json::object(raw.as_str()));
@@ -148,7 +148,7 @@ impl OpenAiReader {
             }
         }
         if begins {
-            tell(ModelEvent::ToolCall(name));
+            emit(ModelEvent::ToolCall(name));
         }
     }
 
@@ -182,7 +182,7 @@ impl OpenAiReader {
 }
 
 impl Reader for OpenAiReader {
-    fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, emit: EventSink<'_>) -> Result<(), Fault> {
         if data.trim() == "[DONE]" {
             self.closed = true;
             return Ok(());
@@ -190,14 +190,14 @@ impl Reader for OpenAiReader {
         let fields = json::object(data).ok_or_else(|| Fault::Broken("not JSON".to_owned()))?;
         let choices = list_at(&fields, "choices");
         if choices.is_empty()
-            && let Some(told) = Told::of(&fields)
+            && let Some(error) = ProviderError::of(&fields)
         {
-            return Err(Fault::Told(told));
+            return Err(Fault::Provider(error));
         }
         for choice in choices.iter().filter_map(|choice| json::object(choice.as_str())) {
             // Only one answer was asked for.
             if number_at(&choice, "index").unwrap_or(0) == 0 {
-                self.choice(&choice, tell);
+                self.choice(&choice, emit);
             }
         }
         if let Some(usage) = object_at(&fields, "usage") {

@@ -5,16 +5,16 @@ use contexture_core::{
     message::{Fields, Part},
 };
 
-use super::failure::Told;
+use super::failure::ProviderError;
 use crate::model::{ModelEvent, Stop};
 
-/// Whom what arrives is told to.
-pub(super) type Tell<'a> = &'a mut (dyn FnMut(ModelEvent) + Send);
+/// Receives the events of an answer as they arrive.
+pub(super) type EventSink<'a> = &'a mut (dyn FnMut(ModelEvent) + Send);
 
 /// Reads an answer: the events of a stream one by one, or a plain answer as the only one.
 pub(super) trait Reader: Send {
     /// Reads the data of an event. What it does not know it leaves out.
-    fn read(&mut self, data: &str, tell: Tell<'_>) -> Result<(), Fault>;
+    fn read(&mut self, data: &str, emit: EventSink<'_>) -> Result<(), Fault>;
 
     /// Tells how far the answer is.
     fn progress(&self) -> Progress;
@@ -37,8 +37,8 @@ pub(super) enum Progress {
 /// An event that is no part of an answer.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The provider tells an error.
-    Told(Told),
+    /// The provider reports an error.
+    Provider(ProviderError),
     /// It cannot be read, or the model failed in a way that passes.
     Broken(String),
 }
@@ -79,17 +79,17 @@ impl Ids {
     }
 }
 
-/// Tells a piece of text, if there is any.
-pub(super) fn tell_text(tell: Tell<'_>, text: &str) {
+/// Emits a piece of text, if there is any.
+pub(super) fn emit_text(emit: EventSink<'_>, text: &str) {
     if !text.is_empty() {
-        tell(ModelEvent::Text(text.to_owned()));
+        emit(ModelEvent::Text(text.to_owned()));
     }
 }
 
-/// Tells a piece of reasoning, if there is any.
-pub(super) fn tell_thinking(tell: Tell<'_>, text: &str) {
+/// Emits a piece of reasoning, if there is any.
+pub(super) fn emit_thinking(emit: EventSink<'_>, text: &str) {
     if !text.is_empty() {
-        tell(ModelEvent::Thinking(text.to_owned()));
+        emit(ModelEvent::Thinking(text.to_owned()));
     }
 }
 

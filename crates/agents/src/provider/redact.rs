@@ -21,24 +21,24 @@ impl<'k> Redactor<'k> {
         Self { key: key.and_then(Key::secret), text, thinking }
     }
 
-    /// Tells an event without the key.
-    pub(super) fn tell(&mut self, event: ModelEvent, tell: &mut (dyn FnMut(ModelEvent) + Send)) {
-        let Some(key) = self.key else { return tell(event) };
+    /// Emits an event without the key.
+    pub(super) fn emit(&mut self, event: ModelEvent, emit: &mut (dyn FnMut(ModelEvent) + Send)) {
+        let Some(key) = self.key else { return emit(event) };
         match event {
             ModelEvent::Text(piece) => {
                 let safe = step(key, &mut self.text, &piece);
                 if !safe.is_empty() {
-                    tell(ModelEvent::Text(safe));
+                    emit(ModelEvent::Text(safe));
                 }
             }
             ModelEvent::Thinking(piece) => {
                 let safe = step(key, &mut self.thinking, &piece);
                 if !safe.is_empty() {
-                    tell(ModelEvent::Thinking(safe));
+                    emit(ModelEvent::Thinking(safe));
                 }
             }
-            ModelEvent::ToolCall(name) => tell(ModelEvent::ToolCall(name.replace(key, REDACTED))),
-            event @ ModelEvent::Retry { .. } => tell(event),
+            ModelEvent::ToolCall(name) => emit(ModelEvent::ToolCall(name.replace(key, REDACTED))),
+            event @ ModelEvent::Retry { .. } => emit(event),
         }
     }
 
@@ -52,14 +52,14 @@ impl<'k> Redactor<'k> {
     pub(super) fn finish(
         mut self,
         mut answer: Answer,
-        tell: &mut (dyn FnMut(ModelEvent) + Send),
+        emit: &mut (dyn FnMut(ModelEvent) + Send),
     ) -> Answer {
         let Some(key) = self.key.take() else { return answer };
         if !self.thinking.is_empty() {
-            tell(ModelEvent::Thinking(self.thinking));
+            emit(ModelEvent::Thinking(self.thinking));
         }
         if !self.text.is_empty() {
-            tell(ModelEvent::Text(self.text));
+            emit(ModelEvent::Text(self.text));
         }
         answer.message.parts.iter_mut().for_each(|it| part(key, it));
         fields(key, &mut answer.message.extra);
@@ -185,13 +185,13 @@ mod tests {
         let text = format!("it is {KEY}{KEY} or sk-4711-sec, sk-sk-4711-secrets; sk-");
         let expected = "it is [key redacted][key redacted] or sk-4711-sec, sk-[key redacted]s; sk-";
         for size in 1..text.len() {
-            let (mut held, mut told) = (String::new(), String::new());
+            let (mut held, mut passed_on) = (String::new(), String::new());
             for piece in text.as_bytes().chunks(size) {
                 let safe = step(KEY, &mut held, std::str::from_utf8(piece).unwrap());
                 assert!(!safe.contains(KEY));
-                told.push_str(&safe);
+                passed_on.push_str(&safe);
             }
-            assert_eq!(told + &held, expected, "pieces of {size}");
+            assert_eq!(passed_on + &held, expected, "pieces of {size}");
         }
     }
 

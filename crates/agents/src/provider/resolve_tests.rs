@@ -43,7 +43,7 @@ fn names_say_whose_they_are() {
 }
 
 #[test]
-fn what_is_not_known_is_told_with_what_is() {
+fn unknown_models_are_reported_with_the_known_ones() {
     for model in ["", "llama3", "meta/llama", "/", "sonnet/x"] {
         let error = find(model, &KEYS, &Settings::new()).unwrap_err();
         assert!(error.hint().contains("openai, anthropic, gemini, ollama"), "{model}: {error}");

@@ -2,7 +2,7 @@
 //! name and mode.
 //!
 //! It keeps no history of its own. What it reads is what the agent's view shows in that mode, what it
-//! writes goes through the agent's proxy, and modes are resolved as for a run, the gate included.
+//! writes goes through the agent's proxy, and modes are resolved as for a run, forbidden shared contexts included.
 
 use contexture_core::{
     AgentContext, Edit, ErrorKind, Message, PageIndex, Place, RunKey, RunRecord, SegmentId,
@@ -58,7 +58,7 @@ impl Runner {
         ContextManager { runner: self, agents }
     }
 
-    /// Returns a job in the mode its options ask for, where they ask for one; the gate holds.
+    /// Returns a job in the mode its options ask for, where they ask for one; where shared is forbidden it stays so.
     pub(super) fn as_asked<'a>(&self, job: &Job<'a>) -> Result<Option<Job<'a>>> {
         let Some(flag) = job.options.context_mode else { return Ok(None) };
         let asked = Asked { flag: Some(flag), session: None };

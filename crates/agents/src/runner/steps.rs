@@ -303,8 +303,8 @@ impl Drive<'_> {
         let link = Team::link(self.job.agent, self.run.mode)?;
         let most = self.runner.settings.max_messages();
         // The run has ended and is stored: what cannot be read now can be read later.
-        let told = seed::history(&self.context, most).await.unwrap_or_default();
-        Ok(Response::new(&self.run, ending, (link, told), now))
+        let history = seed::history(&self.context, most).await.unwrap_or_default();
+        Ok(Response::new(&self.run, ending, (link, history), now))
     }
 
     /// Notes that the run has ended, and removes its records, also those that another process left.

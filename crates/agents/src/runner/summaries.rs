@@ -89,14 +89,14 @@ impl Drive<'_> {
             return;
         }
         self.end_summaries(watcher).await;
-        let left = summarizer.tokens.saturating_sub(self.summaries.spent);
+        let tokens_left = summarizer.tokens.saturating_sub(self.summaries.spent);
         let (stopper, stop) = stop_signal();
         let writer = Writer {
             system: self.runner.team.system().clone(),
             context: self.context.clone(),
             model: summarizer.model.clone(),
             counter: self.runner.counter.clone(),
-            left,
+            tokens_left,
             stop,
         };
         let task = tokio::spawn(writer.write());
@@ -134,7 +134,7 @@ struct Writer {
     model: Arc<dyn Model>,
     counter: Arc<dyn TokenCounter>,
     /// What may still be spent.
-    left: u64,
+    tokens_left: u64,
     stop: StopSignal,
 }
 
@@ -152,7 +152,7 @@ impl Writer {
             let (request, counted) = self.request(&turn).await?;
             // What may be spent is looked at before, so that it is never exceeded by more than the
             // counting is wrong.
-            if self.stop.is_set() || done.tokens + counted + ANSWER > self.left {
+            if self.stop.is_set() || done.tokens + counted + ANSWER > self.tokens_left {
                 return Ok(());
             }
             let answer = match self.ask(&request).await {

@@ -1,4 +1,4 @@
-//! Clearing an agent's history (C32): to the archive, undoable, and never the main session's own.
+//! Clearing an agent's history: to the archive, undoable, and never the main session's own.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -16,7 +16,7 @@ pub enum ClearScope {
     Isolated,
     /// What it published in the main session.
     Published,
-    /// Both.
+    /// Its own segment and what it published.
     All,
 }
 

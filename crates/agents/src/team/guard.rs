@@ -120,19 +120,21 @@ impl Team {
         let stance = Self::link(agent, mode)?.stance();
         let session = self.system.as_system();
         let reader = session.reader();
-        for told in prompts::pages(agent) {
-            if told.stance.is_some_and(|other| other != stance) {
+        for prompt_page in prompts::pages(agent) {
+            if prompt_page.stance.is_some_and(|other| other != stance) {
                 continue;
             }
             let mut found = false;
-            for page in pages.values().filter(|page| page.name == told.name) {
+            for page in pages.values().filter(|page| page.name == prompt_page.name) {
                 found |= page.standing == Standing::InTree
                     && page.detail().is_some()
-                    && detail_text(&reader.messages(&page.index).await?) == told.text;
+                    && detail_text(&reader.messages(&page.index).await?) == prompt_page.text;
             }
             if !found {
-                let what =
-                    format!("page '{}' of the prompt of agent '{}' is", told.name, agent.name);
+                let what = format!(
+                    "page '{}' of the prompt of agent '{}' is",
+                    prompt_page.name, agent.name
+                );
                 return Err(lost(what));
             }
         }

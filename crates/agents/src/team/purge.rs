@@ -50,9 +50,9 @@ impl Team {
                 hint: "wait for it, or stop it with Ctrl-C where it runs".to_owned(),
             });
         }
-        if let (Some(left), InterruptedRuns::Keep) = (runs.first(), interrupted) {
-            let agent = &left.run.agent;
-            let (agent, number) = (agent.clone(), left.run.number);
+        if let (Some(stored), InterruptedRuns::Keep) = (runs.first(), interrupted) {
+            let agent = &stored.run.agent;
+            let (agent, number) = (agent.clone(), stored.run.number);
             return Err(AgentsError::RunInterrupted { agent, number });
         }
         let now = self.system.now();

@@ -43,7 +43,7 @@ pub struct LastRun {
     pub began_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// How.
+    /// How it ended.
     pub ending: Ending,
     /// What it took.
     pub used: Totals,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Team {
-    /// Resolves the mode an agent runs in, with the session's own say (C28).
+    /// Resolves the mode an agent runs in, with the session's own say.
     pub async fn mode(
         &self,
         agent: &AgentDefinition,

@@ -10,7 +10,7 @@ mod expand;
 mod look;
 mod pin;
 mod schema;
-mod standing;
+mod window_snapshot;
 
 use std::sync::Arc;
 

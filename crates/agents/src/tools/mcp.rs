@@ -31,7 +31,7 @@ use serde_json::Value;
 pub use address::without_secrets;
 pub(super) use name::offered;
 pub use name::prefix;
-pub use trust::{LeftServer, ProjectServers, Servers, servers};
+pub use trust::{ProjectServers, Servers, SkippedServer, servers};
 
 use self::{name::Names, server::Server};
 use crate::{

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{
     AgentDefinition, ContextMode, Response,
-    definition::{ContextFilter, Dialect, Problem, PublishResult, Scope, ToolRules},
+    definition::{ContextFilter, Dialect, FileProblem, PublishResult, Scope, ToolRules},
+    effective_mode::EffectiveMode,
     settings::Settings,
     shares::ShareSettings,
-    standing::Standing,
     team::{ClearScope, Cleared, LastRun, StoredRun},
 };
 
@@ -41,10 +41,10 @@ pub struct AgentObject {
 }
 
 impl AgentObject {
-    /// Describes an agent of a project; without a standing, its mode was refused.
+    /// Describes an agent of a project; without an effective mode, its mode was refused.
     pub fn of(
         agent: &AgentDefinition,
-        standing: Option<&Standing>,
+        effective: Option<&EffectiveMode>,
         settings: &Settings,
         project: &Path,
     ) -> Self {
@@ -54,8 +54,8 @@ impl AgentObject {
             name: agent.name.to_string(),
             title: agent.title.clone(),
             description: agent.description.clone(),
-            mode: standing.map(Standing::mode),
-            mode_decided_by: standing.map(|it| it.resolution.source.within(project)),
+            mode: effective.map(EffectiveMode::mode),
+            mode_decided_by: effective.map(|it| it.resolution.source.within(project)),
             model,
             model_decided_by: source.within(project),
             dialect: agent.dialect,
@@ -124,10 +124,10 @@ pub struct AgentFileObject<'a> {
 }
 
 impl<'a> AgentFileObject<'a> {
-    /// Describes an agent; without a standing, its mode was refused.
+    /// Describes an agent; without an effective mode, its mode was refused.
     pub fn of(
         agent: &'a AgentDefinition,
-        standing: Option<&Standing>,
+        effective: Option<&EffectiveMode>,
         settings: &Settings,
     ) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl<'a> AgentFileObject<'a> {
             created_at: agent.created_at,
             updated_at: agent.updated_at,
             extra: &agent.extra,
-            resolved_mode: standing.map(Standing::mode),
+            resolved_mode: effective.map(EffectiveMode::mode),
             resolved_model: settings.model_of(agent, None).0,
         }
     }
@@ -190,13 +190,13 @@ pub struct FileProblemObject<'a> {
     pub file: String,
     /// What is wrong, and where in it.
     #[serde(flatten)]
-    pub problem: &'a Problem,
+    pub problem: &'a FileProblem,
 }
 
 /// Which mode an agent runs in, and why.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StandingObject {
+pub struct EffectiveModeObject {
     /// The agent.
     pub agent: String,
     /// The mode it runs in.
@@ -220,7 +220,7 @@ pub struct StandingObject {
 /// What somebody says about an agent's mode.
 #[derive(Debug, Serialize)]
 pub struct ModeSaidObject {
-    /// Who.
+    /// Who says it.
     pub by: String,
     /// What they say.
     pub mode: ContextMode,
@@ -232,7 +232,7 @@ pub struct ModeSaidObject {
 pub struct AgentContextObject {
     /// Which mode it runs in, and why.
     #[serde(flatten)]
-    pub standing: StandingObject,
+    pub effective: EffectiveModeObject,
     /// How its last run ended.
     pub last_run: Option<LastRun>,
     /// Its runs that have not ended.

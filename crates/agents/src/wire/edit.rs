@@ -12,7 +12,7 @@ use serde::Serialize;
 pub struct HistoryObject {
     /// The revision it made.
     pub revision: Revision,
-    /// When.
+    /// When it was committed.
     pub at: Timestamp,
     /// Who did it.
     pub actor: Actor,

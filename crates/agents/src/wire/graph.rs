@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{
     AgentDefinition, ContextMode, Team,
     definition::{ContextFilter, PublishResult},
-    standing::Standing,
+    effective_mode::EffectiveMode,
     team::Link,
 };
 
@@ -70,12 +70,15 @@ pub enum HistoryRelation {
 
 impl GraphObject {
     /// Sorts agents by the histories they have to do with. Without a session no history has begun.
-    pub async fn of(agents: &[(&AgentDefinition, Standing)], team: Option<&Team>) -> Result<Self> {
+    pub async fn of(
+        agents: &[(&AgentDefinition, EffectiveMode)],
+        team: Option<&Team>,
+    ) -> Result<Self> {
         let main = "Main Session".to_owned();
         let mut histories = vec![history(HistoryKind::Main, "usr".parse()?, main)];
-        for (agent, standing) in agents {
-            let mode = standing.mode();
-            let (kind, label) = match &standing.link {
+        for (agent, effective) in agents {
+            let mode = effective.mode();
+            let (kind, label) = match &effective.link {
                 Link::Main(_) => (HistoryKind::Main, String::new()),
                 Link::Group(_) => {
                     let group = agent.context_group.as_deref().unwrap_or("");
@@ -83,7 +86,7 @@ impl GraphObject {
                 }
                 Link::Own(_) => (HistoryKind::Own, format!("{} alone", agent.name)),
             };
-            let segment = standing.link.segment().clone();
+            let segment = effective.link.segment().clone();
             let at = match histories.iter().position(|there| there.segment == segment) {
                 Some(at) => at,
                 None => {

@@ -88,9 +88,9 @@ pub struct SaidObject {
 /// Whether page objects hold the text of their pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// They do.
+    /// The text is there.
     Full,
-    /// They do not.
+    /// The text is left out.
     Absent,
 }
 

@@ -4,7 +4,7 @@ use contexture_agents::{ModelEvent, model::Stop};
 use contexture_core::message::{Part, Thinking};
 use contexture_testkit::provider::{self, Charged, ProviderServer, Reply};
 
-use super::{KEY, MODELS, ask, model, request, told_text};
+use super::{KEY, MODELS, ask, event_text, model, request};
 
 /// Arguments that any reading and writing again would change.
 const ARGUMENTS: &str = r#"{ "z" : "é\u00e9𝄞", "n":1.50,"a":[ ] }"#;
@@ -14,24 +14,24 @@ async fn everywhere(reply: Reply, check: impl Fn(&str, &contexture_agents::Answe
     for name in MODELS {
         for stream in [false, true] {
             let server = ProviderServer::scripted([reply.clone()]).requiring_key(KEY);
-            let (answer, told) = ask(&*model(&server, name), &request(name, stream)).await;
+            let (answer, events) = ask(&*model(&server, name), &request(name, stream)).await;
             assert_eq!(server.violations(), [""; 0], "{name}");
             let answer = answer.unwrap_or_else(|error| panic!("{name} {stream}: {error}"));
             let origin = answer.message.origin.as_ref().unwrap();
             assert_eq!(origin.provider, name.split('/').next().unwrap());
             assert_eq!(origin.model.as_deref(), Some(name));
-            check(&format!("{name}, stream {stream}"), &answer, &told);
+            check(&format!("{name}, stream {stream}"), &answer, &events);
         }
     }
 }
 
 #[tokio::test]
-async fn a_text_comes_whole_and_is_told() {
+async fn a_text_comes_whole_and_piece_by_piece() {
     let said = "Hällo 👩‍👩‍👧, \"wörld\"\n\u{1}\\ ok";
-    everywhere(Reply::text(said), |case, answer, told| {
+    everywhere(Reply::text(said), |case, answer, events| {
         assert_eq!(answer.message.plain_text(), said, "{case}");
         assert_eq!(answer.message.parts.len(), 1, "{case}");
-        assert_eq!(told_text(told), said, "{case}");
+        assert_eq!(event_text(events), said, "{case}");
         assert_eq!(answer.stop, Stop::End, "{case}");
     })
     .await;
@@ -44,7 +44,7 @@ async fn parallel_calls_keep_order_ids_and_bytes() {
         .signed("c2lnbmVk")
         .tool_call("id-b", "search", "{}")
         .tool_call("id-c", "read_page", r#"{"n": 0.10}"#);
-    everywhere(reply, |case, answer, told| {
+    everywhere(reply, |case, answer, events| {
         let calls: Vec<_> = answer.message.tool_calls().collect();
         let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["read_page", "search", "read_page"], "{case}");
@@ -59,7 +59,7 @@ async fn parallel_calls_keep_order_ids_and_bytes() {
         }
         assert_eq!(answer.message.plain_text(), "Let me look.", "{case}");
         assert_eq!(answer.stop, Stop::ToolCalls, "{case}");
-        let begun = told.iter().filter_map(|event| match event {
+        let begun = events.iter().filter_map(|event| match event {
             ModelEvent::ToolCall(name) => Some(name.as_str()),
             _ => None,
         });
@@ -71,8 +71,8 @@ async fn parallel_calls_keep_order_ids_and_bytes() {
 #[tokio::test]
 async fn thinking_is_kept_as_its_provider_gave_it() {
     let reply = Reply::empty().thinking("Hm… \"two\"?", "c2ln+/=").say("Two.");
-    everywhere(reply, |case, answer, told| {
-        let thought: String = told
+    everywhere(reply, |case, answer, events| {
+        let thought: String = events
             .iter()
             .filter_map(|event| match event {
                 ModelEvent::Thinking(text) => Some(text.as_str()),
@@ -104,7 +104,7 @@ async fn thinking_is_kept_as_its_provider_gave_it() {
 }
 
 #[tokio::test]
-async fn usage_tells_all_input_and_what_of_it_was_cached() {
+async fn usage_counts_all_input_and_its_cached_part() {
     let charged = Charged { input: 1_000, cached: 700, written: 200, output: 42 };
     everywhere(Reply::text("ok").charged(charged), |case, answer, _| {
         let usage = answer.usage.as_ref().unwrap();
@@ -119,15 +119,15 @@ async fn usage_tells_all_input_and_what_of_it_was_cached() {
 
 #[tokio::test]
 async fn an_empty_answer_is_an_answer() {
-    everywhere(Reply::empty(), |case, answer, told| {
+    everywhere(Reply::empty(), |case, answer, events| {
         assert!(answer.message.parts.is_empty(), "{case}: {:?}", answer.message.parts);
-        assert_eq!((answer.stop.clone(), told.len()), (Stop::End, 0), "{case}");
+        assert_eq!((answer.stop.clone(), events.len()), (Stop::End, 0), "{case}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn why_an_answer_ended_is_told() {
+async fn reports_why_an_answer_ended() {
     everywhere(Reply::text("cut").stop(provider::Stop::Length), |case, answer, _| {
         assert_eq!(answer.stop, Stop::Length, "{case}");
     })
@@ -149,12 +149,12 @@ async fn a_key_that_a_provider_quotes_is_taken_out() {
         .thinking(&format!("they sent {KEY}, hm"), "c2ln")
         .say(format!("Your key is {KEY}. Again: {KEY}"))
         .tool_call(&format!("id-{KEY}"), "search", &arguments);
-    everywhere(reply, |case, answer, told| {
-        let shown = format!("{answer:?} {told:?}");
+    everywhere(reply, |case, answer, events| {
+        let shown = format!("{answer:?} {events:?}");
         assert!(!shown.contains(KEY) && !shown.contains(&KEY[1..]), "{case}: {shown}");
         let expected = "Your key is [key redacted]. Again: [key redacted]";
         assert_eq!(answer.message.plain_text(), expected, "{case}");
-        assert_eq!(told_text(told), expected, "{case}");
+        assert_eq!(event_text(events), expected, "{case}");
         let call = answer.message.tool_calls().next().unwrap();
         assert_eq!(call.arguments, r#"{"[key redacted]":1,"q":"[key redacted]"}"#, "{case}");
     })

@@ -16,16 +16,18 @@ async fn what_passes_is_asked_again() {
     for name in MODELS {
         for status in [408, 409, 429, 500, 502, 503, 529] {
             let server = ProviderServer::scripted([Reply::status(status), Reply::text("ok")]);
-            let (answer, told) = ask(&*model(&server, name), &request(name, true)).await;
+            let (answer, events) = ask(&*model(&server, name), &request(name, true)).await;
             assert_eq!(answer.unwrap().message.plain_text(), "ok", "{name} {status}");
-            let Some(ModelEvent::Retry { reason, .. }) = told.first() else { panic!("{told:?}") };
+            let Some(ModelEvent::Retry { reason, .. }) = events.first() else {
+                panic!("{events:?}")
+            };
             assert!(reason.contains(&format!("scripted failure {status}")), "{reason}");
         }
         let server = ProviderServer::answering(|_| Reply::status(503));
-        let (answer, told) = ask(&*model(&server, name), &request(name, false)).await;
+        let (answer, events) = ask(&*model(&server, name), &request(name, false)).await;
         let error = answer.unwrap_err();
         assert!(matches!(error, ModelError::Failing { attempts: 4, .. }), "{error}");
-        assert_eq!((error.kind(), retries(&told)), (ErrorKind::Unavailable, 3));
+        assert_eq!((error.kind(), retries(&events)), (ErrorKind::Unavailable, 3));
         assert_eq!(server.requests().len(), 4);
     }
 }
@@ -35,12 +37,12 @@ async fn what_does_not_pass_is_not_asked_again() {
     for name in MODELS {
         for status in [400, 404, 422] {
             let server = ProviderServer::scripted([Reply::status(status)]);
-            let (answer, told) = ask(&*model(&server, name), &request(name, true)).await;
+            let (answer, events) = ask(&*model(&server, name), &request(name, true)).await;
             let Err(ModelError::Refused { status: said, reason, .. }) = answer else {
                 panic!("{name} {status}: {answer:?}")
             };
             assert_eq!((said, reason), (status, format!("scripted failure {status}")));
-            assert_eq!((told.len(), server.requests().len()), (0, 1));
+            assert_eq!((events.len(), server.requests().len()), (0, 1));
         }
     }
     let quota = r#"{"error":{"message":"no money","type":"insufficient_quota","code":"insufficient_quota"}}"#;
@@ -58,9 +60,9 @@ async fn a_provider_is_waited_for_as_long_as_it_asks_within_reason() {
     let hour = Duration::from_secs(3_600);
     let retry = Retry { first: hour, longest: hour, ..Retry::default() };
     let model = connect(endpoint(&server, name), Timeouts::default(), retry);
-    let (answer, told) = ask(&*model, &request(name, true)).await;
+    let (answer, events) = ask(&*model, &request(name, true)).await;
     answer.unwrap();
-    let waits = told.iter().filter_map(|event| match event {
+    let waits = events.iter().filter_map(|event| match event {
         ModelEvent::Retry { wait, .. } => Some(*wait),
         _ => None,
     });
@@ -133,17 +135,17 @@ async fn an_error_within_a_stream_is_judged_like_any_other() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let passing = Reply::raw(200, "text/event-stream", overloaded);
     let server = ProviderServer::scripted([passing, Reply::text("ok")]);
-    let (answer, told) = ask(&*model(&server, MODELS[1]), &request(MODELS[1], true)).await;
-    assert_eq!((answer.unwrap().message.plain_text(), retries(&told)), ("ok".to_owned(), 1));
+    let (answer, events) = ask(&*model(&server, MODELS[1]), &request(MODELS[1], true)).await;
+    assert_eq!((answer.unwrap().message.plain_text(), retries(&events)), ("ok".to_owned(), 1));
     let malformed = r#"{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#;
     let passing = Reply::raw(200, "application/json", malformed);
     let server = ProviderServer::scripted([passing, Reply::text("ok")]);
-    let (answer, told) = ask(&*model(&server, MODELS[2]), &request(MODELS[2], false)).await;
-    assert_eq!((answer.unwrap().message.plain_text(), retries(&told)), ("ok".to_owned(), 1));
+    let (answer, events) = ask(&*model(&server, MODELS[2]), &request(MODELS[2], false)).await;
+    assert_eq!((answer.unwrap().message.plain_text(), retries(&events)), ("ok".to_owned(), 1));
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_told_by_its_first_words() {
+async fn reports_the_first_words_of_what_is_no_answer() {
     let json = "application/json";
     let replies = [
         (Reply::html(), "<!doctype html> <title>Wel [31mcome"),
@@ -177,10 +179,10 @@ async fn where_nobody_listens_is_said_at_once() {
     let hour = Duration::from_secs(3_600);
     let retry = Retry { first: hour, ..Retry::default() };
     let model = connect(endpoint, Timeouts::default(), retry);
-    let (answer, told) = ask(&*model, &request("openai/x", true)).await;
+    let (answer, events) = ask(&*model, &request("openai/x", true)).await;
     let Err(ModelError::Unreachable { provider, url, .. }) = answer else { panic!("{answer:?}") };
     assert_eq!((provider.as_str(), url), ("ollama", format!("http://127.0.0.1:{port}/v1")));
-    assert_eq!(told, []);
+    assert_eq!(events, []);
 }
 
 #[tokio::test]

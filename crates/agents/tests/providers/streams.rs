@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use contexture_agents::{ModelError, ModelEvent, model::Stop, provider::Timeouts};
 use contexture_testkit::provider::{ProviderServer, Reply};
 
-use super::{MODELS, ask, model, model_with, request, retries, told_text};
+use super::{MODELS, ask, event_text, model, model_with, request, retries};
 
 #[tokio::test]
 async fn where_bytes_are_cut_makes_no_difference() {
@@ -36,12 +36,13 @@ async fn a_stream_that_breaks_off_is_asked_for_again() {
         for after in [0, 1, 2, 3] {
             let broken = Reply::text("abcdefghi").cut_stream_after(after);
             let server = ProviderServer::scripted([broken, Reply::text("whole")]);
-            let (answer, told) = ask(&*model(&server, name), &request(name, true)).await;
+            let (answer, events) = ask(&*model(&server, name), &request(name, true)).await;
             assert_eq!(answer.unwrap().message.plain_text(), "whole", "{name} {after}");
-            assert_eq!((retries(&told), server.requests().len()), (1, 2), "{name} {after}");
+            assert_eq!((retries(&events), server.requests().len()), (1, 2), "{name} {after}");
             // The retry voids what was told before it.
-            let retry = told.iter().position(|it| matches!(it, ModelEvent::Retry { .. })).unwrap();
-            assert_eq!(told_text(&told[retry..]), "whole", "{name} {after}");
+            let retry =
+                events.iter().position(|it| matches!(it, ModelEvent::Retry { .. })).unwrap();
+            assert_eq!(event_text(&events[retry..]), "whole", "{name} {after}");
         }
     }
 }
@@ -51,9 +52,9 @@ async fn a_stream_that_always_breaks_off_fails_in_the_end() {
     for name in MODELS {
         let broken = || Reply::text("abcdefghi").cut_stream_after(2);
         let server = ProviderServer::answering(move |_| broken());
-        let (answer, told) = ask(&*model(&server, name), &request(name, true)).await;
+        let (answer, events) = ask(&*model(&server, name), &request(name, true)).await;
         assert!(matches!(answer, Err(ModelError::Failing { attempts: 4, .. })), "{name}");
-        assert_eq!((retries(&told), server.requests().len()), (3, 4), "{name}");
+        assert_eq!((retries(&events), server.requests().len()), (3, 4), "{name}");
     }
 }
 
@@ -64,8 +65,8 @@ async fn a_stream_that_stands_still_is_asked_for_again() {
         let still = Reply::text("abcdef").hang_after(2);
         let server = ProviderServer::scripted([still, Reply::text("on")]);
         let model = model_with(&server, name, timeouts);
-        let (answer, told) = ask(&*model, &request(name, true)).await;
-        assert_eq!((answer.unwrap().message.plain_text(), retries(&told)), ("on".to_owned(), 1));
+        let (answer, events) = ask(&*model, &request(name, true)).await;
+        assert_eq!((answer.unwrap().message.plain_text(), retries(&events)), ("on".to_owned(), 1));
     }
 }
 
@@ -86,12 +87,12 @@ async fn a_stream_of_nothing_but_signs_of_life_is_given_up() {
         for name in MODELS {
             let server = ProviderServer::answering(move |_| Reply::chatter(content_type, line));
             let model = model_with(&server, name, timeouts);
-            let (answer, told) = ask(&*model, &request(name, true)).await;
+            let (answer, events) = ask(&*model, &request(name, true)).await;
             let Err(ModelError::Failing { attempts: 4, reason, .. }) = answer else {
                 panic!("{name} {line:?}: {answer:?}")
             };
             assert!(reason.contains("stalled for 60ms"), "{reason}");
-            assert_eq!((retries(&told), server.requests().len()), (3, 4), "{name}");
+            assert_eq!((retries(&events), server.requests().len()), (3, 4), "{name}");
         }
     }
 }
@@ -104,12 +105,12 @@ async fn a_server_that_does_not_begin_is_given_up() {
         for stream in [false, true] {
             let server = ProviderServer::answering(|_| Reply::hang());
             let model = model_with(&server, name, timeouts);
-            let (answer, told) = ask(&*model, &request(name, stream)).await;
+            let (answer, events) = ask(&*model, &request(name, stream)).await;
             let Err(ModelError::Unreachable { url, reason, .. }) = answer else {
                 panic!("{answer:?}")
             };
             assert!(url.contains("127.0.0.1") && reason.contains("60ms"), "{url}: {reason}");
-            assert_eq!((retries(&told), server.requests().len()), (3, 4), "{name}");
+            assert_eq!((retries(&events), server.requests().len()), (3, 4), "{name}");
         }
     }
 }
@@ -173,9 +174,9 @@ async fn what_servers_really_stream_is_read() {
     let twice = "data: {\"choices\":[{\"delta\":{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n\n";
     let server = ProviderServer::scripted([stream(twice)]);
-    let (answer, told) = ask(&*model(&server, MODELS[0]), &request(MODELS[0], true)).await;
+    let (answer, events) = ask(&*model(&server, MODELS[0]), &request(MODELS[0], true)).await;
     let expected = [ModelEvent::Thinking("a".to_owned()), ModelEvent::Text("b".to_owned())];
-    assert_eq!((answer.unwrap().message.plain_text().as_str(), told), ("b", expected.to_vec()));
+    assert_eq!((answer.unwrap().message.plain_text().as_str(), events), ("b", expected.to_vec()));
     // A server that knows no streams answers plainly.
     let plain =
         r#"{"choices":[{"message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}]}"#;

@@ -11,24 +11,24 @@ use super::*;
 
 /// Returns all messages of all segments, without what a provider chooses: ids, times, models.
 async fn normalised(system: &ContextSystem) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let session = system.as_system();
     let reader = session.reader();
     for segment in reader.segments() {
         let listed = reader.children(&segment.root(), Order::Forward, None, 1_000).await.unwrap();
         for seen in listed.items {
             let page = &seen.page;
-            told.push(format!(
+            lines.push(format!(
                 "{} by {} turn {:?} from {:?} trust {:?}",
                 page.index, page.author, page.turn, page.sources, page.trust
             ));
             let mut ids = Vec::new();
             for message in reader.messages(&page.index).await.unwrap() {
-                told.push(serde_json::to_string(&without_provider(message, &mut ids)).unwrap());
+                lines.push(serde_json::to_string(&without_provider(message, &mut ids)).unwrap());
             }
         }
     }
-    told
+    lines
 }
 
 /// Takes out what differs by provider: the call ids (by their order instead), time and origin.

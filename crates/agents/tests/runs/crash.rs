@@ -180,7 +180,7 @@ async fn an_interrupted_run_is_closed_before_the_next() {
 
 // Earlier versions kept how far calls had come in the run's own record.
 #[tokio::test]
-async fn a_run_that_an_earlier_version_left_is_resumed() {
+async fn resumes_a_run_of_an_earlier_version() {
     for write in 1.. {
         let world = World::new().await;
         assert!(world.die(MODELS[0], write, Death::After).await, "no edit was ever begun");

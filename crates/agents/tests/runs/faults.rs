@@ -129,7 +129,7 @@ async fn a_request_too_long_is_folded_and_sent_once_more() {
 
 // A provider that fails leaves the run to be gone on with; nothing said is lost.
 #[tokio::test]
-async fn a_run_that_failed_is_gone_on_with() {
+async fn resumes_a_failed_run() {
     let system = memory().await;
     let runner = runner(&system);
     let broken = ProviderServer::answering(|_| Reply::html());
@@ -182,7 +182,7 @@ async fn a_run_that_is_stopped_keeps_the_half_answer() {
 
 // M-19, M-21: the response tells the model, the tokens with their cached share, and the mode.
 #[tokio::test]
-async fn a_response_tells_what_it_took() {
+async fn a_response_reports_what_it_took() {
     let system = memory().await;
     let charged =
         contexture_testkit::provider::Charged { input: 900, cached: 700, written: 0, output: 20 };

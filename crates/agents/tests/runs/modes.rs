@@ -52,7 +52,7 @@ async fn an_isolated_agent_sees_nothing_of_others() {
     }
 }
 
-// M-03, M-14, M-31, C31: a shared agent reads what an isolated one found and published.
+// M-03, M-14, M-31: a shared agent reads what an isolated one found and published.
 #[tokio::test]
 async fn a_shared_agent_reads_what_was_published() {
     for name in MODELS {
@@ -108,7 +108,7 @@ async fn an_open_request_of_another_is_not_taken_for_its_own() {
     }
 }
 
-// C31: `publishResult: none` keeps the main session as it is.
+// `publishResult: none` keeps the main session as it is.
 #[tokio::test]
 async fn nothing_is_published_where_the_file_says_so() {
     let system = memory().await;
@@ -206,7 +206,7 @@ async fn a_filter_leaves_out_what_is_older() {
     assert_eq!(server.requests().len(), 2);
 }
 
-// M-13, M-17, C32: clearing goes to the archive, keeps the main session, and can be undone.
+// M-13, M-17: clearing goes to the archive, keeps the main session, and can be undone.
 #[tokio::test]
 async fn a_history_is_cleared_by_scope_and_comes_back() {
     let system = memory().await;
@@ -235,7 +235,7 @@ async fn a_history_is_cleared_by_scope_and_comes_back() {
     assert_eq!(texts(&system, "agent-solo").await, own);
 }
 
-// M-27, C28: the session's own say is kept in the session.
+// M-27: the session's own say is kept in the session.
 #[tokio::test]
 async fn a_session_remembers_its_override() {
     let system = memory().await;
@@ -248,7 +248,7 @@ async fn a_session_remembers_its_override() {
     assert_eq!(again.session_mode(&name).await.unwrap(), None);
 }
 
-// C29: shared needs a main session, before any model is called.
+// Shared needs a main session, before any model is called.
 #[tokio::test]
 async fn a_shared_run_needs_a_main_session() {
     let clock = Arc::new(ManualClock::at_millis(0));
@@ -264,7 +264,7 @@ async fn a_shared_run_needs_a_main_session() {
     assert_eq!(server.requests().len(), 0);
 }
 
-// M-37, C47: a shared window is bounded, by folding, and says how to get the rest back.
+// M-37: a shared window is bounded, by folding, and says how to get the rest back.
 #[tokio::test]
 async fn a_shared_window_is_bounded() {
     for (settings, most) in [

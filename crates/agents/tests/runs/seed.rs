@@ -10,11 +10,11 @@ use contexture_testkit::provider::{ProviderServer, Reply};
 use super::*;
 
 fn words(messages: &[Message]) -> Vec<String> {
-    let told = |message: &Message| {
+    let line_of = |message: &Message| {
         let text = detail_text(std::slice::from_ref(message));
         format!("{:?}: {text}", message.role)
     };
-    messages.iter().map(told).collect()
+    messages.iter().map(line_of).collect()
 }
 
 // M-10, M-19, M-30: the options of a run name its mode, over the job's and the file's, for that run.
@@ -83,7 +83,7 @@ async fn a_run_returns_its_history() {
     assert!(json["context"].get("conversationHistory").is_none(), "pages are named instead");
 }
 
-// M-12 to M-17, C29, C30, C32: the document's ContextManager, by an agent's name.
+// M-12 to M-17: the document's ContextManager, by an agent's name.
 #[tokio::test]
 async fn histories_are_reached_by_name() {
     let system = memory().await;

@@ -9,7 +9,7 @@ use contexture_core::{
     Actor, FoldReport, Operation, PageIndex,
     system::{ListQuery, PageView, TurnLimits},
 };
-use contexture_testkit::provider::{Reply, Request};
+use contexture_testkit::provider::{HttpRequest, Reply};
 use serde_json::Value;
 
 use super::*;
@@ -92,7 +92,7 @@ impl Talk {
     }
 }
 
-fn messages(request: &Request) -> Vec<Value> {
+fn messages(request: &HttpRequest) -> Vec<Value> {
     let body: Value = serde_json::from_str(&request.body).unwrap();
     body["messages"].as_array().unwrap().clone()
 }
@@ -102,7 +102,7 @@ fn tells(messages: &[Value], text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_line_is_asked_for_after_a_fold_and_told_from_the_next_on() {
+async fn a_line_is_asked_for_after_a_fold_and_shown_from_the_next_on() {
     let small = ProviderServer::answering(|_| Reply::text("  A line\nof the small model. "));
     let mut talk = Talk::new(Some(&small), "{}").await;
     talk.ask_until(|_| !small.requests().is_empty()).await;

@@ -63,7 +63,7 @@ impl Tool for Bell {
 }
 
 #[tokio::test]
-async fn whoever_was_taken_for_dead_makes_no_call_any_more() {
+async fn a_process_taken_for_dead_makes_no_more_calls() {
     let memory = Arc::new(MemoryStorage::new());
     let system = session(memory.clone()).await;
     let server = ProviderServer::scripted([

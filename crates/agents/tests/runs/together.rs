@@ -5,7 +5,7 @@ use contexture_testkit::provider::{ProviderServer, Reply};
 
 use super::*;
 
-// M-38, C13: two agents share a session at once, 200 turns each; no turn is lost, each agent's own
+// M-38: two agents share a session at once, 200 turns each; no turn is lost, each agent's own
 // order holds, and every request keeps its provider's rules.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_agents_share_a_session_at_once() {

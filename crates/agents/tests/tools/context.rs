@@ -333,7 +333,7 @@ async fn finding_and_getting() {
     assert!(text.contains("(ContentsPage)") && text.ends_with("holds: 4 pages"), "{text}");
 }
 
-// C54: a folded page is read with `get_page` and stays folded; a long one in parts.
+// A folded page is read with `get_page` and stays folded; a long one in parts.
 #[tokio::test]
 async fn getting_gives_the_text_and_opens_nothing() {
     let (_, hand) = begun().await;
@@ -356,7 +356,7 @@ async fn getting_gives_the_text_and_opens_nothing() {
     assert!(past.contains("nothing at offset 99999"), "{past}");
 }
 
-// C54: the window as a list, in order, with what each page takes.
+// The window as a list, in order, with what each page takes.
 #[tokio::test]
 async fn the_window_is_listed() {
     let (system, hand) = begun().await;

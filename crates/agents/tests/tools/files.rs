@@ -95,7 +95,7 @@ async fn long_files_are_read_in_parts_that_together_are_the_whole() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_named_or_mended() {
+async fn binary_files_are_named_and_broken_text_is_repaired() {
     let project = Project::new();
     project.write("image.png", b"\x89PNG\0\0\0");
     project.write("latin.txt", b"caf\xe9\n");

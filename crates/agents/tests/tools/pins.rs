@@ -137,7 +137,7 @@ async fn reading_is_enough_to_pin() {
 }
 
 #[tokio::test]
-async fn directories_stay_open_and_what_is_not_there_is_told() {
+async fn directories_stay_open_and_missing_pages_are_reported() {
     let (system, hand) = begun().await;
     let notes = directory(&system, "usr-0", "Notes").await;
     let text = right(hand.call("pin_page", json!({"page": notes.to_string()})).await);

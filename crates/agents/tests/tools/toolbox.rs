@@ -120,7 +120,7 @@ fn rules_decide_what_is_listed_in_a_fixed_order() {
     }
 }
 
-// C54: what changes pages that others may see is there when it is allowed by its own name, and only
+// What changes pages that others may see is there when it is allowed by its own name, and only
 // then; what concerns the agent's own view is there unless denied.
 #[test]
 fn tools_that_change_pages_are_named_or_not_there() {

@@ -3,11 +3,11 @@
 mod clear;
 mod context;
 mod create;
+mod effective_mode;
 mod graph;
 mod list;
 mod run;
 mod show;
-mod standing;
 mod validate;
 
 use std::{ffi::OsString, path::Path};
@@ -18,11 +18,11 @@ use contexture_core::ErrorKind;
 
 use super::Status;
 use crate::{
+    agent_run,
     context::Caller,
-    crew::Crew,
     error::{Result, Stop},
     printer::Printer,
-    running,
+    project::Project,
     settings::Settings,
 };
 
@@ -53,16 +53,16 @@ pub(crate) fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let crew = Crew::load()?;
-    running::runtime()?.block_on(async {
+    let project = Project::load()?;
+    agent_run::runtime()?.block_on(async {
         match command {
-            Command::List(args) => list::run(args, &crew, settings, printer).await,
-            Command::Show(args) => show::run(args, &crew, settings, printer).await,
-            Command::Validate(args) => validate::run(&args, &crew, printer),
-            Command::Create(args) => create::run(args, &crew, printer),
-            Command::Run(args) => run::run(args, &crew, settings, printer).await,
-            Command::Context(args) => context::run(args, &crew, settings, printer).await,
-            Command::Clear(args) => clear::run(args, &crew, settings, printer).await,
+            Command::List(args) => list::run(args, &project, settings, printer).await,
+            Command::Show(args) => show::run(args, &project, settings, printer).await,
+            Command::Validate(args) => validate::run(&args, &project, printer),
+            Command::Create(args) => create::run(args, &project, printer),
+            Command::Run(args) => run::run(args, &project, settings, printer).await,
+            Command::Context(args) => context::run(args, &project, settings, printer).await,
+            Command::Clear(args) => clear::run(args, &project, settings, printer).await,
         }
     })
 }
@@ -82,17 +82,17 @@ async fn team_if_any(settings: &Settings) -> Result<Option<Team>> {
     }
 }
 
-/// Warns of agent files that define no agent, and of those used instead of the user's own (C48).
-fn warn_of_files(crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
-    for (file, problem) in crew.catalog.problems() {
+/// Warns of agent files that define no agent, and of those used instead of the user's own.
+fn warn_of_files(project: &Project, printer: &mut Printer<'_>) -> Result<()> {
+    for (file, problem) in project.catalog.problems() {
         if problem.severity == Severity::Error {
             // One line each: `validate` prints all of it.
-            let told = problem.display(shown(crew, file)).to_string();
-            printer.warn(told.lines().next().unwrap_or_default())?;
+            let message = problem.display(shown(project, file)).to_string();
+            printer.warn(message.lines().next().unwrap_or_default())?;
         }
     }
-    for agent in crew.catalog.agents() {
-        if let Some(warning) = crew.shadows(&agent.name) {
+    for agent in project.catalog.agents() {
+        if let Some(warning) = project.shadows(&agent.name) {
             printer.warn(&warning)?;
         }
     }
@@ -100,6 +100,6 @@ fn warn_of_files(crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
 }
 
 /// Returns a path for people: relative to the project if it is inside.
-fn shown<'a>(crew: &Crew, path: &'a Path) -> &'a Path {
-    path.strip_prefix(&crew.project).unwrap_or(path)
+fn shown<'a>(project: &Project, path: &'a Path) -> &'a Path {
+    path.strip_prefix(&project.folder).unwrap_or(path)
 }

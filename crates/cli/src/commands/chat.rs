@@ -33,16 +33,17 @@ use tokio::{runtime::Runtime, signal};
 use self::{
     completion::Completion,
     input::{Input, Typed},
-    line::{Line, Request},
+    line::{ChatRequest, Line},
 };
 use super::Status;
 use crate::{
+    agent_run,
     context::Caller,
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
-    run, running,
+    project::Project,
+    run, sanitize,
     settings::Settings,
     store::StoreUrl,
 };
@@ -81,11 +82,11 @@ pub(crate) struct Args {
     trust_mcp: bool,
 }
 
-/// Whether the chat continues after a line.
+/// What follows a line: another one, or the end of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Go {
-    On,
-    Out,
+enum Next {
+    Line,
+    Leave,
 }
 
 /// What every line works with.
@@ -101,16 +102,16 @@ struct Chat<'s> {
 
 pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     check(settings, printer)?;
-    let crew = Crew::load()?;
+    let project = Project::load()?;
     block_on(open(settings, printer))?;
     let terminal = io::stdin().is_terminal();
     let running = Arc::new(AtomicBool::new(false));
     let chat =
-        Chat { args, settings, runtime: running::runtime()?, running, asked: Cell::new(None) };
+        Chat { args, settings, runtime: agent_run::runtime()?, running, asked: Cell::new(None) };
     chat.listen(terminal);
     let mut input = Input::open(terminal, Completion::new(settings.clone()), printer)?;
-    chat.greet(&crew, printer)?;
-    drop(crew);
+    chat.greet(&project, printer)?;
+    drop(project);
     let mut interrupted = false;
     loop {
         printer.flush()?;
@@ -124,13 +125,13 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
             Typed::Interrupted if again => break,
             Typed::Interrupted => {
                 printer.tip("press Ctrl-C again or Ctrl-D to quit")?;
-                Ok(Go::On)
+                Ok(Next::Line)
             }
             Typed::End => break,
         };
         match done {
-            Ok(Go::On) => {}
-            Ok(Go::Out) => break,
+            Ok(Next::Line) => {}
+            Ok(Next::Leave) => break,
             Err(Stop::Closed) => return Err(Stop::Closed),
             Err(stop) => drop(run::report(&stop, printer)),
         }
@@ -158,7 +159,7 @@ fn check(settings: &Settings, printer: &Printer<'_>) -> Result<()> {
 async fn open(settings: &Settings, printer: &mut Printer<'_>) -> Result<()> {
     let engine = settings.engine().await?;
     if setup::create_if_absent(&engine, &settings.session).await?.is_some() {
-        let store = harmless::line(&settings.store.to_string());
+        let store = sanitize::line(&settings.store.to_string());
         printer.note(&format!("created session {} in {store}", settings.session))?;
     }
     Ok(())
@@ -185,29 +186,29 @@ impl Chat<'_> {
         });
     }
 
-    fn greet(&self, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
-        if crew.catalog.has_errors() {
+    fn greet(&self, project: &Project, printer: &mut Printer<'_>) -> Result<()> {
+        if project.catalog.has_errors() {
             printer.warn("some agent files are broken; `/agents validate` shows what is wrong")?;
         }
-        let (model, _) = crew.model_of(crew.assistant(), self.args.model.as_deref());
-        let agents = lines::count(crew.catalog.agents().len() as u64, "agent");
+        let (model, _) = project.model_of(project.assistant(), self.args.model.as_deref());
+        let agents = lines::count(project.catalog.agents().len() as u64, "agent");
         let session = &self.settings.session;
         printer.tip(&format!("session {session} · {model} · {agents} · /help lists the commands"))
     }
 
     /// Runs a line.
-    fn take(&self, text: &str, printer: &mut Printer<'_>) -> Result<Go> {
+    fn take(&self, text: &str, printer: &mut Printer<'_>) -> Result<Next> {
         match line::read(text) {
-            Line::Nothing => Ok(Go::On),
+            Line::Nothing => Ok(Next::Line),
             Line::Command { name, rest } => slash::run(self, name, rest, printer),
             Line::Say(prompt) => {
-                let crew = Crew::load()?;
-                let request = Request { prompt, ..Request::default() };
-                self.ask(&crew, crew.assistant(), &request, printer)
+                let project = Project::load()?;
+                let request = ChatRequest { prompt, ..ChatRequest::default() };
+                self.ask(&project, project.assistant(), &request, printer)
             }
             Line::Agent { name, rest } => {
-                let crew = Crew::load()?;
-                self.ask(&crew, crew.agent(name)?, &line::request(rest)?, printer)
+                let project = Project::load()?;
+                self.ask(&project, project.agent(name)?, &line::parse_request(rest)?, printer)
             }
         }
     }

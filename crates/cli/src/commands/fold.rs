@@ -6,10 +6,10 @@ use contexture_core::{FoldReport, Format, system::FoldOutcome};
 use super::{Status, window};
 use crate::{
     context::Caller,
-    crew::Crew,
     error::Result,
     lines,
     printer::Printer,
+    project::Project,
     settings::Settings,
     shares::{self, ShareArgs},
 };
@@ -42,9 +42,9 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let mut options = window::options(Format::Markdown, args.budget, None);
-    let crew = Crew::load()?;
-    let agent = shares::agent(&crew, settings)?;
-    options.shares = crew.shares(&args.shares.read()?, agent)?.shares();
+    let project = Project::load()?;
+    let agent = shares::agent(&project, settings)?;
+    options.shares = project.shares(&args.shares.read()?, agent)?.shares();
     let caller = Caller::open(settings).await?;
     let counting = window::Counting::begin(&caller, &mut options);
     let fold = if args.preview {

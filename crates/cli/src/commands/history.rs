@@ -47,8 +47,8 @@ pub(crate) async fn run(
         printer.line(line)?;
     }
     // Every revision is an edit, and the system side sees them all.
-    let left = last.filter(|_| caller.principal().view().is_none()).map(|last| last.0 - 1);
-    printer.more(next.as_deref(), left)?;
+    let remaining = last.filter(|_| caller.principal().view().is_none()).map(|last| last.0 - 1);
+    printer.more(next.as_deref(), remaining)?;
     Ok(Status::Done)
 }
 

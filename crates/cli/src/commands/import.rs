@@ -119,7 +119,7 @@ fn all_kept(too_large: &[Problem], unit: Unit) -> Result<()> {
 }
 
 /// Returns in a sentence how a system prompt was kept.
-fn told(KeptPromptObject { r#as, page }: &KeptPromptObject) -> String {
+fn kept_prompt_note(KeptPromptObject { r#as, page }: &KeptPromptObject) -> String {
     match r#as {
         KeptAs::Page => format!("its system prompt is now {page}, which binds every agent"),
         KeptAs::Quoted => format!(
@@ -158,7 +158,7 @@ fn print(object: ImportObject, unit: Unit, printer: &mut Printer<'_>) -> Result<
         printer.line(format_args!("held back at the end: {held}; {why}"))?;
     }
     if let Some(kept) = &imported.prompt {
-        printer.note(&told(kept))?;
+        printer.note(&kept_prompt_note(kept))?;
     }
     if imported.quoted > 0 {
         let quoted = lines::count(imported.quoted as u64, "system message");

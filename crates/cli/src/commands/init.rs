@@ -8,7 +8,7 @@ use contexture_agents::{
 };
 
 use super::Status;
-use crate::{error::Result, harmless, input, lines, printer::Printer, settings::Settings};
+use crate::{error::Result, input, lines, printer::Printer, sanitize, settings::Settings};
 
 /// Create the store and the session, ready for use
 ///
@@ -46,7 +46,7 @@ pub(crate) async fn run(
         })?;
         return Ok(Status::Done);
     }
-    let (session, store) = (&settings.session, harmless::line(&settings.store.to_string()));
+    let (session, store) = (&settings.session, sanitize::line(&settings.store.to_string()));
     match created {
         true => printer.line(format_args!("created session {session} in {store}"))?,
         false => printer.line(format_args!("session {session} already exists in {store}"))?,

@@ -10,8 +10,9 @@ use super::Status;
 use crate::{
     args::Cli,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
+    sanitize,
 };
 
 /// Print the manual page, or write one for every command into a folder
@@ -47,6 +48,6 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
         Stop::failed(ErrorKind::Unavailable, message, "choose a folder that you can write to")
     })?;
     let pages = lines::count(count as u64, "manual page");
-    printer.line(format_args!("{pages} in {}", harmless::line(&folder)))?;
+    printer.line(format_args!("{pages} in {}", sanitize::line(&folder)))?;
     Ok(Status::Done)
 }

@@ -155,7 +155,7 @@ pub(super) async fn print_list(
     caller: &Caller,
     seen: &[PageView],
     next: Option<String>,
-    left: Option<u64>,
+    remaining: Option<u64>,
     texts: Texts,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
@@ -167,6 +167,6 @@ pub(super) async fn print_list(
     for line in lines::pages(printer.paint(), seen) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref(), left)?;
+    printer.more(next.as_deref(), remaining)?;
     Ok(Status::Done)
 }

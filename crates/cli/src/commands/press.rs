@@ -12,8 +12,8 @@ use super::{Status, page};
 use crate::{
     context::Caller,
     error::{Result, Stop},
-    harmless,
     printer::Printer,
+    sanitize,
     settings::Settings,
 };
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(
             if printer.is_json() {
                 printer.json(&AnswerObject { answer })?;
             } else {
-                printer.line(harmless::text(&answer))?;
+                printer.line(sanitize::text(&answer))?;
             }
             Ok(Status::Done)
         }

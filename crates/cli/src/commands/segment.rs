@@ -13,8 +13,9 @@ use contexture_core::{Permission, Segment, SegmentId, SegmentKind, Tokens};
 use super::Status;
 use crate::{
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
+    sanitize,
     settings::Settings,
 };
 
@@ -67,7 +68,7 @@ fn print(segment: &Segment, printer: &mut Printer<'_>) -> Result<Status> {
         printer.line(line)?;
     }
     if !segment.description.is_empty() {
-        printer.line(harmless::text(segment.description.as_str()))?;
+        printer.line(sanitize::text(segment.description.as_str()))?;
     }
     Ok(Status::Done)
 }
@@ -91,7 +92,7 @@ fn confirm_writable_prompt(
     ))
 }
 
-/// Reads a capacity; a negative one is refused (C46).
+/// Reads a capacity; a negative one is refused.
 fn capacity(text: &str) -> Result<Tokens> {
     text.parse().map(Tokens).map_err(|_| {
         let message = format!("invalid capacity '{text}': it is not a whole number of tokens");

@@ -19,9 +19,8 @@ use self::steps::Step;
 use super::Status;
 use crate::{
     error::{Result, Stop},
-    harmless,
     printer::Printer,
-    run,
+    run, sanitize,
 };
 
 /// See what Contexture does in one minute, each step with its command
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
         return Ok(Status::Done);
     }
     let paint = printer.paint();
-    let place = harmless::line(&folder.display().to_string());
+    let place = sanitize::line(&folder.display().to_string());
     printer.line(format_args!("\nThe store stays in {place} for you to explore:"))?;
     for next in ["window", "history", "--help"] {
         let line = command_line(&store, next.split(' '));
@@ -173,7 +172,7 @@ fn shell(line: &[String]) -> String {
         if !word.is_empty() && word.chars().all(plain) {
             word.clone()
         } else {
-            format!("'{}'", harmless::line(word).replace('\'', "'\\''"))
+            format!("'{}'", sanitize::line(word).replace('\'', "'\\''"))
         }
     };
     line.iter().map(word).collect::<Vec<_>>().join(" ")

@@ -13,10 +13,10 @@ use super::Status;
 use crate::{
     args::Suggested,
     context::Caller,
-    crew::Crew,
     error::{Result, Stop},
     lines,
     printer::Printer,
+    project::Project,
     settings::Settings,
     shares::{ShareArgs, agent},
 };
@@ -95,10 +95,10 @@ pub(crate) async fn run(
     options.level = args.level.as_deref().map(str::parse).transpose()?;
     // A window that was sent is printed as it was.
     if args.sent.is_none() {
-        let crew = Crew::load()?;
-        let resolved = crew.shares(&args.shares.read()?, agent(&crew, settings)?)?;
+        let project = Project::load()?;
+        let resolved = project.shares(&args.shares.read()?, agent(&project, settings)?)?;
         if args.print_shares {
-            shares::print(&resolved, &crew, printer)?;
+            shares::print(&resolved, &project, printer)?;
             return Ok(Status::Done);
         }
         options.shares = resolved.shares();

@@ -23,12 +23,12 @@ const ARGUMENTS: [&str; 2] = ["input", "args"];
 
 /// What stands in a window, without cache breakpoints: what is before the messages, then those.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct SentBody {
     body: String,
     parts: Vec<Range<usize>>,
 }
 
-impl Standing {
+impl SentBody {
     pub(super) fn new(window: &Window) -> Self {
         let mut body = String::with_capacity(window.body.len());
         let mut parts = Vec::with_capacity(window.messages.len() + 1);
@@ -139,12 +139,12 @@ mod tests {
                 begin..body.len()
             });
             let parts = ranges.collect();
-            Standing { body, parts }
+            SentBody { body, parts }
         };
         let before = standing(&["{", r#"{"text":"a","cache_control":{"type":"ephemeral"}}"#]);
         assert_eq!(before.changed(&standing(&["{", r#"{"text":"a"}"#, "{}"])), None);
         assert_eq!(before.changed(&standing(&["{", r#"{"text":"b"}"#])), Some(1));
         assert_eq!(before.changed(&standing(&["{"])), Some(1));
-        assert_eq!(Standing::default().changed(&before), None);
+        assert_eq!(SentBody::default().changed(&before), None);
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{
     folder::{Folder, Look, Stamp},
-    index::{self, Attempt},
+    index::{self, FilesFaultResult},
     journal::{Op, Ops},
     names::{self, Kind, Spot},
     record::{Head, Record, corrupt},
@@ -46,7 +46,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Keeps what the present commit writes, and begins the next.
-    pub(crate) fn keep(&mut self) -> Attempt<()> {
+    pub(crate) fn keep(&mut self) -> FilesFaultResult<()> {
         if let Some((_, head)) = self.head.take() {
             let path = format!("{}/{}", names::session(&head.info.id), names::HEAD);
             let stamp = self.write(path, &Record::Head(head.clone()))?;
@@ -73,14 +73,19 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes a session's head, before all else of it; returns the session's key.
-    pub(crate) fn put_head(&mut self, head: Head) -> Attempt<i64> {
+    pub(crate) fn put_head(&mut self, head: Head) -> FilesFaultResult<i64> {
         let key = index::put_head(self.db, &head, Stamp::default())?;
         self.head = Some((key, head));
         Ok(key)
     }
 
     /// Writes a file of a session.
-    pub(crate) fn put(&mut self, key: i64, session: &SessionId, record: &Record) -> Attempt<()> {
+    pub(crate) fn put(
+        &mut self,
+        key: i64,
+        session: &SessionId,
+        record: &Record,
+    ) -> FilesFaultResult<()> {
         let inner = record.spot().path();
         if index::stamp(self.db, key, &inner)?.is_none() {
             self.count(key, &inner, Tally::add);
@@ -89,7 +94,7 @@ impl<'a> Batch<'a> {
         Ok(index::put(self.db, key, session, record, stamp)?)
     }
 
-    fn write(&mut self, path: String, record: &Record) -> Attempt<Stamp> {
+    fn write(&mut self, path: String, record: &Record) -> FilesFaultResult<Stamp> {
         let bytes = record.encode(&path)?;
         *self.clock += 1;
         let stamp =
@@ -99,7 +104,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Removes a file of a session, if there is one.
-    pub(crate) fn delete(&mut self, key: i64, session: &SessionId, spot: &Spot) -> Attempt<()> {
+    pub(crate) fn delete(
+        &mut self,
+        key: i64,
+        session: &SessionId,
+        spot: &Spot,
+    ) -> FilesFaultResult<()> {
         let path = spot.path();
         if index::stamp(self.db, key, &path)?.is_some() {
             index::remove(self.db, key, session, spot)?;
@@ -125,7 +135,7 @@ impl<'a> Batch<'a> {
         key: i64,
         session: &SessionId,
         hash: ContentHash,
-    ) -> Attempt<Option<Content>> {
+    ) -> FilesFaultResult<Option<Content>> {
         let carriers = index::carriers(self.db, key, hash)?;
         let mut fault = None;
         for spot in carriers {
@@ -148,7 +158,7 @@ impl<'a> Batch<'a> {
         spot: &Spot,
         hash: ContentHash,
         as_of: AsOf,
-    ) -> Attempt<Option<Content>> {
+    ) -> FilesFaultResult<Option<Content>> {
         let inner = spot.path();
         let path = format!("{}/{inner}", names::session(session));
         let pending = match as_of {

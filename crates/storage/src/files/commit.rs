@@ -12,7 +12,7 @@ use contexture_core::{
 
 use super::{
     batch::{AsOf, Batch},
-    index::{self, Attempt},
+    index::{self, FilesFaultResult},
     names::Spot,
     record::{Head, Record},
 };
@@ -23,7 +23,7 @@ pub(crate) fn commit(
     batch: &mut Batch<'_>,
     session: &SessionId,
     commit: &Commit,
-) -> Attempt<Committed> {
+) -> FilesFaultResult<Committed> {
     let mut present = Present { info: read::session(batch.db, session)?, ..Present::default() };
     if let Some(change) = &commit.change {
         let mut asked = Wanted::by(change);
@@ -38,7 +38,7 @@ pub(crate) fn commit(
         }
     }
     let mark = match &commit.create {
-        Some(_) => crate::seed::mark("a session's mark")?,
+        Some(_) => crate::random::mark("a session's mark")?,
         None => Mark::from_seed(&[]),
     };
     let writes = settle(present, session, commit.clone(), move || mark)?;
@@ -51,7 +51,7 @@ fn load(
     session: &SessionId,
     wanted: &Wanted,
     present: &mut Present,
-) -> Attempt<()> {
+) -> FilesFaultResult<()> {
     let db = batch.db;
     let Some(key) = index::key(db, session)? else { return Ok(()) };
     let indices: Vec<PageIndex> = wanted.pages.iter().cloned().collect();
@@ -90,7 +90,11 @@ fn load(
     Ok(())
 }
 
-fn write(batch: &mut Batch<'_>, session: &SessionId, writes: Writes) -> Attempt<Committed> {
+fn write(
+    batch: &mut Batch<'_>,
+    session: &SessionId,
+    writes: Writes,
+) -> FilesFaultResult<Committed> {
     let before = index::head(batch.db, session)?;
     let (beside, files) = before.map(|head| (head.beside, head.files)).unwrap_or_default();
     let key = batch.put_head(Head { info: writes.info.clone(), beside, files })?;
@@ -144,7 +148,7 @@ fn write_pages(
     key: i64,
     session: &SessionId,
     writes: &Writes,
-) -> Attempt<BTreeSet<ContentHash>> {
+) -> FilesFaultResult<BTreeSet<ContentHash>> {
     let new = writes.committed.change.iter().flat_map(|change| &change.contents);
     let mut known: HashMap<ContentHash, Option<Content>> =
         new.map(|content| (content.hash(), Some(content.clone()))).collect();
@@ -178,7 +182,7 @@ fn place_contents(
     session: &SessionId,
     writes: &Writes,
     touched: &BTreeSet<ContentHash>,
-) -> Attempt<()> {
+) -> FilesFaultResult<()> {
     let before = writes.pages.iter().rev();
     let before = before.filter_map(|page| Some((hash_of(page.before.as_ref())?, &page.index)));
     let carried: HashMap<ContentHash, &PageIndex> = before.collect();
@@ -207,7 +211,7 @@ fn write_views(
     key: i64,
     session: &SessionId,
     writes: &Writes,
-) -> Attempt<()> {
+) -> FilesFaultResult<()> {
     if writes.views.is_empty() {
         return Ok(());
     }
@@ -226,14 +230,19 @@ fn write_views(
     Ok(())
 }
 
-fn write_run(batch: &mut Batch<'_>, key: i64, session: &SessionId, put: &RunPut) -> Attempt<()> {
+fn write_run(
+    batch: &mut Batch<'_>,
+    key: i64,
+    session: &SessionId,
+    put: &RunPut,
+) -> FilesFaultResult<()> {
     match put.record() {
         Some(record) => batch.put(key, session, &Record::Run(record)),
         None => batch.delete(key, session, &Spot::Run(put.key.clone())),
     }
 }
 
-fn scrub(batch: &mut Batch<'_>, key: i64, session: &SessionId) -> Attempt<()> {
+fn scrub(batch: &mut Batch<'_>, key: i64, session: &SessionId) -> FilesFaultResult<()> {
     for ledger in ledger::keys(batch.db, session)? {
         let all = LedgerQuery { upto: None, limit: usize::MAX };
         for mut sent in ledger::read(batch.db, session, &ledger, &all)? {
@@ -249,7 +258,7 @@ fn missing(session: &SessionId) -> StorageError {
 }
 
 /// Counts something written beside edits; returns the session's key.
-fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> Attempt<i64> {
+fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> FilesFaultResult<i64> {
     let mut head = index::head(batch.db, session)?.ok_or_else(|| missing(session))?;
     head.beside = head.beside.saturating_add(1);
     batch.put_head(head)
@@ -257,7 +266,11 @@ fn count_beside(batch: &mut Batch<'_>, session: &SessionId) -> Attempt<i64> {
 
 /// Keeps or removes run records and notes a report between commits; tells whether there is the window
 /// that is reported on.
-pub(crate) fn keep(batch: &mut Batch<'_>, session: &SessionId, keep: &Keep) -> Attempt<bool> {
+pub(crate) fn keep(
+    batch: &mut Batch<'_>,
+    session: &SessionId,
+    keep: &Keep,
+) -> FilesFaultResult<bool> {
     for put in &keep.runs {
         let stored = runs::read(batch.db, session, put.key.as_str())?;
         let stored = stored.into_iter().find(|record| record.key == put.key);
@@ -285,7 +298,7 @@ fn reported(
     batch: &Batch<'_>,
     session: &SessionId,
     report: &Report,
-) -> Attempt<Option<SentWindow>> {
+) -> FilesFaultResult<Option<SentWindow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = ledger::read(batch.db, session, &report.ledger, &query)?.into_iter().next();
     let usage = Some(report.usage.clone());
@@ -298,7 +311,7 @@ pub(crate) fn record(
     session: &SessionId,
     ledger: &LedgerKey,
     sent: &SentWindow,
-) -> Attempt<()> {
+) -> FilesFaultResult<()> {
     let key = count_beside(batch, session)?;
     let newest = LedgerQuery { upto: None, limit: 1 };
     let last =

@@ -1,5 +1,5 @@
 //! The folder on disk: every path is walked from an open handle, part by part, and no symlink is
-//! ever followed below it (C18). Folders are made 0700, files 0600.
+//! ever followed below it. Folders are made 0700, files 0600.
 
 use std::{
     collections::HashMap,

@@ -15,13 +15,13 @@ use rusqlite::Connection;
 
 use super::{
     FilesStorage,
-    index::{self, Attempt, Trouble},
+    index::{self, FilesFault, FilesFaultResult},
     names::{self, Spot},
     reading::{Found, Seen},
     store, sync,
 };
 use crate::sqlite::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     read,
     readers::Readers,
 };
@@ -37,7 +37,7 @@ impl FilesStorage {
     pub(super) async fn read<T>(
         &self,
         session: &SessionId,
-        read: impl Fn(&Connection) -> Outcome<T>,
+        read: impl Fn(&Connection) -> FaultResult<T>,
         relies: impl Fn(&T) -> Vec<Spot>,
     ) -> StorageResult<T> {
         if let Some(pinned) = &self.pinned {
@@ -50,9 +50,9 @@ impl FilesStorage {
     async fn until_fresh<T>(
         &self,
         session: &SessionId,
-        mut see: impl FnMut() -> Attempt<Seen<T>>,
+        mut see: impl FnMut() -> FilesFaultResult<Seen<T>>,
     ) -> StorageResult<T> {
-        let mut mended = false;
+        let mut repaired = false;
         for _ in 0..TRIES {
             match see() {
                 Ok(Seen::Fresh(answer)) => return Ok(answer),
@@ -60,11 +60,11 @@ impl FilesStorage {
                     let session = session.clone();
                     self.keeper()?.alone(move |store| store.heal(&session, &paths)).await?;
                 }
-                Err(trouble) if trouble.is_damage() && !mended => {
-                    mended = true;
-                    self.mend().await?;
+                Err(fault) if fault.is_damage() && !repaired => {
+                    repaired = true;
+                    self.repair_index().await?;
                 }
-                Err(trouble) => return Err(self.at_index(trouble)),
+                Err(fault) => return Err(self.at_index(fault)),
             }
         }
         let what = self.path().display().to_string();
@@ -73,22 +73,22 @@ impl FilesStorage {
     }
 
     /// Rebuilds the index, unless another process already has.
-    pub(super) async fn mend(&self) -> StorageResult<()> {
+    pub(super) async fn repair_index(&self) -> StorageResult<()> {
         let damaged = self.reading.readers().ok().map(|(inode, _)| inode);
-        let mend = move |store: &mut store::Store| {
+        let repair_index = move |store: &mut store::Store| {
             if damaged.is_none() || damaged == Some(store.index.inode) {
                 tracing::info!("the index is damaged and is rebuilt");
                 store.remake_index()?;
             }
             Ok(())
         };
-        self.keeper()?.alone(mend).await
+        self.keeper()?.alone(repair_index).await
     }
 
     /// Lists sessions: those in the index, and those only the files know.
-    pub(super) fn list_sessions(&self) -> Attempt<(Vec<SessionInfo>, bool)> {
+    pub(super) fn list_sessions(&self) -> FilesFaultResult<(Vec<SessionInfo>, bool)> {
         let shared = &self.reading.shared;
-        let _gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let _one_state = shared.one_state.read().unwrap_or_else(PoisonError::into_inner);
         let (_, readers) = self.reading.readers()?;
         let known = readers.run(|db| {
             let infos = read::sessions(db, None, usize::MAX >> 1)?;
@@ -183,7 +183,8 @@ impl FilesStorage {
         session: &SessionId,
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
-        let _gate = self.reading.shared.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let _one_state =
+            self.reading.shared.one_state.read().unwrap_or_else(PoisonError::into_inner);
         let find = |db: &Connection, hashes: &[ContentHash]| {
             self.reading.contents(db, session, hashes).map_err(as_fault)
         };
@@ -214,9 +215,9 @@ impl FilesStorage {
 }
 
 /// Returns a trouble as a fault, where it does not matter in what.
-pub(super) fn as_fault(trouble: Trouble) -> Fault {
-    match trouble {
-        Trouble::Index(fault) => fault,
-        Trouble::Storage(error) => error.into(),
+pub(super) fn as_fault(fault: FilesFault) -> Fault {
+    match fault {
+        FilesFault::Index(fault) => fault,
+        FilesFault::Storage(error) => error.into(),
     }
 }

@@ -11,7 +11,7 @@ use contexture_core::{
 
 use super::{
     folder::Folder,
-    index::Attempt,
+    index::FilesFaultResult,
     names::{self, HEAD, IMPORTS, Kind, SESSIONS, Spot},
     record::{Head, Record, corrupt},
     repair::set_remains_aside,
@@ -32,7 +32,11 @@ pub(crate) fn staging(session: &SessionId) -> String {
 
 impl Store {
     /// Takes over a part of a session.
-    pub(crate) fn import(&mut self, session: &SessionId, part: &ImportPart) -> Attempt<()> {
+    pub(crate) fn import(
+        &mut self,
+        session: &SessionId,
+        part: &ImportPart,
+    ) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let (folder, aside) = (&shared.folder, staging(session));
         let head = format!("{}/{HEAD}", names::session(session));
@@ -153,7 +157,7 @@ impl Store {
         aside: &str,
         info: SessionInfo,
         replaces: bool,
-    ) -> Attempt<()> {
+    ) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let folder = &shared.folder;
         let mut carried: HashSet<ContentHash> = HashSet::new();
@@ -196,7 +200,7 @@ impl Store {
 
 impl Store {
     /// Puts what was taken over in the place of a session, which goes.
-    fn exchange(&mut self, session: &SessionId, aside: &str, place: &str) -> Attempt<()> {
+    fn exchange(&mut self, session: &SessionId, aside: &str, place: &str) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let folder = &shared.folder;
         // What the journal holds would be put over the new files after a crash.
@@ -235,7 +239,7 @@ fn drop_idle(
     session: &SessionId,
     aside: &str,
     carried: &HashSet<ContentHash>,
-) -> Attempt<()> {
+) -> FilesFaultResult<()> {
     let mut wanted: HashSet<String> = HashSet::new();
     for inner in below(folder, aside, "history")? {
         if let Some(Record::Entry(entry)) = read_aside(folder, session, aside, &inner)? {
@@ -253,7 +257,7 @@ fn drop_idle(
 }
 
 /// Lists the files below a folder of what is taken over.
-fn below(folder: &Folder, aside: &str, below: &str) -> Attempt<Vec<String>> {
+fn below(folder: &Folder, aside: &str, below: &str) -> FilesFaultResult<Vec<String>> {
     let mut all = Vec::new();
     walk(folder, aside, below, &mut |inner| {
         all.push(inner.to_owned());

@@ -26,7 +26,7 @@ use super::{
     record::Head,
 };
 use crate::sqlite::{
-    error::{Fault, Outcome, natural},
+    error::{Fault, FaultResult, natural},
     lookup, memory, open,
     read::{self, collect},
     schema,
@@ -77,38 +77,40 @@ const TABLES: &str = "
 
 /// What goes wrong below the trait: in the index, which can be made anew, or elsewhere.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum FilesFault {
     Index(Fault),
     Storage(StorageError),
 }
 
-pub(crate) type Attempt<T> = Result<T, Trouble>;
+pub(crate) type FilesFaultResult<T> = Result<T, FilesFault>;
 
-impl From<Fault> for Trouble {
+impl From<Fault> for FilesFault {
     fn from(fault: Fault) -> Self {
-        Trouble::Index(fault)
+        FilesFault::Index(fault)
     }
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for FilesFault {
     fn from(error: rusqlite::Error) -> Self {
-        Trouble::Index(Fault::Sqlite(error))
+        FilesFault::Index(Fault::Sqlite(error))
     }
 }
 
-impl From<StorageError> for Trouble {
+impl From<StorageError> for FilesFault {
     fn from(error: StorageError) -> Self {
-        Trouble::Storage(error)
+        FilesFault::Storage(error)
     }
 }
 
-impl Trouble {
+impl FilesFault {
     /// Tells whether the index is not what was written, so that making it anew helps.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            Trouble::Storage(_) => false,
-            Trouble::Index(Fault::Storage(error)) => matches!(error, StorageError::Corrupt { .. }),
-            Trouble::Index(Fault::Sqlite(error)) => !matches!(
+            FilesFault::Storage(_) => false,
+            FilesFault::Index(Fault::Storage(error)) => {
+                matches!(error, StorageError::Corrupt { .. })
+            }
+            FilesFault::Index(Fault::Sqlite(error)) => !matches!(
                 error.sqlite_error_code(),
                 Some(
                     ErrorCode::DatabaseBusy
@@ -126,8 +128,8 @@ impl Trouble {
     /// Names the index where it happened there.
     pub(crate) fn at(self, path: &Path) -> StorageError {
         match self {
-            Trouble::Index(fault) => fault.at(path),
-            Trouble::Storage(error) => error,
+            FilesFault::Index(fault) => fault.at(path),
+            FilesFault::Storage(error) => error,
         }
     }
 }
@@ -155,16 +157,16 @@ impl Index {
         match Self::kept(path, patience) {
             Ok(Some(index)) => return Ok(Opened::Kept(index)),
             Ok(None) => {}
-            Err(trouble) if trouble.is_damage() => {
+            Err(fault) if fault.is_damage() => {
                 tracing::info!(index = %path.display(), "the index is damaged and is rebuilt");
             }
-            Err(trouble) => return Err(trouble.at(path)),
+            Err(fault) => return Err(fault.at(path)),
         }
         Self::make(path, patience).map(Opened::Made)
     }
 
     /// Opens the one that is there; none where it is missing or of another version.
-    fn kept(path: &Path, patience: Duration) -> Attempt<Option<Self>> {
+    fn kept(path: &Path, patience: Duration) -> FilesFaultResult<Option<Self>> {
         let Some(inode) = inode(path)? else { return Ok(None) };
         let db = connect(path, patience)?;
         log_ahead(&db)?;
@@ -183,7 +185,7 @@ impl Index {
     /// Makes one in memory, where nothing can be written: it goes when the last connection to it does.
     /// The one that lies there is taken over as it is; what it does not know is read from the files.
     pub(crate) fn in_memory(name: &Path, kept: &Path, patience: Duration) -> StorageResult<Opened> {
-        let make = || -> Attempt<Opened> {
+        let make = || -> FilesFaultResult<Opened> {
             let db = memory::connect(name, patience)?;
             if is_closed(kept) && take_over(kept, name, patience).is_ok() {
                 return Ok(Opened::Kept(Self { db, path: name.to_owned(), inode: 0 }));
@@ -195,12 +197,12 @@ impl Index {
             db.execute_batch(TABLES)?;
             Ok(Opened::Made(Self { db, path: name.to_owned(), inode: 0 }))
         };
-        make().map_err(|trouble| trouble.at(name))
+        make().map_err(|fault| fault.at(name))
     }
 
     /// Makes an empty one in the place of whatever is there.
     pub(crate) fn make(path: &Path, patience: Duration) -> StorageResult<Self> {
-        let make = || -> Attempt<Self> {
+        let make = || -> FilesFaultResult<Self> {
             for ending in ["", "-wal", "-shm", "-journal"] {
                 let mut name = path.as_os_str().to_owned();
                 name.push(ending);
@@ -228,7 +230,7 @@ impl Index {
             let inode = inode(path)?.ok_or(rusqlite::Error::InvalidQuery)?;
             Ok(Self { db, path: path.to_owned(), inode })
         };
-        make().map_err(|trouble| trouble.at(path))
+        make().map_err(|fault| fault.at(path))
     }
 }
 
@@ -241,7 +243,7 @@ fn is_closed(path: &Path) -> bool {
 }
 
 /// Copies an index that nobody has open into memory.
-fn take_over(from: &Path, to: &Path, patience: Duration) -> Attempt<()> {
+fn take_over(from: &Path, to: &Path, patience: Duration) -> FilesFaultResult<()> {
     let db = open::still_reader(from, patience)?;
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number("application_id")? != APPLICATION_ID || number("user_version")? != version() {
@@ -260,7 +262,7 @@ fn version() -> i64 {
 }
 
 /// Tells which file lies there.
-pub(crate) fn inode(path: &Path) -> Attempt<Option<u64>> {
+pub(crate) fn inode(path: &Path) -> FilesFaultResult<Option<u64>> {
     match fs::symlink_metadata(path) {
         Ok(file) if file.is_file() && file.nlink() > 1 => {
             Err(super::record::corrupt(&path.display().to_string(), super::folder::OTHER_NAMES)
@@ -276,7 +278,7 @@ pub(crate) fn inode(path: &Path) -> Attempt<Option<u64>> {
     }
 }
 
-fn connect(path: &Path, patience: Duration) -> Outcome<Connection> {
+fn connect(path: &Path, patience: Duration) -> FaultResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -289,14 +291,14 @@ fn connect(path: &Path, patience: Duration) -> Outcome<Connection> {
     Ok(db)
 }
 
-fn log_ahead(db: &Connection) -> Outcome<()> {
+fn log_ahead(db: &Connection) -> FaultResult<()> {
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // It is derived: after a power cut it may be behind, and the journal brings it on.
     Ok(db.pragma_update(None, "synchronous", "NORMAL")?)
 }
 
 /// Returns the stamp a file of a session had when it was taken in.
-pub(crate) fn stamp(db: &Connection, session: i64, path: &str) -> Outcome<Option<Stamp>> {
+pub(crate) fn stamp(db: &Connection, session: i64, path: &str) -> FaultResult<Option<Stamp>> {
     let mut query =
         db.prepare_cached("SELECT time, size FROM files WHERE session = ?1 AND path = ?2")?;
     let stamp = |row: &rusqlite::Row<'_>| Ok(Stamp { time: row.get(0)?, size: row.get(1)? });
@@ -304,7 +306,7 @@ pub(crate) fn stamp(db: &Connection, session: i64, path: &str) -> Outcome<Option
 }
 
 /// Visits every file of a session that the index knows, by path.
-pub(crate) fn files(db: &Connection, session: i64) -> Outcome<Vec<(String, Stamp)>> {
+pub(crate) fn files(db: &Connection, session: i64) -> FaultResult<Vec<(String, Stamp)>> {
     let sql = "SELECT path, time, size FROM files WHERE session = ?1 ORDER BY path";
     collect(db, sql, [session], |row| {
         Ok((row.get(0)?, Stamp { time: row.get(1)?, size: row.get(2)? }))
@@ -312,7 +314,7 @@ pub(crate) fn files(db: &Connection, session: i64) -> Outcome<Vec<(String, Stamp
 }
 
 /// Returns what a file of a session is about.
-pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> Outcome<Option<Spot>> {
+pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> FaultResult<Option<Spot>> {
     let mut query = db.prepare_cached("SELECT name FROM files WHERE session = ?1 AND path = ?2")?;
     let name: Option<String> =
         query.query_row(params![session, path], |row| row.get(0)).optional()?;
@@ -325,14 +327,14 @@ pub(crate) fn spot(db: &Connection, session: i64, path: &str) -> Outcome<Option<
 }
 
 /// Returns how often history refers to a content.
-pub(crate) fn refs(db: &Connection, session: i64, hash: ContentHash) -> Outcome<i64> {
+pub(crate) fn refs(db: &Connection, session: i64, hash: ContentHash) -> FaultResult<i64> {
     let mut query = db.prepare_cached("SELECT refs FROM refs WHERE session = ?1 AND hash = ?2")?;
     let refs = query.query_row(params![session, hash.as_bytes()], |row| row.get(0)).optional()?;
     Ok(refs.unwrap_or(0))
 }
 
 /// Returns a few of the files that carry a content, those of its own last.
-pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> Outcome<Vec<Spot>> {
+pub(crate) fn carriers(db: &Connection, session: i64, hash: ContentHash) -> FaultResult<Vec<Spot>> {
     // In the order of the key: a content may be carried by very many.
     let sql = "SELECT * FROM (
                    SELECT segments.name, carriers.number FROM carriers
@@ -358,7 +360,7 @@ pub(crate) fn is_carried(
     db: &Connection,
     session: i64,
     hash: ContentHash,
-) -> Outcome<(bool, bool)> {
+) -> FaultResult<(bool, bool)> {
     let mut query = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment > 0),
                 EXISTS (SELECT 1 FROM carriers WHERE session = ?1 AND hash = ?2 AND segment = 0)",
@@ -367,7 +369,7 @@ pub(crate) fn is_carried(
 }
 
 /// Returns a session's head.
-pub(crate) fn head(db: &Connection, session: &SessionId) -> Outcome<Option<Head>> {
+pub(crate) fn head(db: &Connection, session: &SessionId) -> FaultResult<Option<Head>> {
     let Some(key) = key(db, session)? else { return Ok(None) };
     let Some(info) = read::session(db, session)? else { return Ok(None) };
     let mut query = db.prepare_cached("SELECT beside, files FROM heads WHERE session = ?1")?;
@@ -381,7 +383,7 @@ pub(crate) fn head(db: &Connection, session: &SessionId) -> Outcome<Option<Head>
 }
 
 /// Tells whether it knows as many files of a session as stand beside its head.
-pub(crate) fn is_whole(db: &Connection, session: &SessionId) -> Outcome<bool> {
+pub(crate) fn is_whole(db: &Connection, session: &SessionId) -> FaultResult<bool> {
     let (Some(key), Some(head)) = (key(db, session)?, head(db, session)?) else {
         return Ok(true);
     };
@@ -392,7 +394,7 @@ pub(crate) fn is_whole(db: &Connection, session: &SessionId) -> Outcome<bool> {
 }
 
 /// Returns the sessions it knows.
-pub(crate) fn sessions(db: &Connection) -> Outcome<Vec<SessionId>> {
+pub(crate) fn sessions(db: &Connection) -> FaultResult<Vec<SessionId>> {
     collect(db, "SELECT name FROM sessions ORDER BY name", [], |row| {
         let name: String = row.get(0)?;
         name.parse().map_err(|error| Fault::corrupt(format!("session '{name}'"), error))
@@ -400,6 +402,6 @@ pub(crate) fn sessions(db: &Connection) -> Outcome<Vec<SessionId>> {
 }
 
 /// Returns a session's key.
-pub(crate) fn key(db: &Connection, session: &SessionId) -> Outcome<Option<i64>> {
+pub(crate) fn key(db: &Connection, session: &SessionId) -> FaultResult<Option<i64>> {
     lookup::session_key(db, session)
 }

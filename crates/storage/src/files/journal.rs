@@ -201,7 +201,7 @@ impl Journal {
 /// new one.
 fn boot() -> Result<[u8; 16], StorageError> {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id");
-    boot.map_or_else(|_| crate::seed::random("the journal"), |id| Ok(checksum(&[&id])))
+    boot.map_or_else(|_| crate::random::bytes("the journal"), |id| Ok(checksum(&[&id])))
 }
 
 impl Mark {

@@ -230,7 +230,7 @@ fn thousand(number: u64) -> String {
 mod tests {
     use super::*;
 
-    // C18: no name leaves its folder, none collides with another where case does not count.
+    // No name leaves its folder, none collides with another where case does not count.
     #[test]
     fn every_name_is_safe() {
         let long = "Z".repeat(128);

@@ -6,7 +6,7 @@ use contexture_core::{SessionId, storage::StorageResult};
 
 use super::{
     folder::{Folder, Stamp},
-    index::{self, Attempt},
+    index::{self, FilesFaultResult},
     journal::{Op, Ops},
     names::{self, Kind},
     record::{Record, corrupt},
@@ -44,7 +44,7 @@ pub(crate) fn discard(folder: &Folder, made: &[String]) {
 }
 
 /// Takes into the index what a record of the journal does.
-pub(crate) fn take_in(db: &rusqlite::Connection, ops: &Ops) -> Attempt<()> {
+pub(crate) fn take_in(db: &rusqlite::Connection, ops: &Ops) -> FilesFaultResult<()> {
     // Heads come first: they give their session a key.
     let head = |path: &str| path.ends_with("/session.json");
     let mut sessions: BTreeMap<&str, (i64, SessionId)> = BTreeMap::new();

@@ -14,13 +14,13 @@ use rusqlite::Connection;
 use super::{
     batch::carried,
     folder::Look,
-    index::{self, Attempt, Trouble},
+    index::{self, FilesFault, FilesFaultResult},
     names::{self, HEAD, Spot},
     record::corrupt,
     store::Shared,
 };
 use crate::sqlite::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     readers::Readers,
 };
 
@@ -46,7 +46,7 @@ impl Reading {
     }
 
     /// Returns connections to the index that lies there now.
-    pub(crate) fn readers(&self) -> Attempt<(u64, Arc<Readers>)> {
+    pub(crate) fn readers(&self) -> FilesFaultResult<(u64, Arc<Readers>)> {
         let path = self.shared.index_path();
         let gone = || Fault::corrupt(path.display(), "it is missing");
         let inode = match self.shared.memory {
@@ -73,25 +73,25 @@ impl Reading {
     pub(crate) fn see<T>(
         &self,
         session: &SessionId,
-        read: &impl Fn(&Connection) -> Outcome<T>,
+        read: &impl Fn(&Connection) -> FaultResult<T>,
         relies: &impl Fn(&T) -> Vec<Spot>,
-    ) -> Attempt<Seen<T>> {
-        let _gate = self.shared.gate.read().unwrap_or_else(PoisonError::into_inner);
+    ) -> FilesFaultResult<Seen<T>> {
+        let _one_state = self.shared.one_state.read().unwrap_or_else(PoisonError::into_inner);
         let (_, readers) = self.readers()?;
-        let mut trouble = None;
+        let mut fault = None;
         let seen = readers.run(|db| {
             let answer = read(db)?;
             let spots = relies(&answer);
             match self.stale(db, session, spots.iter().map(Spot::path)) {
                 Ok(stale) => Ok(stale.map_or(Seen::Fresh(answer), Seen::Stale)),
-                Err(Trouble::Index(fault)) => Err(fault),
-                Err(Trouble::Storage(error)) => {
-                    trouble = Some(error);
+                Err(FilesFault::Index(fault)) => Err(fault),
+                Err(FilesFault::Storage(error)) => {
+                    fault = Some(error);
                     Ok(Seen::Stale(Vec::new()))
                 }
             }
         })?;
-        trouble.map_or(Ok(seen), |error| Err(error.into()))
+        fault.map_or(Ok(seen), |error| Err(error.into()))
     }
 
     /// Returns the files that are not what the index knows, if there are any.
@@ -100,7 +100,7 @@ impl Reading {
         db: &Connection,
         session: &SessionId,
         paths: impl Iterator<Item = String>,
-    ) -> Attempt<Option<Vec<String>>> {
+    ) -> FilesFaultResult<Option<Vec<String>>> {
         let mut look = self.shared.folder.look();
         let Some(key) = head(db, &mut look, session)? else { return Ok(Some(Vec::new())) };
         let Some(key) = key else { return Ok(None) };
@@ -122,7 +122,7 @@ impl Reading {
         db: &Connection,
         session: &SessionId,
         hashes: &[ContentHash],
-    ) -> Attempt<Vec<Found>> {
+    ) -> FilesFaultResult<Vec<Found>> {
         let Some(key) = index::key(db, session)? else {
             return Ok(hashes.iter().map(|_| Found::Nowhere).collect());
         };
@@ -153,11 +153,11 @@ impl Reading {
         &self,
         session: &SessionId,
         hashes: &[ContentHash],
-    ) -> Attempt<Seen<Vec<Found>>> {
-        let _gate = self.shared.gate.read().unwrap_or_else(PoisonError::into_inner);
+    ) -> FilesFaultResult<Seen<Vec<Found>>> {
+        let _one_state = self.shared.one_state.read().unwrap_or_else(PoisonError::into_inner);
         let (_, readers) = self.readers()?;
-        let mut trouble = None;
-        let see = |db: &Connection| -> Attempt<Seen<Vec<Found>>> {
+        let mut fault = None;
+        let see = |db: &Connection| -> FilesFaultResult<Seen<Vec<Found>>> {
             match head(db, &mut self.shared.folder.look(), session)? {
                 Some(_) => self.contents(db, session, hashes).map(Seen::Fresh),
                 None => Ok(Seen::Stale(Vec::new())),
@@ -165,13 +165,13 @@ impl Reading {
         };
         let seen = readers.run(|db| match see(db) {
             Ok(seen) => Ok(seen),
-            Err(Trouble::Index(fault)) => Err(fault),
-            Err(Trouble::Storage(error)) => {
-                trouble = Some(error);
+            Err(FilesFault::Index(fault)) => Err(fault),
+            Err(FilesFault::Storage(error)) => {
+                fault = Some(error);
                 Ok(Seen::Stale(Vec::new()))
             }
         })?;
-        trouble.map_or(Ok(seen), |error| Err(error.into()))
+        fault.map_or(Ok(seen), |error| Err(error.into()))
     }
 }
 
@@ -200,7 +200,11 @@ pub(crate) fn carried_by(
 
 /// Tells whether a session's head is what the index knows: none if it is not, else the session's key,
 /// if there is such a session.
-fn head(db: &Connection, look: &mut Look<'_>, session: &SessionId) -> Attempt<Option<Option<i64>>> {
+fn head(
+    db: &Connection,
+    look: &mut Look<'_>,
+    session: &SessionId,
+) -> FilesFaultResult<Option<Option<i64>>> {
     let stamp = look.stamp(&format!("{}/{HEAD}", names::session(session)))?;
     let key = index::key(db, session)?;
     let known = key.map(|key| index::stamp(db, key, HEAD)).transpose()?.flatten();

@@ -25,7 +25,7 @@ use contexture_core::{
 
 use super::{
     folder::{Folder, Form},
-    index::{self, Attempt},
+    index::{self, FilesFaultResult},
     names::{self, HEAD, QUARANTINE, SESSIONS, Spot},
     record::{Head, Record},
     store::Store,
@@ -39,34 +39,38 @@ pub(crate) use unproven::unproven;
 
 impl Store {
     /// Repairs what can be repaired, and returns what was done. Nothing is deleted.
-    pub(crate) fn repair(&mut self) -> Attempt<Vec<String>> {
-        let mut told = Vec::new();
+    pub(crate) fn repair(&mut self) -> FilesFaultResult<Vec<String>> {
+        let mut report = Vec::new();
         // What the journal holds would be put over what is mended after a restart of the machine.
         self.checkpoint()?;
         let known: BTreeSet<SessionId> =
             index::sessions(&self.index.db).unwrap_or_default().into_iter().collect();
-        self.clear_places(&known, &mut told)?;
+        self.clear_places(&known, &mut report)?;
         let mut gone = known;
         for name in session_folders(&self.shared.folder)? {
-            if self.repair_session(&name, &mut told)? {
+            if self.repair_session(&name, &mut report)? {
                 gone.retain(|session| names::session(session) != format!("{SESSIONS}/{name}"));
             }
         }
         for session in gone {
-            told.push(format!("session '{session}' is lost: none of its files is left"));
+            report.push(format!("session '{session}' is lost: none of its files is left"));
         }
         // An index that says what the files say is left as it is.
         let is_sound =
             problems(&self.shared.folder, &self.index.db).is_ok_and(|all| all.is_empty());
-        if !told.is_empty() || !is_sound {
+        if !report.is_empty() || !is_sound {
             self.remake_index()?;
-            told.push("the index was rebuilt from the files".to_owned());
+            report.push("the index was rebuilt from the files".to_owned());
         }
-        Ok(told)
+        Ok(report)
     }
 
     /// Moves away what lies in the place of a session's folder and is none.
-    fn clear_places(&mut self, known: &BTreeSet<SessionId>, told: &mut Vec<String>) -> Attempt<()> {
+    fn clear_places(
+        &mut self,
+        known: &BTreeSet<SessionId>,
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         let entries = self.shared.folder.list(SESSIONS)?.into_iter();
         let safe = entries.filter(|entry| names::is_safe(&entry.name));
         for (name, form) in safe.map(|entry| (entry.name, entry.form)) {
@@ -78,34 +82,34 @@ impl Store {
                 Form::File => "it is a file where a session's folder should be",
                 Form::Other => "it is a symlink or special file, which is never followed",
             };
-            told.push(self.quarantine(&path, what)?);
+            report.push(self.quarantine(&path, what)?);
         }
         Ok(())
     }
 
     /// Repairs a session; tells whether anything of it is left.
-    fn repair_session(&mut self, name: &str, told: &mut Vec<String>) -> Attempt<bool> {
+    fn repair_session(&mut self, name: &str, report: &mut Vec<String>) -> FilesFaultResult<bool> {
         let root = format!("{SESSIONS}/{name}");
         let mut found = Findings::of(&self.shared.folder, &root)?;
         let damaged = self.damaged(name, &found);
-        let mut done = told.len();
+        let mut done = report.len();
         for (inner, reason) in &found.bad {
-            told.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
+            report.push(self.quarantine(&format!("{root}/{inner}"), reason)?);
         }
-        self.restore(name, &found, &damaged, told)?;
-        self.look_again(&root, &mut found, &mut done, told)?;
-        self.salvage(name, &found, &damaged, told)?;
-        self.look_again(&root, &mut found, &mut done, told)?;
+        self.restore(name, &found, &damaged, report)?;
+        self.look_again(&root, &mut found, &mut done, report)?;
+        self.salvage(name, &found, &damaged, report)?;
+        self.look_again(&root, &mut found, &mut done, report)?;
         if !found.is_there() {
             return Ok(false);
         }
-        self.fill_history(&root, &found, told)?;
-        self.drop_taken_away(&root, &found, told)?;
-        self.look_again(&root, &mut found, &mut done, told)?;
-        self.forget_lost(&root, &found, told)?;
-        self.rebuild_segments(&root, &found, told)?;
-        self.look_again(&root, &mut found, &mut done, told)?;
-        self.count_anew(name, &found, told)?;
+        self.fill_history(&root, &found, report)?;
+        self.drop_taken_away(&root, &found, report)?;
+        self.look_again(&root, &mut found, &mut done, report)?;
+        self.forget_lost(&root, &found, report)?;
+        self.rebuild_segments(&root, &found, report)?;
+        self.look_again(&root, &mut found, &mut done, report)?;
+        self.recount(name, &found, report)?;
         Ok(true)
     }
 
@@ -115,10 +119,10 @@ impl Store {
         root: &str,
         found: &mut Findings,
         done: &mut usize,
-        told: &[String],
-    ) -> Attempt<()> {
-        if told.len() > *done {
-            *done = told.len();
+        report: &[String],
+    ) -> FilesFaultResult<()> {
+        if report.len() > *done {
+            *done = report.len();
             *found = Findings::of(&self.shared.folder, root)?;
         }
         Ok(())
@@ -129,13 +133,13 @@ impl Store {
         &mut self,
         root: &str,
         found: &Findings,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         for entry in history::stand_ins(found) {
             let revision = entry.revision;
             let path = format!("{root}/{}", Spot::Entry(revision).path());
             self.write_again(&path, &Record::Entry(entry))?;
-            told.push(format!("{path} was written as a stand-in for the lost entry"));
+            report.push(format!("{path} was written as a stand-in for the lost entry"));
         }
         Ok(())
     }
@@ -145,14 +149,14 @@ impl Store {
         &mut self,
         root: &str,
         found: &Findings,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
-        let left = found.left();
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
+        let newest = found.newest_touches();
         for page in found.pages.values() {
-            let Some((revision, touch)) = left.get(&page.index) else { continue };
+            let Some((revision, touch)) = newest.get(&page.index) else { continue };
             if touch.after.is_none() && *revision > page.revision.0 {
                 let path = format!("{root}/{}", Spot::Page(page.index.clone()).path());
-                told.push(self.quarantine(&path, &format!("revision {revision} removed it"))?);
+                report.push(self.quarantine(&path, &format!("revision {revision} removed it"))?);
             }
         }
         Ok(())
@@ -160,7 +164,12 @@ impl Store {
 
     /// Scrubs what refers to contents that are lost from a session's history, and moves contents away
     /// that nothing refers to. The entries as they were go to the quarantine.
-    fn forget_lost(&mut self, root: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
+    fn forget_lost(
+        &mut self,
+        root: &str,
+        found: &Findings,
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let is_lost = |hash: &ContentHash| !found.stored.contains(hash);
         let missing = found.missing();
@@ -182,7 +191,7 @@ impl Store {
             }
             let bytes = Record::Entry(entry).encode(&path)?;
             let away = self.replace(&path, &bytes, "it referred to lost content")?;
-            told.push(format!(
+            report.push(format!(
                 "{path} no longer refers to lost content; the previous file is {away}"
             ));
         }
@@ -190,7 +199,7 @@ impl Store {
         let assigned: HashSet<ContentHash> = touches().filter_map(|touch| touch.assigned).collect();
         for hash in found.apart.iter().filter(|hash| !assigned.contains(*hash)) {
             let path = format!("{root}/{}", Spot::Content(*hash).path());
-            told.push(self.quarantine(&path, "no history entry refers to it")?);
+            report.push(self.quarantine(&path, "no history entry refers to it")?);
         }
         Ok(())
     }
@@ -200,8 +209,8 @@ impl Store {
         &mut self,
         root: &str,
         found: &Findings,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         let of_pages: BTreeSet<&SegmentId> =
             found.pages.keys().map(contexture_core::PageIndex::segment).collect();
         let mut behind = found.segments.values().map(|place| place + 1).max().unwrap_or(0);
@@ -220,7 +229,7 @@ impl Store {
             let path = format!("{root}/{}", Spot::Segment(id.clone()).path());
             let segment = remains.rebuild();
             behind = behind.max(segment.ordinal + 1);
-            told.push(format!(
+            report.push(format!(
                 "{path} was lost and was rebuilt from its pages, with kind {} and permission {}: \
                  change them if they are wrong",
                 segment.kind, segment.permission
@@ -232,8 +241,13 @@ impl Store {
 
     /// Lets the head count the files that are there, beyond all that they speak of. One that is lost
     /// is made again.
-    fn count_anew(&mut self, name: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
-        let Some(head) = found.head.clone() else { return self.make_head(name, found, told) };
+    fn recount(
+        &mut self,
+        name: &str,
+        found: &Findings,
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
+        let Some(head) = found.head.clone() else { return self.make_head(name, found, report) };
         let path = format!("{}/{HEAD}", names::session(&head.info.id));
         let other = head.files.differences(&found.files).into_iter();
         let mut other: Vec<_> = other.map(|(place, wrong)| format!("{place}: {wrong}")).collect();
@@ -250,18 +264,23 @@ impl Store {
         let bytes = Record::Head(new).encode(&path)?;
         let away = self.replace(&path, &bytes, "its counts of files were wrong")?;
         let other = other.join("; ");
-        told.push(format!(
+        report.push(format!(
             "{path} now counts the files that exist; the previous file is {away} ({other})"
         ));
         Ok(())
     }
 
     /// Makes a head for a session that has lost it, from what its other files say.
-    fn make_head(&mut self, name: &str, found: &Findings, told: &mut Vec<String>) -> Attempt<()> {
+    fn make_head(
+        &mut self,
+        name: &str,
+        found: &Findings,
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         let Some(id) = names::decode(name).and_then(|name| name.parse::<SessionId>().ok()) else {
             let root = format!("{SESSIONS}/{name}");
             let reason = format!("it has no {HEAD}, and its name does not say which session it is");
-            told.push(self.quarantine(&root, &reason)?);
+            report.push(self.quarantine(&root, &reason)?);
             return Ok(());
         };
         let times = || found.entries.values().map(|entry| entry.at);
@@ -271,26 +290,26 @@ impl Store {
             app: String::new(),
             revision: Revision(found.newest()),
             next_place: Place(found.next_place()),
-            mark: crate::seed::mark("a session's mark")?,
+            mark: crate::random::mark("a session's mark")?,
             created_at: times().min().unwrap_or(epoch),
             updated_at: times().max().unwrap_or(epoch),
         };
         let path = format!("{}/{HEAD}", names::session(&id));
         self.write_again(&path, &Record::Head(Head { info, beside: 0, files: found.files }))?;
-        told.push(format!(
+        report.push(format!(
             "{path} was rebuilt from the history; the session's app is no longer known"
         ));
         Ok(())
     }
 
     /// Writes a file that is not there.
-    fn write_again(&mut self, path: &str, record: &Record) -> Attempt<()> {
+    fn write_again(&mut self, path: &str, record: &Record) -> FilesFaultResult<()> {
         let bytes = record.encode(path)?;
         Ok(self.put_in_place(path, &bytes)?)
     }
 
     /// Puts other bytes in a file's place. What it held goes to the quarantine; returns where it lies.
-    fn replace(&mut self, path: &str, bytes: &[u8], why: &str) -> Attempt<String> {
+    fn replace(&mut self, path: &str, bytes: &[u8], why: &str) -> FilesFaultResult<String> {
         let shared = self.shared.clone();
         let folder = &shared.folder;
         let (away, time) = (free_place(folder, path)?, self.tick());
@@ -322,7 +341,7 @@ impl Store {
 
 /// Moves what a session without a head has left out of the way of a new one of its name. Folders that
 /// hold no file stay.
-pub(crate) fn set_remains_aside(folder: &Folder, place: &str, time: i64) -> Attempt<()> {
+pub(crate) fn set_remains_aside(folder: &Folder, place: &str, time: i64) -> FilesFaultResult<()> {
     let mut holds_something = false;
     walk(folder, place, "", &mut |_| {
         holds_something = true;

@@ -31,7 +31,7 @@ use super::{
     batch::Batch,
     folder::{Folder, refused},
     identity::now,
-    index::{self, Attempt, Index, Opened, Trouble},
+    index::{self, FilesFault, FilesFaultResult, Index, Opened},
     journal::{Journal, Mark, Op, Ops, maybe_made},
     names,
     place::{discard, take_in, write_new},
@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     options::Durability,
-    sqlite::traces::{self, Due, Left, Reach},
+    sqlite::traces::{self, Due, Reach, TraceReason},
 };
 use lock::acquire;
 
@@ -53,14 +53,14 @@ pub(crate) struct Shared {
     pub(crate) folder: Folder,
     pub(crate) options: FilesOptions,
     /// Held for writing while files and index are not of one state.
-    pub(crate) gate: RwLock<()>,
+    pub(crate) one_state: RwLock<()>,
     /// The name of the index where it is in memory, because nothing can be written.
     pub(crate) memory: Option<PathBuf>,
 }
 
 impl Shared {
     pub(crate) fn new(folder: Folder, options: FilesOptions) -> Self {
-        Self { folder, options, gate: RwLock::default(), memory: None }
+        Self { folder, options, one_state: RwLock::default(), memory: None }
     }
 
     pub(crate) fn index_path(&self) -> PathBuf {
@@ -101,7 +101,7 @@ impl Store {
             Opened::Kept(index) => (index, false),
             Opened::Made(index) => (index, true),
         };
-        let random: [u8; 8] = crate::seed::random("a name for new files")?;
+        let random: [u8; 8] = crate::random::bytes("a name for new files")?;
         let prefix = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let mark = Mark::default();
         let (unplaced, clock) = (false, 0);
@@ -112,7 +112,7 @@ impl Store {
         store.clear_tmp()?;
         store.recover()?;
         if made {
-            store.sync_all().map_err(|trouble| trouble.at(&store.index.path))?;
+            store.sync_all().map_err(|fault| fault.at(&store.index.path))?;
         }
         if Due::of(&store.index.path).is_there() {
             store.scrub(Reach::QUICK);
@@ -154,7 +154,7 @@ impl Store {
     /// Opens again what somebody has put something else in the place of.
     fn refresh(&mut self, lock: &Path) -> StorageResult<()> {
         let ours = self.locked().metadata().map_err(|error| refused(lock, &error))?.ino();
-        let lies = |path: &Path| index::inode(path).map_err(|trouble| trouble.at(path));
+        let lies = |path: &Path| index::inode(path).map_err(|fault| fault.at(path));
         if lies(lock)? != Some(ours) {
             let folder = &self.shared.folder;
             folder.make(names::TMP)?;
@@ -172,7 +172,7 @@ impl Store {
                 Opened::Made(index) => {
                     self.index = index;
                     self.recover()?;
-                    self.sync_all().map_err(|trouble| trouble.at(&self.index.path))?;
+                    self.sync_all().map_err(|fault| fault.at(&self.index.path))?;
                 }
             }
         }
@@ -205,11 +205,11 @@ impl Store {
         for ops in &pending {
             let redone = self.redo(ops);
             match redone {
-                Err(trouble) if trouble.is_damage() => {
+                Err(fault) if fault.is_damage() => {
                     self.remake_index()?;
-                    self.redo(ops).map_err(|trouble| trouble.at(&self.index.path))?;
+                    self.redo(ops).map_err(|fault| fault.at(&self.index.path))?;
                 }
-                redone => redone.map_err(|trouble| trouble.at(&self.index.path))?,
+                redone => redone.map_err(|fault| fault.at(&self.index.path))?,
             }
         }
         if self.journal().len()? > mark.length() {
@@ -220,8 +220,8 @@ impl Store {
         if is_crash {
             // The index may have lost what it knew before, or not taken in files half in place.
             match self.sync_partial() {
-                Err(trouble) if trouble.is_damage() => self.remake_index()?,
-                synced => synced.map_err(|trouble| trouble.at(&self.index.path))?,
+                Err(fault) if fault.is_damage() => self.remake_index()?,
+                synced => synced.map_err(|fault| fault.at(&self.index.path))?,
             }
         }
         // Only now: who is killed before this does all of it again.
@@ -230,7 +230,7 @@ impl Store {
 
     /// Puts in place what a group that was made could not. Without it nothing may be taken from the
     /// files: they are of two states.
-    pub(crate) fn settle(&mut self) -> StorageResult<()> {
+    pub(crate) fn finish_placing(&mut self) -> StorageResult<()> {
         if !self.unplaced {
             return Ok(());
         }
@@ -240,9 +240,9 @@ impl Store {
         })
     }
 
-    fn redo(&mut self, ops: &Ops) -> Attempt<()> {
+    fn redo(&mut self, ops: &Ops) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
-        let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let _one_state = shared.one_state.write().unwrap_or_else(PoisonError::into_inner);
         let transaction = self.index.db.unchecked_transaction()?;
         take_in(&transaction, ops)?;
         transaction.commit()?;
@@ -253,16 +253,16 @@ impl Store {
     /// Makes a group of commits, all or none; what each of them is answered, its task knows.
     pub(crate) fn group(&mut self, tasks: &mut [Box<dyn Task>]) -> StorageResult<()> {
         match self.try_group(tasks) {
-            Err(trouble) if trouble.is_damage() => {
+            Err(fault) if fault.is_damage() => {
                 tracing::info!(index = %self.index.path.display(), "the index is damaged and is rebuilt");
                 self.remake_index()?;
-                self.try_group(tasks).map_err(|trouble| trouble.at(&self.index.path))
+                self.try_group(tasks).map_err(|fault| fault.at(&self.index.path))
             }
-            made => made.map_err(|trouble| trouble.at(&self.index.path)),
+            made => made.map_err(|fault| fault.at(&self.index.path)),
         }
     }
 
-    fn try_group(&mut self, tasks: &mut [Box<dyn Task>]) -> Attempt<()> {
+    fn try_group(&mut self, tasks: &mut [Box<dyn Task>]) -> FilesFaultResult<()> {
         if self.unplaced {
             self.recover()?;
         }
@@ -276,8 +276,8 @@ impl Store {
                     absent.insert(names::session(&session));
                 }
                 Ok(()) => {}
-                Err(Trouble::Storage(error)) => drop(broken.insert(session, error)),
-                Err(trouble) => return Err(trouble),
+                Err(FilesFault::Storage(error)) => drop(broken.insert(session, error)),
+                Err(fault) => return Err(fault),
             }
         }
         let shared = self.shared.clone();
@@ -292,12 +292,12 @@ impl Store {
             transaction.execute_batch("SAVEPOINT task")?;
             match task.stage(&mut batch).and_then(|()| batch.keep()) {
                 Ok(()) => {}
-                Err(Trouble::Storage(error)) => {
+                Err(FilesFault::Storage(error)) => {
                     transaction.execute_batch("ROLLBACK TO task")?;
                     batch.forget();
                     task.refuse(error);
                 }
-                Err(trouble) => return Err(trouble),
+                Err(fault) => return Err(fault),
             }
             transaction.execute_batch("RELEASE task")?;
         }
@@ -328,9 +328,9 @@ impl Store {
                 return Err(error.into());
             }
         };
-        let gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let one_state = shared.one_state.write().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = transaction.commit() {
-            drop(gate);
+            drop(one_state);
             self.unplaced = true;
             journal.take_back(after).map_err(maybe_made)?;
             self.unplaced = false;
@@ -339,7 +339,7 @@ impl Store {
         }
         self.clock = clock;
         let placed = self.place(&ops, &made);
-        drop(gate);
+        drop(one_state);
         // It is made all the same: where this fails, the rest is put in place before the next.
         if let Err(error) = placed.and_then(|()| self.journal().set_applied(mark)) {
             tracing::warn!(%error, "files of a commit are not in place yet");
@@ -369,17 +369,17 @@ impl Store {
         let patience = (reach != Reach::Full).then_some(traces::IN_PASSING);
         let due = Due::of(&self.index.path);
         let earlier = due.read().unwrap_or_default();
-        let mut left = traces::wipe(&self.index.db, &earlier.left, reach, patience);
+        let mut remaining = traces::wipe(&self.index.db, &earlier.remaining, reach, patience);
         let emptied = self.checkpoint();
         if let Err(error) = &emptied {
             tracing::warn!(%error, "the journal could not be emptied");
         }
         if emptied.is_err() || self.mark.length() > 0 {
-            left.push(Left::Journal);
+            remaining.push(TraceReason::Journal);
         }
-        due.settle(&earlier, &left);
+        due.update(&earlier, &remaining);
         let index = self.index.path.display().to_string();
-        left.into_iter().map(|left| left.trace(&index)).collect()
+        remaining.into_iter().map(|reason| reason.trace(&index)).collect()
     }
 
     /// Empties the journal once everything in it is on disk for good.
@@ -426,13 +426,13 @@ impl Store {
     }
 
     /// Removes a session. Tells whether it was there.
-    pub(crate) fn remove_session(&mut self, session: &SessionId) -> Attempt<bool> {
+    pub(crate) fn remove_session(&mut self, session: &SessionId) -> FilesFaultResult<bool> {
         let folder = names::session(session);
         self.shared.folder.remove_all(&super::import::staging(session))?;
-        self.heal(session, &[]).or_else(|trouble| match trouble {
+        self.heal(session, &[]).or_else(|fault| match fault {
             // What cannot be read can be removed.
-            Trouble::Storage(StorageError::Corrupt { .. }) => Ok(()),
-            trouble => Err(trouble),
+            FilesFault::Storage(StorageError::Corrupt { .. }) => Ok(()),
+            fault => Err(fault),
         })?;
         let head = format!("{folder}/{}", names::HEAD);
         let known = index::key(&self.index.db, session)?.is_some();
@@ -447,9 +447,9 @@ impl Store {
         self.unplaced = true;
         let after = self.mark;
         let mark = self.journal().append(after, &ops)?;
-        self.redo(&ops).map_err(|trouble| match trouble.is_damage() {
-            true => trouble,
-            false => maybe_made(trouble.at(&self.index.path)).into(),
+        self.redo(&ops).map_err(|fault| match fault.is_damage() {
+            true => fault,
+            false => maybe_made(fault.at(&self.index.path)).into(),
         })?;
         self.journal().set_applied(mark).map_err(maybe_made)?;
         (self.mark, self.unplaced) = (mark, false);
@@ -500,12 +500,12 @@ impl Store {
     pub(crate) fn remake_index(&mut self) -> StorageResult<()> {
         let (path, patience) = (self.index.path.clone(), self.shared.options.busy_timeout);
         let shared = self.shared.clone();
-        let _gate = shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let _one_state = shared.one_state.write().unwrap_or_else(PoisonError::into_inner);
         // One in memory cannot be damaged.
         if shared.memory.is_none() {
             self.index = Index::make(&path, patience)?;
         }
-        self.sync_all().map_err(|trouble| trouble.at(&path))
+        self.sync_all().map_err(|fault| fault.at(&path))
     }
 
     /// Returns a time for a file, later than any before.

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{
     folder::{Folder, Form},
-    index::{self, Attempt, Trouble},
+    index::{self, FilesFault, FilesFaultResult},
     names::{self, HEAD, Kind, SESSIONS},
     record::{Head, Record, corrupt},
     store::Store,
@@ -18,7 +18,7 @@ use super::{
 impl Store {
     /// Brings a session in the index to what its files say, if its head is not the one the index
     /// knows; otherwise only what these files say.
-    pub(crate) fn heal(&mut self, session: &SessionId, paths: &[String]) -> Attempt<()> {
+    pub(crate) fn heal(&mut self, session: &SessionId, paths: &[String]) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let folder = names::session(session);
         let mut look = shared.folder.look();
@@ -50,7 +50,7 @@ impl Store {
     }
 
     /// Brings a session in the index to what its files say.
-    fn sync(&mut self, session: &SessionId) -> Attempt<()> {
+    fn sync(&mut self, session: &SessionId) -> FilesFaultResult<()> {
         let transaction = self.index.db.unchecked_transaction()?;
         sync_session(&transaction, &self.shared.folder, session)?;
         Ok(transaction.commit()?)
@@ -58,31 +58,31 @@ impl Store {
 
     /// Brings every session to what its files say, however it is with their heads. What cannot be
     /// read stays out, and is named when it is asked for.
-    pub(crate) fn sync_all(&mut self) -> Attempt<()> {
+    pub(crate) fn sync_all(&mut self) -> FilesFaultResult<()> {
         tracing::info!(folder = %self.shared.folder.path().display(), "building the index from the files");
         self.each_session(Self::sync)
     }
 
     /// Brings the sessions whose heads have changed to what their files say.
-    pub(crate) fn sync_changed(&mut self) -> Attempt<()> {
+    pub(crate) fn sync_changed(&mut self) -> FilesFaultResult<()> {
         self.each_session(|store, session| store.heal(session, &[]))
     }
 
     /// Brings the sessions of which the index does not know every file to what their files say. Those
     /// that are not whole there either are taken out: nothing may be read of a part.
-    pub(crate) fn sync_partial(&mut self) -> Attempt<()> {
+    pub(crate) fn sync_partial(&mut self) -> FilesFaultResult<()> {
         self.each_session(|store, session| {
             if index::is_whole(&store.index.db, session)? {
                 return Ok(());
             }
-            store.sync(session).or_else(|trouble| match trouble {
-                Trouble::Storage(error) => {
+            store.sync(session).or_else(|fault| match fault {
+                FilesFault::Storage(error) => {
                     let transaction = store.index.db.unchecked_transaction()?;
                     index::remove_session(&transaction, session)?;
                     transaction.commit()?;
                     Err(error.into())
                 }
-                trouble => Err(trouble),
+                fault => Err(fault),
             })
         })
     }
@@ -90,8 +90,8 @@ impl Store {
     /// Does something with every session there is, in files or in the index.
     fn each_session(
         &mut self,
-        mut work: impl FnMut(&mut Self, &SessionId) -> Attempt<()>,
-    ) -> Attempt<()> {
+        mut work: impl FnMut(&mut Self, &SessionId) -> FilesFaultResult<()>,
+    ) -> FilesFaultResult<()> {
         let shared = self.shared.clone();
         let mut sessions: BTreeSet<SessionId> =
             index::sessions(&self.index.db)?.into_iter().collect();
@@ -103,7 +103,7 @@ impl Store {
         }
         for session in sessions {
             match work(self, &session) {
-                Err(Trouble::Storage(error)) => {
+                Err(FilesFault::Storage(error)) => {
                     tracing::warn!(%error, %session, "a session cannot be read");
                 }
                 done => done?,
@@ -143,7 +143,7 @@ pub(crate) fn decode(path: &str, inner: &str, bytes: &[u8]) -> StorageResult<Rec
 
 /// Takes in what has changed, and takes out what is gone. Unchanged files are not read. Files that are
 /// not those the head counts are of no state, and none of them is taken in.
-fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> Attempt<()> {
+fn sync_session(db: &Connection, folder: &Folder, session: &SessionId) -> FilesFaultResult<()> {
     let root = names::session(session);
     let mut look = folder.look();
     let Some((bytes, stamp)) = look.read(&format!("{root}/{HEAD}"))? else {
@@ -199,8 +199,8 @@ pub(crate) fn walk(
     folder: &Folder,
     root: &str,
     below: &str,
-    visit: &mut impl FnMut(&str) -> Attempt<()>,
-) -> Attempt<()> {
+    visit: &mut impl FnMut(&str) -> FilesFaultResult<()>,
+) -> FilesFaultResult<()> {
     let here = if below.is_empty() { root.to_owned() } else { format!("{root}/{below}") };
     for entry in folder.list(&here)? {
         let inner = if below.is_empty() { entry.name } else { format!("{below}/{}", entry.name) };

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::{
     folder::{Folder, Form},
-    index::{self, Attempt, Trouble},
+    index::{self, FilesFault, FilesFaultResult},
     names::{self, HEAD, Kind, SESSIONS, Spot},
     record::{Head, Record},
     sync::{decode, read_head, session_folders, walk},
@@ -16,7 +16,7 @@ use super::{
 use crate::sqlite::{lookup, read};
 
 /// Lists what is wrong, one sentence each.
-pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>> {
+pub(crate) fn problems(folder: &Folder, db: &Connection) -> FilesFaultResult<Vec<String>> {
     let mut problems = index_problems(db)?;
     let mut known: BTreeSet<SessionId> = index::sessions(db)?.into_iter().collect();
     for name in session_folders(folder)? {
@@ -49,7 +49,7 @@ pub(crate) fn problems(folder: &Folder, db: &Connection) -> Attempt<Vec<String>>
 }
 
 /// Tells whether a folder holds no file of ours.
-fn is_empty(folder: &Folder, path: &str) -> Attempt<bool> {
+fn is_empty(folder: &Folder, path: &str) -> FilesFaultResult<bool> {
     let mut is_empty = true;
     walk(folder, path, "", &mut |inner| {
         is_empty &= Kind::of(inner).is_none();
@@ -59,7 +59,7 @@ fn is_empty(folder: &Folder, path: &str) -> Attempt<bool> {
 }
 
 /// Lists what is wrong with the index itself.
-pub(crate) fn index_problems(db: &Connection) -> Attempt<Vec<String>> {
+pub(crate) fn index_problems(db: &Connection) -> FilesFaultResult<Vec<String>> {
     let lines =
         read::collect(db, "PRAGMA integrity_check(100)", [], |row| Ok(row.get::<_, String>(0)?))?;
     let mut problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
@@ -99,7 +99,7 @@ struct Survey<'a> {
     /// How often history says each content was assigned.
     references: BTreeMap<ContentHash, u64>,
     /// What the newest edit of each page left of it, if that can still be told.
-    left: BTreeMap<PageIndex, (u64, Option<Option<Version>>)>,
+    newest: BTreeMap<PageIndex, (u64, Option<Option<Version>>)>,
     entries: BTreeSet<u64>,
 }
 
@@ -119,12 +119,12 @@ impl<'a> Survey<'a> {
             carried: BTreeSet::new(),
             apart: BTreeSet::new(),
             references: BTreeMap::new(),
-            left: BTreeMap::new(),
+            newest: BTreeMap::new(),
             entries: BTreeSet::new(),
         }
     }
 
-    fn files(&mut self) -> Attempt<()> {
+    fn files(&mut self) -> FilesFaultResult<()> {
         if index::head(self.db, self.session)?.as_ref() == Some(self.head) {
             self.key = index::key(self.db, self.session)?;
         }
@@ -178,7 +178,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Tells whether the index says what a file says.
-    fn is_indexed(&self, key: i64, record: &Record) -> Result<bool, Trouble> {
+    fn is_indexed(&self, key: i64, record: &Record) -> Result<bool, FilesFault> {
         let (db, session) = (self.db, self.session);
         Ok(match record {
             Record::Head(head) => index::head(db, session)?.as_ref() == Some(head),
@@ -220,12 +220,12 @@ impl<'a> Survey<'a> {
                     if let Some(hash) = before.assigned {
                         *self.references.entry(hash).or_default() += 1;
                     }
-                    let left = self.left.entry(before.index).or_default();
+                    let newest = self.newest.entry(before.index).or_default();
                     // What purged or undid it may be lost: then nobody knows whether it must be there.
                     let is_void =
                         before.after.is_some() && (before.purged || entry.undone_by.is_some());
-                    if entry.revision.0 >= left.0 {
-                        *left = (entry.revision.0, (!is_void).then_some(before.after));
+                    if entry.revision.0 >= newest.0 {
+                        *newest = (entry.revision.0, (!is_void).then_some(before.after));
                     }
                 }
             }
@@ -261,7 +261,7 @@ impl<'a> Survey<'a> {
             let path = Spot::Segment(segment.clone()).path();
             self.problems.push(format!("{root}/{path} is missing, but pages of the segment exist"));
         }
-        for (index, (revision, version)) in &self.left {
+        for (index, (revision, version)) in &self.newest {
             let stands = self.pages.get(index).copied();
             if version.is_some_and(|version| version != stands) {
                 let path = Spot::Page(index.clone()).path();

@@ -29,7 +29,7 @@ impl Look for Looks {
                 Ok(Seen::Fresh(info)) => Ok(info.map(|info| info.revision)),
                 // The files are not what the index knows, say by a checkout: whoever follows looks.
                 Ok(Seen::Stale(_)) => Ok(None),
-                Err(trouble) => Err(trouble.at(&self.reading.shared.index_path())),
+                Err(fault) => Err(fault.at(&self.reading.shared.index_path())),
             }
         };
         sessions.iter().map(revision).collect::<StorageResult<Found>>().map(Some)

@@ -13,14 +13,14 @@ use contexture_core::{
 };
 use futures::channel::oneshot;
 
-use super::{batch::Batch, index::Attempt, store::Store};
+use super::{batch::Batch, index::FilesFaultResult, store::Store};
 
 /// A commit on its way, or something like it.
 pub(crate) trait Task: Send {
     fn session(&self) -> &SessionId;
 
     /// Decides it, and notes what it writes. It may be asked again, from the beginning.
-    fn stage(&mut self, batch: &mut Batch<'_>) -> Attempt<()>;
+    fn stage(&mut self, batch: &mut Batch<'_>) -> FilesFaultResult<()>;
 
     /// Notes that it was not made.
     fn refuse(&mut self, error: StorageError);
@@ -36,12 +36,12 @@ struct Write<T, F> {
     reply: oneshot::Sender<StorageResult<T>>,
 }
 
-impl<T: Send, F: FnMut(&mut Batch<'_>) -> Attempt<T> + Send> Task for Write<T, F> {
+impl<T: Send, F: FnMut(&mut Batch<'_>) -> FilesFaultResult<T> + Send> Task for Write<T, F> {
     fn session(&self) -> &SessionId {
         &self.session
     }
 
-    fn stage(&mut self, batch: &mut Batch<'_>) -> Attempt<()> {
+    fn stage(&mut self, batch: &mut Batch<'_>) -> FilesFaultResult<()> {
         self.answer = None;
         self.answer = Some(Ok((self.work)(batch)?));
         Ok(())
@@ -107,7 +107,7 @@ impl Writer {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         session: &SessionId,
-        work: impl FnMut(&mut Batch<'_>) -> Attempt<T> + Send + 'static,
+        work: impl FnMut(&mut Batch<'_>) -> FilesFaultResult<T> + Send + 'static,
     ) -> StorageResult<T> {
         let (reply, answer) = oneshot::channel();
         let session = session.clone();
@@ -119,16 +119,16 @@ impl Writer {
     /// Does something alone. It may be done again, from the beginning, on an index made anew.
     pub(crate) async fn alone<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&mut Store) -> Attempt<T> + Send + 'static,
+        mut work: impl FnMut(&mut Store) -> FilesFaultResult<T> + Send + 'static,
     ) -> StorageResult<T> {
         let (reply, answer) = oneshot::channel();
         let job = move |store: StorageResult<&mut Store>| {
             let done = store.and_then(|store| match work(store) {
-                Err(trouble) if trouble.is_damage() => {
+                Err(fault) if fault.is_damage() => {
                     store.remake_index()?;
-                    work(store).map_err(|trouble| trouble.at(&store.index.path))
+                    work(store).map_err(|fault| fault.at(&store.index.path))
                 }
-                done => done.map_err(|trouble| trouble.at(&store.index.path)),
+                done => done.map_err(|fault| fault.at(&store.index.path)),
             });
             let _ = reply.send(done);
         };
@@ -173,7 +173,7 @@ fn work(store: &mut Store, queue: VecDeque<Job>) {
             Job::Write(task) => tasks.push(task),
             Job::Alone(alone) => {
                 group(store, &mut tasks);
-                match store.settle() {
+                match store.finish_placing() {
                     Ok(()) => alone(Ok(store)),
                     Err(error) => alone(Err(error)),
                 }
@@ -243,20 +243,20 @@ mod tests {
         let in_the_way = dir.path().join("sessions/test/custom.json");
         fs::create_dir_all(&in_the_way).unwrap();
         let alone = || {
-            let (told, heard) = mpsc::channel();
-            let job = move |store: StorageResult<&mut Store>| told.send(store.map(drop)).unwrap();
-            (Job::Alone(Box::new(job)), heard)
+            let (answer, answered) = mpsc::channel();
+            let job = move |store: StorageResult<&mut Store>| answer.send(store.map(drop)).unwrap();
+            (Job::Alone(Box::new(job)), answered)
         };
-        let ((written, mut answer), (first, heard)) = (write(&"test".parse().unwrap()), alone());
+        let ((written, mut answer), (first, answered)) = (write(&"test".parse().unwrap()), alone());
         work(&mut store, VecDeque::from([written, first]));
         let made = answer.try_recv().unwrap();
         assert!(matches!(made, Some(Ok(()))), "it stands in the journal: {made:?}");
-        let refused = heard.recv().unwrap().unwrap_err();
+        let refused = answered.recv().unwrap().unwrap_err();
         assert!(matches!(refused, StorageError::Unavailable { .. }), "{refused}");
         fs::remove_dir(&in_the_way).unwrap();
-        let (second, heard) = alone();
+        let (second, answered) = alone();
         work(&mut store, VecDeque::from([second]));
-        heard.recv().unwrap().unwrap();
+        answered.recv().unwrap().unwrap();
         assert!(in_the_way.is_file());
     }
 }

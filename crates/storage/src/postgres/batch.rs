@@ -12,7 +12,7 @@ use contexture_core::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::packing::PackedContent;
+use crate::packing::Packed;
 
 pub(crate) use statements::write_windows;
 
@@ -60,9 +60,9 @@ impl StoredContent {
     }
 
     pub(crate) fn of(content: &contexture_core::Content) -> (ContentHash, Self) {
-        let packed = PackedContent::new(content);
-        let data = packed.packed.stored(content.bytes()).to_vec();
-        (content.hash(), Self { raw: packed.packed.raw, data })
+        let packed = Packed::of_content(content);
+        let data = packed.stored(content.bytes()).to_vec();
+        (content.hash(), Self { raw: packed.raw, data })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contexture_core::{CountKey, Tokens, storage::StorageResult};
 
 use super::{
-    error::{Outcome, integer},
+    error::{FaultResult, integer},
     pool::{Connections, retire},
     read::ask,
 };
@@ -20,7 +20,7 @@ pub(crate) async fn keep(
     }
     // Each once, and in order, so that those who keep the same counts at once wait for each other.
     let counts: BTreeMap<CountKey, Tokens> = counts.into_iter().collect();
-    let kept: Outcome<()> = async {
+    let kept: FaultResult<()> = async {
         let hashes: Vec<&[u8]> = counts.keys().map(|key| &key.0[..]).collect();
         let tokens = counts.values().map(|tokens| integer(tokens.0, "token count"));
         let tokens = tokens.collect::<Result<Vec<i64>, _>>()?;

@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     Late(&'static str),
 }
 
-pub(crate) type Outcome<T> = Result<T, Fault>;
+pub(crate) type FaultResult<T> = Result<T, Fault>;
 
 impl Fault {
     /// Names the database it happened in.
@@ -105,7 +105,7 @@ pub(crate) fn unavailable(what: &str, reason: impl Display) -> StorageError {
 fn named(what: &str, error: &Error) -> StorageError {
     let what = what.to_owned();
     let Some(said) = error.as_db_error() else {
-        let reason = told(error);
+        let reason = with_causes(error);
         // A column of another type than was written, or one that must hold something and does not.
         let decoding = error.to_string().starts_with("error deserializing");
         return if decoding {
@@ -132,7 +132,7 @@ fn named(what: &str, error: &Error) -> StorageError {
 }
 
 /// Returns an error with its causes, as one line. A password is in none of them.
-fn told(error: &Error) -> String {
+fn with_causes(error: &Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -146,6 +146,6 @@ fn told(error: &Error) -> String {
 }
 
 /// Converts a number back.
-pub(crate) fn natural(integer: i64, what: impl Display) -> Outcome<u64> {
+pub(crate) fn natural(integer: i64, what: impl Display) -> FaultResult<u64> {
     u64::try_from(integer).map_err(|_| Fault::corrupt(what, format!("{integer} is negative")))
 }

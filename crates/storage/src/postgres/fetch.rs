@@ -7,7 +7,7 @@ use contexture_core::{
 use deadpool_postgres::ClientWrapper;
 
 use super::{
-    error::{Fault, Outcome, natural},
+    error::{Fault, FaultResult, natural},
     read::{OF, ask},
     rows::{self, CHUNK, CUSTOM, FOCUS, HistoryRow, PAGE, RUN, SEGMENT, SentRow},
 };
@@ -23,7 +23,7 @@ pub(crate) async fn pages<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     indices: impl Iterator<Item = &'a PageIndex>,
-) -> Outcome<Vec<Page>> {
+) -> FaultResult<Vec<Page>> {
     let (segments, numbers) = split(indices);
     // How many there are of a list the server cannot know beforehand, so it plans anew each time; one
     // it plans once.
@@ -49,7 +49,7 @@ pub(crate) async fn last_places<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     parents: impl Iterator<Item = &'a PageIndex>,
-) -> Outcome<Vec<(PageIndex, Place)>> {
+) -> FaultResult<Vec<(PageIndex, Place)>> {
     let (segments, numbers) = split(parents);
     let of = |standing: u8| {
         format!(
@@ -80,7 +80,7 @@ pub(crate) async fn segments<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     ids: impl Iterator<Item = &'a SegmentId>,
-) -> Outcome<Vec<Segment>> {
+) -> FaultResult<Vec<Segment>> {
     let names: Vec<&str> = ids.map(SegmentId::as_str).collect();
     let found = if let [name] = &names[..] {
         let sql = format!(
@@ -102,7 +102,7 @@ pub(crate) async fn chunks<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     keys: impl Iterator<Item = &'a ChunkKey>,
-) -> Outcome<Vec<(ChunkKey, LevelChunk)>> {
+) -> FaultResult<Vec<(ChunkKey, LevelChunk)>> {
     let (mut views, mut segments, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
     for key in keys {
         let Ok(chunk) = i64::try_from(key.chunk) else { continue };
@@ -125,7 +125,7 @@ pub(crate) async fn focus<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     views: impl Iterator<Item = &'a ViewId>,
-) -> Outcome<Vec<(ViewId, PageIndex)>> {
+) -> FaultResult<Vec<(ViewId, PageIndex)>> {
     let sql = format!(
         "SELECT {FOCUS} FROM contexture_focus AS t
          WHERE t.session = {OF} AND t.view_id = ANY($2::text[])"
@@ -139,7 +139,7 @@ pub(crate) async fn custom<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     keys: impl Iterator<Item = &'a CustomKey>,
-) -> Outcome<Vec<(CustomKey, String)>> {
+) -> FaultResult<Vec<(CustomKey, String)>> {
     let sql = format!(
         "SELECT {CUSTOM} FROM contexture_custom AS t
          WHERE t.session = {OF} AND t.name = ANY($2::text[])"
@@ -153,7 +153,7 @@ pub(crate) async fn entries<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     revisions: impl Iterator<Item = &'a Revision>,
-) -> Outcome<Vec<HistoryEntry>> {
+) -> FaultResult<Vec<HistoryEntry>> {
     let sql = format!(
         "SELECT {} FROM contexture_history AS t
          WHERE t.session = {OF} AND t.revision = ANY($2::bigint[])",
@@ -169,7 +169,7 @@ pub(crate) async fn runs<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     keys: impl Iterator<Item = &'a RunKey>,
-) -> Outcome<Vec<RunRecord>> {
+) -> FaultResult<Vec<RunRecord>> {
     let sql = format!(
         "SELECT {RUN} FROM contexture_runs AS t
          WHERE t.session = {OF} AND t.name = ANY($2::text[])"
@@ -189,7 +189,7 @@ pub(crate) async fn last_windows<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     keys: impl Iterator<Item = &'a LedgerKey>,
-) -> Outcome<Vec<(LedgerKey, u64)>> {
+) -> FaultResult<Vec<(LedgerKey, u64)>> {
     let (views, formats) = named(keys);
     let sql = format!(
         "SELECT w.view_id, w.format, (
@@ -212,7 +212,7 @@ pub(crate) async fn windows<'a>(
     db: &ClientWrapper,
     session: &SessionId,
     keys: impl Iterator<Item = &'a (LedgerKey, u64)> + Clone,
-) -> Outcome<Vec<(LedgerKey, SentWindow)>> {
+) -> FaultResult<Vec<(LedgerKey, SentWindow)>> {
     let known = keys.filter(|(_, number)| i64::try_from(*number).is_ok());
     let (views, formats) = named(known.clone().map(|(key, _)| key));
     let numbers: Vec<i64> = known.filter_map(|(_, number)| i64::try_from(*number).ok()).collect();

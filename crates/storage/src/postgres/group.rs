@@ -24,7 +24,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{
     batch::{self, Batch, Bound},
-    error::{Fault, Outcome, integer},
+    error::{Fault, FaultResult, integer},
     known::{Known, Needs},
     pool::Connections,
     read::ask,
@@ -123,7 +123,7 @@ async fn begin(
     session: &SessionId,
     known: &mut Known,
     tasks: &[Task],
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let mut needs = Needs::default();
     tasks.iter().for_each(|task| needs.extend(task.needs()));
     let sql = format!(
@@ -152,7 +152,7 @@ async fn needs(
     session: &SessionId,
     known: &mut Known,
     task: &Task,
-) -> Outcome<Needs> {
+) -> FaultResult<Needs> {
     let mut asked = task.needs();
     known.load(db, session, asked.clone()).await?;
     loop {
@@ -166,7 +166,7 @@ async fn needs(
 }
 
 /// Returns the statement that writes a session's row, making it or in place of the one there is.
-pub(crate) fn head(row: &SessionRow, name: &str, creates: bool) -> Outcome<Bound> {
+pub(crate) fn head(row: &SessionRow, name: &str, creates: bool) -> FaultResult<Bound> {
     let info = &row.info;
     let sql = if creates {
         "INSERT INTO contexture_sessions (name, id, app, revision, next_place, mark, created_at,
@@ -208,7 +208,7 @@ pub(crate) async fn finish(
     db: &ClientWrapper,
     statements: Vec<Bound>,
     hint: Option<String>,
-) -> Outcome<Ended> {
+) -> FaultResult<Ended> {
     // All are prepared before any is sent: one that waited for that would come after COMMIT.
     let prepared = try_join_all(statements.iter().map(|(sql, _)| db.prepare_cached(sql))).await?;
     let bound: Vec<Vec<&(dyn ToSql + Sync)>> = statements
@@ -228,30 +228,30 @@ pub(crate) async fn finish(
             Poll::Ready(done) => written.push(done),
         }
     }
-    let tell = async {
+    let notify = async {
         if let Some(hint) = hint {
             drop(db.batch_execute(&hint).await);
         }
     };
-    let (rest, committed, ()) = join3(join_all(waiting), db.batch_execute("COMMIT"), tell).await;
+    let (rest, committed, ()) = join3(join_all(waiting), db.batch_execute("COMMIT"), notify).await;
     written.extend(rest);
     let mut faults = written.into_iter().filter_map(Result::err).map(Fault::from);
     Ok(match (faults.next(), committed.map_err(Fault::from)) {
         (None, Ok(())) => Ended::Made,
-        (Some(fault), _) if is_told(&fault) => Ended::NotMade(fault),
-        (None, Err(fault)) if is_told(&fault) => Ended::NotMade(fault),
+        (Some(fault), _) if is_reported(&fault) => Ended::NotMade(fault),
+        (None, Err(fault)) if is_reported(&fault) => Ended::NotMade(fault),
         (Some(fault), _) | (None, Err(fault)) => Ended::Unknown(fault),
     })
 }
 
 /// Tells whether the server itself said that it did not do something.
-fn is_told(fault: &Fault) -> bool {
+fn is_reported(fault: &Fault) -> bool {
     fault.code().is_some_and(|code| code.code() != "40003") && !fault.is_lost()
 }
 
 /// Scrubs every record of a session's ledgers, a few at a time: they may be more than fits in
 /// memory.
-async fn scrub_ledgers(db: &ClientWrapper, session: &SessionId, id: i64) -> Outcome<()> {
+async fn scrub_ledgers(db: &ClientWrapper, session: &SessionId, id: i64) -> FaultResult<()> {
     let sql = format!(
         "SELECT {} FROM contexture_ledger AS t
          WHERE t.session = $1 AND (t.view_id, t.format, t.number) > ($2, $3, $4)

@@ -8,14 +8,14 @@ use deadpool_postgres::ClientWrapper;
 
 use super::{
     batch::{Batch, Bound, StoredContent},
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
+    fate::{self, Fate},
     group::{self, BEGIN, Ended},
-    outcome::{self, Fate},
     pool::{Connections, retire},
     read::ask,
     remove,
     rows::SessionRow,
-    writers::random,
+    writers::random_id,
 };
 
 /// The name of a session that is not whole.
@@ -34,7 +34,7 @@ pub(crate) async fn part(
         // What an earlier attempt left goes first; it may be much.
         remove::leftover(connections, session).await?;
     }
-    let transaction = random(what)?;
+    let transaction = random_id(what)?;
     let db = connections.take().await.map_err(|fault| fault.at(what))?;
     let is_last = matches!(part, ImportPart::Finish(_));
     let mut replaces = false;
@@ -51,7 +51,7 @@ pub(crate) async fn part(
             let trace =
                 group::Trace { transaction, creates: false, previous: None, revision: None };
             match is_last {
-                true => match outcome::fate(connections, session, &trace).await {
+                true => match fate::find_out(connections, session, &trace).await {
                     Fate::Made => Ok(()),
                     Fate::NotMade => Err(fault.at(what)),
                     Fate::Unknown => Err(group::doubtful(what, fault)),
@@ -83,7 +83,7 @@ async fn write(
     part: ImportPart,
     transaction: i64,
     replaces: &mut bool,
-) -> Outcome<Ended> {
+) -> FaultResult<Ended> {
     db.batch_execute(BEGIN).await?;
     let sql = format!(
         "SELECT {} FROM contexture_sessions AS t WHERE t.name = $1 OR t.name = $2 FOR UPDATE",
@@ -159,7 +159,7 @@ fn begun(session: &SessionId, id: i64) -> SessionRow {
     SessionRow { id, info, recent: Vec::new() }
 }
 
-fn statements(session: i64, part: ImportPart, transaction: i64) -> Outcome<Vec<Bound>> {
+fn statements(session: i64, part: ImportPart, transaction: i64) -> FaultResult<Vec<Bound>> {
     let mut batch = Batch::default();
     match part {
         ImportPart::Begin | ImportPart::BeginOver(_) | ImportPart::Finish(_) => {}

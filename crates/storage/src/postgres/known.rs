@@ -13,7 +13,7 @@ use contexture_core::{
 use deadpool_postgres::ClientWrapper;
 use futures::future::{join, join3, join5};
 
-use super::{error::Outcome, fetch, rows::SessionRow};
+use super::{error::FaultResult, fetch, rows::SessionRow};
 
 /// What must be read before something can be decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Known {
         db: &ClientWrapper,
         session: &SessionId,
         mut needs: Needs,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         needs.retain_new(&self.asked);
         let wanted = &needs.wanted;
         // Questions that ask for nothing are not put.

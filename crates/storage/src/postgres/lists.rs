@@ -8,7 +8,7 @@ use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Row;
 
 use super::{
-    error::{Outcome, limit, natural},
+    error::{FaultResult, limit, natural},
     fetch,
     read::{OF, ask},
     rows::{self, PAGE, PageColumns},
@@ -18,7 +18,7 @@ pub(crate) async fn children(
     db: &ClientWrapper,
     session: &SessionId,
     query: &ChildQuery,
-) -> Outcome<Vec<Page>> {
+) -> FaultResult<Vec<Page>> {
     // A number that PostgreSQL cannot hold is no page's.
     let Ok(number) = i64::try_from(query.parent.number()) else { return Ok(Vec::new()) };
     let (beyond, order) = match query.order {
@@ -61,7 +61,7 @@ pub(crate) async fn child_count(
     db: &ClientWrapper,
     session: &SessionId,
     parent: &PageIndex,
-) -> Outcome<u64> {
+) -> FaultResult<u64> {
     let Ok(number) = i64::try_from(parent.number()) else { return Ok(0) };
     let sql = format!(
         "SELECT t.listed FROM contexture_directories AS t
@@ -76,7 +76,7 @@ pub(crate) async fn last_place(
     db: &ClientWrapper,
     session: &SessionId,
     parent: &PageIndex,
-) -> Outcome<Option<Place>> {
+) -> FaultResult<Option<Place>> {
     let found = fetch::last_places(db, session, std::iter::once(parent)).await?;
     Ok(found.into_iter().next().map(|(_, place)| place))
 }
@@ -85,7 +85,7 @@ pub(crate) async fn scan(
     db: &ClientWrapper,
     session: &SessionId,
     query: &ScanQuery,
-) -> Outcome<Vec<Page>> {
+) -> FaultResult<Vec<Page>> {
     let standing = match query.standing {
         StandingFilter::Listed => "AND t.standing = 0",
         // The first half leads to the index of unlisted pages.
@@ -108,7 +108,7 @@ pub(crate) async fn last_turn_page(
     session: &SessionId,
     segment: &SegmentId,
     author: &Actor,
-) -> Outcome<Option<Page>> {
+) -> FaultResult<Option<Page>> {
     let sql = format!(
         "SELECT {PAGE} FROM contexture_pages AS t
          WHERE t.session = {OF} AND t.segment = $2 AND t.turn_author = $3 AND t.standing = 0
@@ -125,7 +125,7 @@ pub(crate) async fn next_turn_page(
     segment: &SegmentId,
     author: &Actor,
     after: &Place,
-) -> Outcome<Option<Page>> {
+) -> FaultResult<Option<Page>> {
     let Ok(after) = i64::try_from(after.0) else { return Ok(None) };
     let sql = format!(
         "SELECT {PAGE} FROM contexture_pages AS t
@@ -138,6 +138,6 @@ pub(crate) async fn next_turn_page(
     Ok(decode(&found, session)?.pop())
 }
 
-fn decode(found: &[Row], session: &SessionId) -> Outcome<Vec<Page>> {
+fn decode(found: &[Row], session: &SessionId) -> FaultResult<Vec<Page>> {
     found.iter().map(|row| rows::read_page(row, session)).collect()
 }

@@ -19,7 +19,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{
     PostgresOptions,
     address::Address,
-    error::{Fault, Outcome, unavailable},
+    error::{Fault, FaultResult, unavailable},
     tls,
 };
 
@@ -53,7 +53,7 @@ impl Connections {
             .recycle_timeout(patience)
             .build();
         let pool = pool.map_err(|error| unavailable(&address.name, error))?;
-        let tag = crate::seed::random::<8>("a tag")?;
+        let tag = crate::random::bytes::<8>("a tag")?;
         Ok(Self {
             pool,
             what: address.name.clone(),
@@ -66,7 +66,7 @@ impl Connections {
     }
 
     /// Notes the schema in which the tables are, and with it the channel on which commits are told.
-    pub(crate) async fn learn_schema(&self, db: &ClientWrapper) -> Outcome<()> {
+    pub(crate) async fn learn_schema(&self, db: &ClientWrapper) -> FaultResult<()> {
         let row = db.query_one("SELECT current_schema()::text", &[]).await?;
         let schema: Option<String> = row.try_get(0)?;
         self.schema.get_or_init(|| schema.unwrap_or_default());
@@ -83,7 +83,7 @@ impl Connections {
     }
 
     /// Takes a connection, making one if need be.
-    pub(crate) async fn take(&self) -> Outcome<Object> {
+    pub(crate) async fn take(&self) -> FaultResult<Object> {
         Ok(self.pool.get().await?)
     }
 
@@ -91,7 +91,7 @@ impl Connections {
     /// have been away since it was last used.
     pub(crate) async fn read<T>(
         &self,
-        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, Outcome<T>>,
+        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, FaultResult<T>>,
     ) -> StorageResult<T> {
         let mut again = true;
         loop {
@@ -111,7 +111,10 @@ impl Connections {
     }
 
     /// Waits for an answer, but not for ever.
-    pub(crate) async fn within<T>(&self, work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    pub(crate) async fn within<T>(
+        &self,
+        work: impl Future<Output = FaultResult<T>>,
+    ) -> FaultResult<T> {
         match timeout(self.patience, work).await {
             Ok(done) => done,
             Err(_) => Err(Fault::Late("it did not answer in time")),
@@ -134,7 +137,7 @@ pub(crate) struct Still {
 
 impl Still {
     /// Begins to stand still.
-    pub(crate) async fn new(connections: &Connections) -> Outcome<Arc<Self>> {
+    pub(crate) async fn new(connections: &Connections) -> FaultResult<Arc<Self>> {
         let db = Object::take(connections.take().await?);
         // It may be held for long without a question; the server is not to end it for that.
         connections
@@ -153,7 +156,7 @@ impl Still {
 
     pub(crate) async fn read<T>(
         &self,
-        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, Outcome<T>>,
+        work: impl for<'a> Fn(&'a ClientWrapper) -> BoxFuture<'a, FaultResult<T>>,
     ) -> StorageResult<T> {
         let db = self.db.lock().await;
         work(&db).await.map_err(|fault| match fault {
@@ -174,6 +177,6 @@ impl Still {
 /// Waits before the next attempt: longer each time, and never as long as others do.
 pub(crate) async fn pause(attempt: u32, first: Duration) {
     let most = first.saturating_mul(1 << attempt.min(6));
-    let share = crate::seed::random::<2>("a pause").map_or(1 << 15, u16::from_le_bytes);
+    let share = crate::random::bytes::<2>("a pause").map_or(1 << 15, u16::from_le_bytes);
     tokio::time::sleep(most.mul_f64(0.5 + f64::from(share) / f64::from(u16::MAX) / 2.0)).await;
 }

@@ -12,7 +12,7 @@ use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    error::{Outcome, limit, natural},
+    error::{FaultResult, limit, natural},
     rows::{self, CONTENT, CUSTOM, HistoryRow, RUN, SEGMENT, SentRow, SessionRow, VIEW},
 };
 
@@ -24,13 +24,13 @@ pub(crate) async fn ask(
     db: &ClientWrapper,
     sql: &str,
     values: &[&(dyn ToSql + Sync)],
-) -> Outcome<Vec<Row>> {
+) -> FaultResult<Vec<Row>> {
     let statement = db.prepare_cached(sql).await?;
     Ok(db.query(&statement, values).await?)
 }
 
 /// Tells whether repairs have set nothing aside.
-pub(crate) async fn is_quarantine_empty(db: &ClientWrapper) -> Outcome<bool> {
+pub(crate) async fn is_quarantine_empty(db: &ClientWrapper) -> FaultResult<bool> {
     let sql = "SELECT NOT EXISTS (SELECT 1 FROM contexture_quarantine)";
     Ok(ask(db, sql, &[]).await?.first().map_or(Ok(true), |row| row.try_get(0))?)
 }
@@ -39,7 +39,7 @@ pub(crate) async fn sessions(
     db: &ClientWrapper,
     after: &Option<SessionId>,
     most: &usize,
-) -> Outcome<Vec<SessionInfo>> {
+) -> FaultResult<Vec<SessionInfo>> {
     // Names with ~ come after all others and are no session's.
     let sql = format!(
         "SELECT {} FROM contexture_sessions AS t WHERE t.name > $1 AND t.name < '~'
@@ -51,19 +51,22 @@ pub(crate) async fn sessions(
     found.iter().map(|row| Ok(SessionRow::read(row)?.info)).collect()
 }
 
-pub(crate) async fn session(db: &ClientWrapper, id: &SessionId) -> Outcome<Option<SessionInfo>> {
+pub(crate) async fn session(
+    db: &ClientWrapper,
+    id: &SessionId,
+) -> FaultResult<Option<SessionInfo>> {
     let columns = SessionRow::COLUMNS;
     let sql = format!("SELECT {columns} FROM contexture_sessions AS t WHERE t.name = $1");
     let found = ask(db, &sql, &[&id.as_str()]).await?;
     found.first().map(|row| Ok(SessionRow::read(row)?.info)).transpose()
 }
 
-pub(crate) async fn segments(db: &ClientWrapper, session: &SessionId) -> Outcome<Vec<Segment>> {
+pub(crate) async fn segments(db: &ClientWrapper, session: &SessionId) -> FaultResult<Vec<Segment>> {
     let sql = format!(
         "SELECT {SEGMENT} FROM contexture_segments AS t WHERE t.session = {OF} ORDER BY t.name"
     );
     let found = ask(db, &sql, &[&session.as_str()]).await?;
-    let segments: Outcome<Vec<Segment>> =
+    let segments: FaultResult<Vec<Segment>> =
         found.iter().map(|row| rows::read_segment(row, session)).collect();
     let mut segments = segments?;
     segments.sort_by(Segment::in_order);
@@ -74,7 +77,7 @@ pub(crate) async fn pages(
     db: &ClientWrapper,
     session: &SessionId,
     indices: &[PageIndex],
-) -> Outcome<Vec<Option<Page>>> {
+) -> FaultResult<Vec<Option<Page>>> {
     let found = super::fetch::pages(db, session, indices.iter()).await?;
     let mut by_index: HashMap<&PageIndex, &Page> = HashMap::with_capacity(found.len());
     by_index.extend(found.iter().map(|page| (&page.index, page)));
@@ -85,7 +88,7 @@ pub(crate) async fn contents(
     db: &ClientWrapper,
     session: &SessionId,
     hashes: &[ContentHash],
-) -> Outcome<Vec<Option<Content>>> {
+) -> FaultResult<Vec<Option<Content>>> {
     let sql = format!(
         "SELECT {CONTENT} FROM contexture_contents AS t
          WHERE t.session = {OF} AND t.hash = ANY($2::bytea[])"
@@ -104,31 +107,34 @@ pub(crate) async fn levels(
     db: &ClientWrapper,
     session: &SessionId,
     keys: &[ChunkKey],
-) -> Outcome<Vec<LevelChunk>> {
+) -> FaultResult<Vec<LevelChunk>> {
     let found: HashMap<ChunkKey, LevelChunk> =
         super::fetch::chunks(db, session, keys.iter()).await?.into_iter().collect();
     Ok(keys.iter().map(|key| found.get(key).cloned().unwrap_or_default()).collect())
 }
 
-pub(crate) async fn level_keys(db: &ClientWrapper, session: &SessionId) -> Outcome<Vec<ChunkKey>> {
+pub(crate) async fn level_keys(
+    db: &ClientWrapper,
+    session: &SessionId,
+) -> FaultResult<Vec<ChunkKey>> {
     let sql = format!(
         "SELECT t.view_id, t.segment, t.chunk FROM contexture_levels AS t WHERE t.session = {OF}"
     );
     let found = ask(db, &sql, &[&session.as_str()]).await?;
-    let keys: Outcome<Vec<ChunkKey>> = found.iter().map(rows::read_chunk_key).collect();
+    let keys: FaultResult<Vec<ChunkKey>> = found.iter().map(rows::read_chunk_key).collect();
     let mut keys = keys?;
     keys.sort();
     Ok(keys)
 }
 
-pub(crate) async fn views(db: &ClientWrapper, session: &SessionId) -> Outcome<Vec<ViewHead>> {
+pub(crate) async fn views(db: &ClientWrapper, session: &SessionId) -> FaultResult<Vec<ViewHead>> {
     let sql = format!(
         "SELECT {VIEW} FROM contexture_views AS t
          LEFT JOIN contexture_focus AS f ON f.session = t.session AND f.view_id = t.view_id
          WHERE t.session = {OF}"
     );
     let found = ask(db, &sql, &[&session.as_str()]).await?;
-    let views: Outcome<Vec<ViewHead>> =
+    let views: FaultResult<Vec<ViewHead>> =
         found.iter().map(|row| rows::read_view(row, session)).collect();
     let mut views = views?;
     views.sort_by(|one, other| one.view.cmp(&other.view));
@@ -138,7 +144,7 @@ pub(crate) async fn views(db: &ClientWrapper, session: &SessionId) -> Outcome<Ve
 pub(crate) async fn custom(
     db: &ClientWrapper,
     session: &SessionId,
-) -> Outcome<Vec<(CustomKey, String)>> {
+) -> FaultResult<Vec<(CustomKey, String)>> {
     let sql = format!(
         "SELECT {CUSTOM} FROM contexture_custom AS t WHERE t.session = {OF} ORDER BY t.name"
     );
@@ -150,7 +156,7 @@ pub(crate) async fn history(
     db: &ClientWrapper,
     session: &SessionId,
     query: &HistoryQuery,
-) -> Outcome<Vec<HistoryEntry>> {
+) -> FaultResult<Vec<HistoryEntry>> {
     let number = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
     let before = query.before.map_or(i64::MAX, number);
     let after = query.after.map_or(-1, number);
@@ -192,7 +198,7 @@ pub(crate) async fn runs(
     db: &ClientWrapper,
     session: &SessionId,
     prefix: &str,
-) -> Outcome<Vec<RunRecord>> {
+) -> FaultResult<Vec<RunRecord>> {
     // No key holds it, and PostgreSQL takes no text with it.
     if prefix.contains('\0') {
         return Ok(Vec::new());
@@ -206,12 +212,15 @@ pub(crate) async fn runs(
     found.iter().map(|row| rows::read_run(row, session)).collect()
 }
 
-pub(crate) async fn ledgers(db: &ClientWrapper, session: &SessionId) -> Outcome<Vec<LedgerKey>> {
+pub(crate) async fn ledgers(
+    db: &ClientWrapper,
+    session: &SessionId,
+) -> FaultResult<Vec<LedgerKey>> {
     let sql = format!(
         "SELECT DISTINCT t.view_id, t.format FROM contexture_ledger AS t WHERE t.session = {OF}"
     );
     let found = ask(db, &sql, &[&session.as_str()]).await?;
-    let keys: Outcome<Vec<LedgerKey>> = found.iter().map(rows::read_ledger_key).collect();
+    let keys: FaultResult<Vec<LedgerKey>> = found.iter().map(rows::read_ledger_key).collect();
     let mut keys = keys?;
     keys.sort();
     Ok(keys)
@@ -222,7 +231,7 @@ pub(crate) async fn ledger(
     session: &SessionId,
     key: &LedgerKey,
     query: &LedgerQuery,
-) -> Outcome<Vec<SentWindow>> {
+) -> FaultResult<Vec<SentWindow>> {
     let sql = format!(
         "SELECT {} FROM contexture_ledger AS t
          WHERE t.session = {OF} AND t.view_id = $2 AND t.format = $3 AND t.number <= $4
@@ -237,7 +246,10 @@ pub(crate) async fn ledger(
     found.iter().map(|row| Ok(SentRow::read(row, session)?.1)).collect()
 }
 
-pub(crate) async fn counts(db: &ClientWrapper, keys: &[CountKey]) -> Outcome<Vec<Option<Tokens>>> {
+pub(crate) async fn counts(
+    db: &ClientWrapper,
+    keys: &[CountKey],
+) -> FaultResult<Vec<Option<Tokens>>> {
     let sql = "SELECT t.hash, t.tokens FROM contexture_counts AS t
                WHERE t.hash = ANY($1::bytea[])";
     let wanted: Vec<&[u8]> = keys.iter().map(|key| &key.0[..]).collect();

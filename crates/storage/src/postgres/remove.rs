@@ -10,7 +10,7 @@ use contexture_core::{SessionId, storage::StorageResult};
 use deadpool_postgres::ClientWrapper;
 
 use super::{
-    error::Outcome,
+    error::FaultResult,
     import::staged,
     pool::{Connections, pause, retire},
     read::ask,
@@ -49,7 +49,7 @@ async fn hide(connections: &Connections, names: &[String]) -> StorageResult<Vec<
                 WHERE name = ANY($1::text[])";
     let mut found: Vec<String> = Vec::new();
     for attempt in 0.. {
-        let done: Outcome<()> = async {
+        let done: FaultResult<()> = async {
             let db = connections.take().await?;
             let work = async {
                 for row in ask(&db, find, &[&names]).await? {
@@ -84,7 +84,7 @@ async fn hide(connections: &Connections, names: &[String]) -> StorageResult<Vec<
 /// Takes away the rows of all hidden sessions. What cannot be taken away now goes another time: the
 /// sessions themselves are gone.
 pub(crate) async fn sweep(connections: &Connections) {
-    let swept: Outcome<()> = async {
+    let swept: FaultResult<()> = async {
         let db = connections.take().await?;
         let swept = sweep_on(&db).await;
         if swept.is_err() {
@@ -99,7 +99,7 @@ pub(crate) async fn sweep(connections: &Connections) {
     }
 }
 
-async fn sweep_on(db: &ClientWrapper) -> Outcome<()> {
+async fn sweep_on(db: &ClientWrapper) -> FaultResult<()> {
     let sql = "SELECT t.id FROM contexture_sessions AS t WHERE t.name >= '~~'";
     for row in ask(db, sql, &[]).await? {
         let session: i64 = row.try_get(0)?;

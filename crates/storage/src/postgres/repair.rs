@@ -9,37 +9,37 @@ use contexture_core::{
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::types::ToSql;
 
-use crate::seed;
+use crate::random;
 
 use super::{
-    error::{Outcome, natural},
+    error::{FaultResult, natural},
     group::{self, BEGIN},
     pool::{Connections, retire},
     read::ask,
     rows::{self, SessionRow},
     verify::{self, BAD_COUNTS, Finding, Named},
-    writers::random,
+    writers::random_id,
 };
 
 /// Mends every session; tells what was done.
 pub(crate) async fn run(connections: &Connections) -> StorageResult<Vec<String>> {
     let what = connections.what.as_str();
     let db = connections.take().await.map_err(|fault| fault.at(what))?;
-    let done = mend(&db, what).await;
+    let done = repair(&db, what).await;
     if done.is_err() {
         retire(db);
     }
     done.map_err(|fault| fault.at(what))
 }
 
-async fn mend(db: &ClientWrapper, what: &str) -> Outcome<Vec<String>> {
+async fn repair(db: &ClientWrapper, what: &str) -> FaultResult<Vec<String>> {
     let mut done = Vec::new();
     // A name that is no session's is told by verifying; there is nothing to mend it from.
     for session in verify::sessions(db, &mut Vec::new()).await? {
         db.batch_execute(BEGIN).await?;
         // It may think for longer than others may.
         db.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await?;
-        mend_session(db, what, &session, &mut done).await?;
+        repair_session(db, what, &session, &mut done).await?;
         db.batch_execute("COMMIT").await?;
     }
     let moved =
@@ -51,12 +51,12 @@ async fn mend(db: &ClientWrapper, what: &str) -> Outcome<Vec<String>> {
     Ok(done)
 }
 
-async fn mend_session(
+async fn repair_session(
     db: &ClientWrapper,
     what: &str,
     session: &Named,
     done: &mut Vec<String>,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let lock = "SELECT t.name FROM contexture_sessions AS t WHERE t.id = $1 FOR UPDATE";
     // One that was removed or hidden meanwhile needs no mending.
     let row = ask(db, lock, &[&session.id]).await?;
@@ -86,7 +86,7 @@ async fn recount(
     named: &Named,
     name: &str,
     done: &mut Vec<String>,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let session = named.id;
     let wrong = verify::miscounted(db, session).await?;
     if !wrong.is_empty() {
@@ -118,7 +118,7 @@ async fn recount(
 }
 
 /// Writes a session's row from what its other rows say, and what can be read of it.
-async fn rewrite_head(db: &ClientWrapper, what: &str, session: &Named) -> Outcome<()> {
+async fn rewrite_head(db: &ClientWrapper, what: &str, session: &Named) -> FaultResult<()> {
     let sql = "SELECT t.app, t.mark, t.created_at, t.updated_at, t.next_place, t.recent,
                    (SELECT max(h.revision) FROM contexture_history AS h WHERE h.session = t.id),
                    (SELECT max(p.place) FROM contexture_pages AS p WHERE p.session = t.id)
@@ -127,7 +127,7 @@ async fn rewrite_head(db: &ClientWrapper, what: &str, session: &Named) -> Outcom
     let Some(row) = found.first() else { return Ok(()) };
     let mark = match Mark::try_from(row.try_get::<_, String>(1)?) {
         Ok(mark) => mark,
-        Err(_) => seed::mark(what)?,
+        Err(_) => random::mark(what)?,
     };
     let revision: Option<i64> = row.try_get(6)?;
     let last_place: i64 = row.try_get::<_, Option<i64>>(7)?.unwrap_or(0);
@@ -161,7 +161,7 @@ async fn quarantine(
     reason: &str,
     condition: &str,
     values: &[&(dyn ToSql + Sync)],
-) -> Outcome<u64> {
+) -> FaultResult<u64> {
     let copied = copy(db, what, table, reason, condition, values).await?;
     if copied > 0 {
         db.execute(&format!("DELETE FROM {table} AS t WHERE {condition}"), values).await?;
@@ -177,7 +177,7 @@ async fn copy(
     reason: &str,
     condition: &str,
     values: &[&(dyn ToSql + Sync)],
-) -> Outcome<u64> {
+) -> FaultResult<u64> {
     let select = format!(
         "SELECT convert_to(CAST(row_to_json(t) AS TEXT), 'UTF8') FROM {table} AS t WHERE {condition}"
     );
@@ -186,7 +186,7 @@ async fn copy(
                   VALUES ($1, $2, $3, $4, now())";
     for row in &rows {
         let content: &[u8] = row.try_get(0)?;
-        db.execute(insert, &[&random(what)?, &table, &reason, &content]).await?;
+        db.execute(insert, &[&random_id(what)?, &table, &reason, &content]).await?;
     }
     Ok(rows.len() as u64)
 }

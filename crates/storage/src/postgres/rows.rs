@@ -14,23 +14,28 @@ use tokio_postgres::Row;
 
 use crate::packing::{Packed, checksum, unpack, unpack_content};
 
-use super::error::{Fault, Outcome, integer, natural};
+use super::error::{Fault, FaultResult, integer, natural};
 
 pub(crate) use crate::columns::PageColumns;
 
 /// Refuses a row whose checksum, in column `at`, is not the one expected.
-fn fits(row: &Row, at: usize, expected: [u8; 16], what: impl FnOnce() -> String) -> Outcome<()> {
+fn fits(
+    row: &Row,
+    at: usize,
+    expected: [u8; 16],
+    what: impl FnOnce() -> String,
+) -> FaultResult<()> {
     if row.try_get::<_, &[u8]>(at)? == expected {
         return Ok(());
     }
     Err(Fault::corrupt(what(), "its checksum does not match"))
 }
 
-fn parse<T: std::str::FromStr<Err: Display>>(text: &str, what: impl Display) -> Outcome<T> {
+fn parse<T: std::str::FromStr<Err: Display>>(text: &str, what: impl Display) -> FaultResult<T> {
     text.parse().map_err(|error| Fault::corrupt(what, error))
 }
 
-fn text(bytes: &[u8], what: impl Display) -> Outcome<String> {
+fn text(bytes: &[u8], what: impl Display) -> FaultResult<String> {
     String::from_utf8(bytes.to_vec()).map_err(|error| Fault::corrupt(what, error))
 }
 
@@ -91,7 +96,7 @@ impl SessionRow {
         self.recent.len() < Self::REMEMBERED * 8
     }
 
-    pub(crate) fn read(row: &Row) -> Outcome<Self> {
+    pub(crate) fn read(row: &Row) -> FaultResult<Self> {
         let name: &str = row.try_get(1)?;
         let what = || format!("session '{name}'");
         let info = SessionInfo {
@@ -123,7 +128,7 @@ pub(crate) fn encode_segment(session: i64, segment: &Segment) -> (Vec<u8>, [u8; 
     (data, sum)
 }
 
-pub(crate) fn read_segment(row: &Row, of: &SessionId) -> Outcome<Segment> {
+pub(crate) fn read_segment(row: &Row, of: &SessionId) -> FaultResult<Segment> {
     let (session, name): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
     let what = || format!("segment {name} of {}", session_name(of));
     let data: &[u8] = row.try_get(2)?;
@@ -144,7 +149,7 @@ pub(crate) fn page_checksum(session: i64, data: &[u8]) -> [u8; 16] {
     checksum(&[&session.to_le_bytes(), data])
 }
 
-pub(crate) fn read_page(row: &Row, of: &SessionId) -> Outcome<Page> {
+pub(crate) fn read_page(row: &Row, of: &SessionId) -> FaultResult<Page> {
     let (segment, number): (&str, i64) = (row.try_get(1)?, row.try_get(2)?);
     let what = || format!("page {segment}-{number} of {}", session_name(of));
     let data: &[u8] = row.try_get(8)?;
@@ -169,12 +174,12 @@ pub(crate) fn read_page(row: &Row, of: &SessionId) -> Outcome<Page> {
 
 pub(crate) const CONTENT: &str = "t.hash, t.raw, t.data";
 
-pub(crate) fn read_content(row: &Row) -> Outcome<Content> {
+pub(crate) fn read_content(row: &Row) -> FaultResult<Content> {
     let hash = read_hash(row, 0)?;
     Ok(unpack_content(hash, row.try_get(1)?, row.try_get(2)?)?)
 }
 
-pub(crate) fn read_hash(row: &Row, at: usize) -> Outcome<ContentHash> {
+pub(crate) fn read_hash(row: &Row, at: usize) -> FaultResult<ContentHash> {
     let bytes: &[u8] = row.try_get(at)?;
     let bytes = <[u8; 32]>::try_from(bytes);
     let wrong = |_| Fault::corrupt("a content", "its hash is not 32 bytes long");
@@ -187,7 +192,7 @@ pub(crate) fn encode_chunk(
     session: i64,
     key: &ChunkKey,
     chunk: &LevelChunk,
-) -> Outcome<(Vec<u8>, [u8; 16])> {
+) -> FaultResult<(Vec<u8>, [u8; 16])> {
     let data = serde_json::to_vec(chunk).expect("a chunk has only string keys");
     let number = integer(key.chunk, "level chunk")?;
     let sum = chunk_checksum(session, &key.view.to_string(), key.segment.as_str(), number, &data);
@@ -199,7 +204,7 @@ fn chunk_checksum(session: i64, view: &str, segment: &str, chunk: i64, data: &[u
     checksum(&[&session, view.as_bytes(), segment.as_bytes(), &chunk, data])
 }
 
-pub(crate) fn read_chunk(row: &Row, of: &SessionId) -> Outcome<(ChunkKey, LevelChunk)> {
+pub(crate) fn read_chunk(row: &Row, of: &SessionId) -> FaultResult<(ChunkKey, LevelChunk)> {
     let (view, segment): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
     let (chunk, data): (i64, &[u8]) = (row.try_get(3)?, row.try_get(4)?);
     let what = || {
@@ -224,7 +229,7 @@ pub(crate) fn view_checksum(session: i64, view: &str, touched: i64) -> [u8; 16] 
     checksum(&[&session.to_le_bytes(), view.as_bytes(), &touched.to_le_bytes()])
 }
 
-pub(crate) fn read_view(row: &Row, of: &SessionId) -> Outcome<ViewHead> {
+pub(crate) fn read_view(row: &Row, of: &SessionId) -> FaultResult<ViewHead> {
     let (session, view, touched): (i64, &str, i64) =
         (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let what = || format!("view '{view}' of {}", session_name(of));
@@ -247,7 +252,7 @@ pub(crate) fn text_checksum(session: i64, name: &str, text: &[u8]) -> [u8; 16] {
     checksum(&[&session.to_le_bytes(), name.as_bytes(), text])
 }
 
-pub(crate) fn read_focus(row: &Row, of: &SessionId) -> Outcome<(ViewId, PageIndex)> {
+pub(crate) fn read_focus(row: &Row, of: &SessionId) -> FaultResult<(ViewId, PageIndex)> {
     let (view, page): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
     let what = || format!("the focus of view '{view}' of {}", session_name(of));
     fits(row, 3, text_checksum(row.try_get(0)?, view, page.as_bytes()), what)?;
@@ -256,7 +261,7 @@ pub(crate) fn read_focus(row: &Row, of: &SessionId) -> Outcome<(ViewId, PageInde
 
 pub(crate) const CUSTOM: &str = "t.session, t.name, t.content, t.checksum";
 
-pub(crate) fn read_custom(row: &Row, of: &SessionId) -> Outcome<(CustomKey, String)> {
+pub(crate) fn read_custom(row: &Row, of: &SessionId) -> FaultResult<(CustomKey, String)> {
     let (name, content): (&str, &[u8]) = (row.try_get(1)?, row.try_get(2)?);
     let what = || format!("custom state '{name}' of {}", session_name(of));
     fits(row, 3, text_checksum(row.try_get(0)?, name, content), what)?;
@@ -275,7 +280,7 @@ pub(crate) fn run_checksum(session: i64, record: &RunRecord) -> [u8; 16] {
     ])
 }
 
-pub(crate) fn read_run(row: &Row, of: &SessionId) -> Outcome<RunRecord> {
+pub(crate) fn read_run(row: &Row, of: &SessionId) -> FaultResult<RunRecord> {
     let name: &str = row.try_get(1)?;
     let what = || format!("run '{name}' of {}", session_name(of));
     let record = RunRecord {
@@ -304,7 +309,7 @@ impl HistoryRow {
     pub(crate) const COLUMNS: &str = "t.session, t.revision, t.actor, t.undoable, t.raw, t.data, \
                                       t.checksum";
 
-    pub(crate) fn of(entry: &HistoryEntry) -> Outcome<Self> {
+    pub(crate) fn of(entry: &HistoryEntry) -> FaultResult<Self> {
         let data = serde_json::to_vec(entry).expect("an entry has only string keys");
         Ok(Self {
             revision: integer(entry.revision.0, "revision")?,
@@ -323,7 +328,7 @@ impl HistoryRow {
         checksum(&[&session.to_le_bytes(), self.stored()])
     }
 
-    pub(crate) fn read(row: &Row, of: &SessionId) -> Outcome<HistoryEntry> {
+    pub(crate) fn read(row: &Row, of: &SessionId) -> FaultResult<HistoryEntry> {
         let (session, revision): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         let what = || format!("revision {revision} of {}", session_name(of));
         let data: &[u8] = row.try_get(5)?;
@@ -356,7 +361,7 @@ impl SentRow {
     pub(crate) const COLUMNS: &str =
         "t.session, t.view_id, t.format, t.number, t.raw, t.data, t.checksum";
 
-    pub(crate) fn of(key: &LedgerKey, sent: &SentWindow) -> Outcome<Self> {
+    pub(crate) fn of(key: &LedgerKey, sent: &SentWindow) -> FaultResult<Self> {
         let data = serde_json::to_vec(sent).expect("a record has only string keys");
         Ok(Self {
             view: key.view.to_string(),
@@ -380,7 +385,7 @@ impl SentRow {
         checksum(&[&session, view.as_bytes(), format.as_bytes(), &number, data])
     }
 
-    pub(crate) fn read(row: &Row, of: &SessionId) -> Outcome<(LedgerKey, SentWindow)> {
+    pub(crate) fn read(row: &Row, of: &SessionId) -> FaultResult<(LedgerKey, SentWindow)> {
         let (view, format): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
         let number: i64 = row.try_get(3)?;
         let what = || {
@@ -401,14 +406,14 @@ impl SentRow {
 }
 
 /// Reads the key of a ledger from the columns `view_id` and `format`.
-pub(crate) fn read_ledger_key(row: &Row) -> Outcome<LedgerKey> {
+pub(crate) fn read_ledger_key(row: &Row) -> FaultResult<LedgerKey> {
     let (view, format): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
     let what = format!("the {format} ledger of view {view}");
     Ok(LedgerKey { view: parse(view, &what)?, format: parse(format, &what)? })
 }
 
 /// Reads the key of a chunk from the columns `view_id`, `segment` and `chunk`.
-pub(crate) fn read_chunk_key(row: &Row) -> Outcome<ChunkKey> {
+pub(crate) fn read_chunk_key(row: &Row) -> FaultResult<ChunkKey> {
     let (view, segment): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
     let what = format!("the levels of view {view} in segment {segment}");
     let (view, segment): (ViewId, SegmentId) = (parse(view, &what)?, parse(segment, &what)?);

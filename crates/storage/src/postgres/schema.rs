@@ -12,7 +12,7 @@ use tokio_postgres::{SimpleQueryMessage, error::SqlState};
 use crate::options::CreateMode;
 
 use super::{
-    error::{Fault, Outcome, unavailable},
+    error::{Fault, FaultResult, unavailable},
     pool::pause,
     tables,
 };
@@ -44,7 +44,7 @@ enum Identity {
 }
 
 impl Identity {
-    async fn read(db: &ClientWrapper) -> Outcome<Self> {
+    async fn read(db: &ClientWrapper) -> FaultResult<Self> {
         // One round trip; a prepared statement would take two.
         let rows = match db.simple_query("SELECT application, version FROM contexture_meta").await {
             Ok(rows) => rows,
@@ -117,7 +117,7 @@ fn is_race(fault: &Fault) -> bool {
 }
 
 /// Makes or updates the tables, all or nothing.
-async fn migrate(db: &ClientWrapper, from: usize) -> Outcome<()> {
+async fn migrate(db: &ClientWrapper, from: usize) -> FaultResult<()> {
     let done = try_migrate(db, from).await;
     if done.is_err() {
         // The error that led here says more than one of this.
@@ -126,7 +126,7 @@ async fn migrate(db: &ClientWrapper, from: usize) -> Outcome<()> {
     done
 }
 
-async fn try_migrate(db: &ClientWrapper, from: usize) -> Outcome<()> {
+async fn try_migrate(db: &ClientWrapper, from: usize) -> FaultResult<()> {
     db.batch_execute("BEGIN").await?;
     match db.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await {
         Ok(()) => {}

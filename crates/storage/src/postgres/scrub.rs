@@ -8,7 +8,7 @@ use deadpool_postgres::ClientWrapper;
 use tokio_postgres::error::SqlState;
 
 use super::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     pool::{Connections, retire},
     read::ask,
     tables,
@@ -16,8 +16,7 @@ use super::{
 
 /// What is left of a purge before anybody has scrubbed.
 pub(crate) fn after_purge(what: &str) -> Trace {
-    let until =
-        "a scrub rewrites the tables, or the server has used their space again";
+    let until = "a scrub rewrites the tables, or the server has used their space again";
     Trace::new(format!("dead rows of the tables in {what}"), until)
 }
 
@@ -27,7 +26,7 @@ pub(crate) async fn run(
     connections: &Connections,
     quarantine: Quarantine,
 ) -> StorageResult<Vec<Trace>> {
-    let scrubbed: Outcome<Vec<Trace>> = async {
+    let scrubbed: FaultResult<Vec<Trace>> = async {
         let db = connections.take().await?;
         let scrubbed = scrub(&db, &connections.what, quarantine).await;
         // It waits for locks in its own way; nobody else is to.
@@ -38,12 +37,12 @@ pub(crate) async fn run(
     scrubbed.map_err(|fault| fault.at(&connections.what))
 }
 
-async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
+async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> FaultResult<Vec<Trace>> {
     db.batch_execute("SET lock_timeout = '10s'; SET statement_timeout = 0").await?;
     if quarantine == Quarantine::Empty {
         db.batch_execute("DELETE FROM contexture_quarantine").await?;
     }
-    let mut left = Vec::new();
+    let mut traces = Vec::new();
     let earlier = "SELECT count(*) FROM pg_stat_activity AS t
          WHERE t.datname = current_database() AND t.pid <> pg_backend_pid()
              AND t.backend_type = 'client backend' AND t.backend_xmin IS NOT NULL";
@@ -53,7 +52,7 @@ async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcom
     };
     if readers > 0 {
         let until = format!("{readers} other connections that read an earlier state have ended");
-        left.push(Trace::new(format!("dead rows of the tables in {what}"), until));
+        traces.push(Trace::new(format!("dead rows of the tables in {what}"), until));
     }
     let others = ["contexture_sessions", "contexture_quarantine"];
     let names = tables::OF_SESSIONS.iter().map(|(table, _)| *table).chain(others);
@@ -69,17 +68,17 @@ async fn scrub(db: &ClientWrapper, what: &str, quarantine: Quarantine) -> Outcom
         let rewritten = if owned {
             db.batch_execute(&format!("VACUUM FULL {table}")).await.map_err(Fault::from)
         } else {
-            left.push(Trace::new(format!("table {table}"), "its owner runs VACUUM FULL on it"));
+            traces.push(Trace::new(format!("table {table}"), "its owner runs VACUUM FULL on it"));
             continue;
         };
         match rewritten {
             Ok(()) => {}
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 let until = "the connections that use it have ended and a scrub rewrites it";
-                left.push(Trace::new(format!("table {table}"), until));
+                traces.push(Trace::new(format!("table {table}"), until));
             }
             Err(fault) => return Err(fault),
         }
     }
-    Ok(left)
+    Ok(traces)
 }

@@ -20,13 +20,13 @@ pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
 
 /// Something to be written, and who waits for it.
 pub(crate) enum Task {
-    Commit(Box<Request>, Reply<Committed>),
+    Commit(Box<CommitRequest>, Reply<Committed>),
     Record(LedgerKey, Box<SentWindow>, Reply<()>),
     Keep(Box<Keep>, Reply<bool>),
 }
 
 /// A commit on its way.
-pub(crate) struct Request {
+pub(crate) struct CommitRequest {
     pub(crate) commit: Commit,
     /// The change's contents, compressed where that pays.
     pub(crate) contents: Vec<(ContentHash, StoredContent)>,

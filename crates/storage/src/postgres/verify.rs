@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use tokio_postgres::Row;
 
 use super::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     read::ask,
     rows::{self, HistoryRow, SentRow, SessionRow},
     tables,
@@ -23,7 +23,7 @@ pub(crate) struct Table {
     columns: &'static str,
     /// What names a row in its session, as text.
     pub(crate) key: &'static str,
-    check: fn(&Row, &SessionId, &mut Tally) -> Outcome<()>,
+    check: fn(&Row, &SessionId, &mut Tally) -> FaultResult<()>,
 }
 
 /// How often a session's history refers to its contents.
@@ -116,7 +116,7 @@ pub(crate) struct Named {
 }
 
 /// Lists what is wrong.
-pub(crate) async fn problems(db: &ClientWrapper) -> Outcome<Vec<String>> {
+pub(crate) async fn problems(db: &ClientWrapper) -> FaultResult<Vec<String>> {
     let mut problems = Vec::new();
     for session in sessions(db, &mut problems).await? {
         problems.extend(session.problem.clone());
@@ -147,7 +147,7 @@ pub(crate) async fn problems(db: &ClientWrapper) -> Outcome<Vec<String>> {
 pub(crate) async fn sessions(
     db: &ClientWrapper,
     problems: &mut Vec<String>,
-) -> Outcome<Vec<Named>> {
+) -> FaultResult<Vec<Named>> {
     let sql = format!(
         "SELECT {} FROM contexture_sessions AS t WHERE t.name < '~' ORDER BY t.name",
         SessionRow::COLUMNS
@@ -167,7 +167,7 @@ pub(crate) async fn sessions(
 }
 
 /// Says what is wrong with a row; what is wrong with the connection stays an error.
-fn damage(fault: Fault) -> Outcome<String> {
+fn damage(fault: Fault) -> FaultResult<String> {
     if fault.code().is_some() || fault.is_lost() {
         return Err(fault);
     }
@@ -183,7 +183,7 @@ fn damage(fault: Fault) -> Outcome<String> {
 pub(crate) async fn findings(
     db: &ClientWrapper,
     session: &Named,
-) -> Outcome<(Vec<Finding>, Tally)> {
+) -> FaultResult<(Vec<Finding>, Tally)> {
     let (mut findings, mut tally) = (Vec::new(), Tally::new());
     for table in TABLES {
         let Table { name, columns, key, check } = table;
@@ -204,7 +204,10 @@ pub(crate) async fn findings(
 }
 
 /// Returns directories that list more or fewer pages than is noted, and by how many.
-pub(crate) async fn miscounted(db: &ClientWrapper, session: i64) -> Outcome<Vec<(String, i64)>> {
+pub(crate) async fn miscounted(
+    db: &ClientWrapper,
+    session: i64,
+) -> FaultResult<Vec<(String, i64)>> {
     let sql = "SELECT c.segment || '-' || CAST(c.number AS TEXT), CAST(sum(c.listed) AS BIGINT)
                FROM (
                    SELECT t.segment, t.parent AS number, count(*) AS listed
@@ -227,7 +230,7 @@ pub(crate) async fn misreferred(
     db: &ClientWrapper,
     session: i64,
     mut tally: Tally,
-) -> Outcome<Vec<(ContentHash, Option<i64>, i64)>> {
+) -> FaultResult<Vec<(ContentHash, Option<i64>, i64)>> {
     let sql = "SELECT t.hash, t.refs FROM contexture_contents AS t WHERE t.session = $1
                ORDER BY t.hash";
     let statement = db.prepare_cached(sql).await?;
@@ -250,7 +253,7 @@ pub(crate) async fn misreferred(
 pub(crate) const BAD_COUNTS: &str = "length(t.hash) <> 16 OR t.tokens < 0";
 
 /// Finds rows that belong to nothing.
-async fn strays(db: &ClientWrapper, problems: &mut Vec<String>) -> Outcome<()> {
+async fn strays(db: &ClientWrapper, problems: &mut Vec<String>) -> FaultResult<()> {
     for (table, _) in tables::OF_SESSIONS {
         let sql = format!(
             "SELECT t.session, count(*) FROM {table} AS t

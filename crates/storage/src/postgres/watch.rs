@@ -24,7 +24,7 @@ use tokio_postgres::{AsyncMessage, Notification};
 
 use super::{
     Following,
-    error::Outcome,
+    error::FaultResult,
     pool::{Connections, pause},
     read::ask,
 };
@@ -86,7 +86,7 @@ impl Look for Looks {
 }
 
 /// Reads revisions. They are hints as well, so their rows are not verified.
-async fn revisions(db: &deadpool_postgres::ClientWrapper, names: &[String]) -> Outcome<Found> {
+async fn revisions(db: &deadpool_postgres::ClientWrapper, names: &[String]) -> FaultResult<Found> {
     let sql = "SELECT name, revision FROM contexture_sessions WHERE name = ANY($1)";
     let mut found: Found = vec![None; names.len()];
     for row in ask(db, sql, &[&names]).await? {

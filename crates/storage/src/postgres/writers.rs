@@ -18,12 +18,12 @@ use contexture_core::{
 };
 use futures::channel::oneshot;
 
-use crate::seed;
+use crate::random;
 
 use super::{
     error::{Fault, unavailable},
+    fate::{self, Fate},
     group::{self, Done, Failure},
-    outcome::{self, Fate},
     pool::{Connections, pause, retire},
     tasks::{Answer, Fresh, Reply, Task},
 };
@@ -176,7 +176,7 @@ impl Writing {
         let mut lost = 0;
         let mut attempt = 0;
         loop {
-            let transaction = random(what).map_err(|error| Refused { error, all: true })?;
+            let transaction = random_id(what).map_err(|error| Refused { error, all: true })?;
             let fresh = fresh(what).map_err(|error| Refused { error, all: true })?;
             let db = connections.take().await.map_err(|fault| refused(fault).for_all())?;
             let done =
@@ -192,7 +192,7 @@ impl Writing {
             let fault = match failure {
                 Failure::NotMade(fault) => fault,
                 Failure::Unknown(fault, trace, done) => {
-                    match outcome::fate(connections, &self.session, &trace).await {
+                    match fate::find_out(connections, &self.session, &trace).await {
                         Fate::Made => return Ok(done),
                         Fate::NotMade => fault,
                         Fate::Unknown => {
@@ -234,11 +234,11 @@ fn only(done: Done) -> StorageResult<Answer> {
     done.answers.into_iter().next().expect("the first task of a transaction is decided")
 }
 
-pub(crate) fn random(what: &str) -> StorageResult<i64> {
+pub(crate) fn random_id(what: &str) -> StorageResult<i64> {
     // Above zero: zero is nobody's.
-    Ok((i64::from_le_bytes(seed::random(what)?) & i64::MAX).max(1))
+    Ok((i64::from_le_bytes(random::bytes(what)?) & i64::MAX).max(1))
 }
 
 fn fresh(what: &str) -> StorageResult<Fresh> {
-    Ok(Fresh { id: random(what)?, mark: seed::mark(what)? })
+    Ok(Fresh { id: random_id(what)?, mark: random::mark(what)? })
 }

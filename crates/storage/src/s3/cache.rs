@@ -32,11 +32,11 @@ pub(crate) type Cell = Arc<OnceCell<Held>>;
 #[derive(Debug)]
 pub(crate) struct Cache {
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CacheState {
     cells: HashMap<Id, Slot>,
     order: BTreeMap<u64, Id>,
     tick: u64,
@@ -55,7 +55,7 @@ impl Cache {
         Self { most, state: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         // No code panics while holding the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

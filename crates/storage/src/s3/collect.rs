@@ -13,7 +13,7 @@ use contexture_core::{SessionId, storage::StorageError};
 use object_store::{ObjectMeta, ObjectStoreExt, path::Path};
 
 use super::{
-    fault::{Doing, Fault, Outcome},
+    fault::{Doing, Fault, FaultResult},
     manifest::Manifest,
     objects::{CHUNK, DELTA, Home, Looked, MANIFEST, PACK, object_name},
     root::{Id, Root},
@@ -32,7 +32,7 @@ pub(crate) fn names(root: &Root, manifest: &Manifest) -> BTreeSet<String> {
 }
 
 /// Adds where all objects lie that a root and its manifest name.
-async fn keep(home: &Home, root: &Root, kept: &mut BTreeSet<Path>) -> Outcome<()> {
+async fn keep(home: &Home, root: &Root, kept: &mut BTreeSet<Path>) -> FaultResult<()> {
     let manifest = home.manifest(root.meta.manifest.as_ref()).await?;
     kept.extend(names(root, &manifest).iter().map(|name| home.path(name)));
     Ok(())
@@ -48,7 +48,7 @@ struct Unnamed {
 
 impl Inner {
     /// Refuses to name objects that were written so long ago that they may have been collected.
-    pub(crate) fn check_time(&self, begun: Instant) -> Outcome<()> {
+    pub(crate) fn check_time(&self, begun: Instant) -> FaultResult<()> {
         let most = (self.objects.tuning.grace / 2).max(Duration::from_secs(60));
         if begun.elapsed() < most {
             return Ok(());
@@ -58,7 +58,7 @@ impl Inner {
     }
 
     /// Deletes what nothing refers to in the folders of a session; returns how much it was.
-    pub(crate) async fn collect(&self, session: &Session) -> Outcome<usize> {
+    pub(crate) async fn collect(&self, session: &Session) -> FaultResult<usize> {
         match self.unnamed(session).await? {
             Some(unnamed) => self.delete_old(unnamed.free).await,
             None => Ok(0),
@@ -66,7 +66,7 @@ impl Inner {
     }
 
     /// Deletes what only the quarantine keeps of a session; tells whether none of that is left.
-    pub(crate) async fn collect_aside(&self, session: &Session) -> Outcome<bool> {
+    pub(crate) async fn collect_aside(&self, session: &Session) -> FaultResult<bool> {
         match self.unnamed(session).await? {
             Some(unnamed) => {
                 let count = unnamed.aside.len();
@@ -77,7 +77,7 @@ impl Inner {
     }
 
     /// Returns what nothing refers to in the folders of a session; nothing while it is being taken over.
-    async fn unnamed(&self, session: &Session) -> Outcome<Option<Unnamed>> {
+    async fn unnamed(&self, session: &Session) -> FaultResult<Option<Unnamed>> {
         let Some(known) = self.fresh(session).await? else {
             return self.unnamed_but(&session.id, None, &BTreeSet::new()).await.map(Some);
         };
@@ -105,7 +105,7 @@ impl Inner {
         session: &SessionId,
         home: Option<&Home>,
         kept: &BTreeSet<Path>,
-    ) -> Outcome<Unnamed> {
+    ) -> FaultResult<Unnamed> {
         let mut free = self.objects.list(&["data", session.as_str()]).await?;
         free.retain(|meta| !kept.contains(&meta.location));
         let mut aside = Vec::new();
@@ -123,7 +123,7 @@ impl Inner {
     }
 
     /// Deletes those that nobody can need any more; returns how many they were.
-    async fn delete_old(&self, listed: Vec<ObjectMeta>) -> Outcome<usize> {
+    async fn delete_old(&self, listed: Vec<ObjectMeta>) -> FaultResult<usize> {
         if listed.is_empty() {
             return Ok(0);
         }
@@ -142,7 +142,7 @@ impl Inner {
     }
 
     /// Tells whether a root of a session lies in quarantine.
-    async fn has_root_aside(&self, session: &SessionId) -> Outcome<bool> {
+    async fn has_root_aside(&self, session: &SessionId) -> FaultResult<bool> {
         let aside = self.objects.list(&["quarantine", "sessions"]).await?;
         let root = format!("{session}@");
         let is_root = |path: &Path| path.filename().is_some_and(|name| name.starts_with(&root));
@@ -150,7 +150,7 @@ impl Inner {
     }
 
     /// Returns an object that was just written: when that was, the server says by its own clock.
-    async fn server_clock(&self) -> Outcome<ObjectMeta> {
+    async fn server_clock(&self) -> FaultResult<ObjectMeta> {
         let id = Id::random(&self.objects.name)?;
         let path = self.objects.path(&[&format!("clock-{id}")]);
         self.objects.put(&path, Vec::new()).await?;
@@ -160,7 +160,7 @@ impl Inner {
     }
 
     /// Keeps all that is in a folder now from being collected: what named it cannot be read.
-    pub(crate) async fn hold(&self, home: &Home) -> Outcome<()> {
+    pub(crate) async fn hold(&self, home: &Home) -> FaultResult<()> {
         let listed = home.list().await?;
         let paths: Vec<&str> = listed.iter().map(|meta| meta.location.as_ref()).collect();
         let id = Id::random(&self.objects.name)?.to_string();
@@ -169,7 +169,7 @@ impl Inner {
     }
 
     /// Returns where all lies that was so kept.
-    async fn on_hold(&self, session: &SessionId) -> Outcome<BTreeSet<String>> {
+    async fn on_hold(&self, session: &SessionId) -> FaultResult<BTreeSet<String>> {
         let mut paths = BTreeSet::new();
         for meta in self.objects.list(&["quarantine", "held", session.as_str()]).await? {
             if let Looked::Found(found) = self.objects.look(&meta.location, None).await? {
@@ -181,7 +181,7 @@ impl Inner {
     }
 
     /// Deletes what sessions left that are no longer there.
-    pub(crate) async fn collect_gone(&self) -> Outcome<usize> {
+    pub(crate) async fn collect_gone(&self) -> FaultResult<usize> {
         let folder = self.objects.path(&["data"]);
         let listed = self.objects.store.list_with_delimiter(Some(&folder)).await;
         let listed = listed.map_err(|error| self.objects.refused(Doing::Reading, &error))?;

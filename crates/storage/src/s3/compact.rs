@@ -10,7 +10,7 @@ use futures::FutureExt;
 
 use super::{
     cursor::{Cursor, Direction},
-    fault::Outcome,
+    fault::FaultResult,
     keys::{self, Range, family},
     manifest::{ChunkRef, Manifest},
     objects::{CHUNK, Home, at_once, object_name},
@@ -40,7 +40,7 @@ impl Merger {
     }
 
     /// Lays newer records, newest table first, over what the manifest names.
-    pub(crate) async fn add(&mut self, tables: Vec<Arc<Table>>) -> Outcome<()> {
+    pub(crate) async fn add(&mut self, tables: Vec<Arc<Table>>) -> FaultResult<()> {
         let upper = self.cursor(tables, &[]);
         self.merge(upper, 0).await?;
         let mut level = 0;
@@ -52,7 +52,7 @@ impl Merger {
     }
 
     /// Brings everything into one level, so that nothing that was replaced is left in another.
-    pub(crate) async fn flatten(&mut self) -> Outcome<()> {
+    pub(crate) async fn flatten(&mut self) -> FaultResult<()> {
         let last = self.manifest.levels.iter().rposition(|chunks| !chunks.is_empty()).unwrap_or(0);
         for level in 0..last {
             self.lower(level).await?;
@@ -71,7 +71,7 @@ impl Merger {
     }
 
     /// Merges a level into the next.
-    async fn lower(&mut self, level: usize) -> Outcome<()> {
+    async fn lower(&mut self, level: usize) -> FaultResult<()> {
         let Some(chunks) = self.manifest.levels.get_mut(level).map(std::mem::take) else {
             return Ok(());
         };
@@ -82,7 +82,7 @@ impl Merger {
     }
 
     /// Merges records into a level.
-    async fn merge(&mut self, mut upper: Cursor, level: usize) -> Outcome<()> {
+    async fn merge(&mut self, mut upper: Cursor, level: usize) -> FaultResult<()> {
         if self.manifest.levels.len() <= level {
             self.manifest.levels.resize_with(level + 1, Vec::new);
         }
@@ -128,7 +128,7 @@ impl Merger {
     }
 
     /// Moves contents out of records into packs; returns what to lay over those records.
-    pub(crate) async fn pack(&mut self, tables: &[Arc<Table>]) -> Outcome<Table> {
+    pub(crate) async fn pack(&mut self, tables: &[Arc<Table>]) -> FaultResult<Table> {
         let most = self.home.objects.tuning.pack_bytes;
         let mut over = Over::new();
         let mut pack = PackBuilder::default();
@@ -156,7 +156,11 @@ impl Merger {
         Ok(Table::of(&over))
     }
 
-    pub(crate) async fn write_pack(&mut self, pack: PackBuilder, over: &mut Over) -> Outcome<Id> {
+    pub(crate) async fn write_pack(
+        &mut self,
+        pack: PackBuilder,
+        over: &mut Over,
+    ) -> FaultResult<Id> {
         let (id, records) = pack.write(&self.home).await?;
         self.manifest.packs.push(id);
         over.extend(records.into_iter().map(|(key, value)| (key, Some(value))));
@@ -179,7 +183,7 @@ impl Output {
         Self { home, keeps_gone, table: Table::default(), full: Vec::new(), chunks: Vec::new() }
     }
 
-    async fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Outcome<()> {
+    async fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> FaultResult<()> {
         if value.is_none() && !self.keeps_gone {
             return Ok(());
         }
@@ -191,13 +195,13 @@ impl Output {
     }
 
     /// Keeps a chunk as it is.
-    async fn keep(&mut self, chunk: ChunkRef) -> Outcome<()> {
+    async fn keep(&mut self, chunk: ChunkRef) -> FaultResult<()> {
         self.write().await?;
         self.chunks.push(chunk);
         Ok(())
     }
 
-    async fn write(&mut self) -> Outcome<()> {
+    async fn write(&mut self) -> FaultResult<()> {
         self.full.extend(Some(std::mem::take(&mut self.table)).filter(|table| !table.is_empty()));
         let home = &self.home;
         let write = |table: Table| async move {
@@ -211,7 +215,7 @@ impl Output {
         Ok(())
     }
 
-    async fn finish(mut self) -> Outcome<Vec<ChunkRef>> {
+    async fn finish(mut self) -> FaultResult<Vec<ChunkRef>> {
         self.write().await?;
         Ok(self.chunks)
     }
@@ -219,7 +223,7 @@ impl Output {
 
 impl Inner {
     /// Merges the deltas of a root into chunks.
-    pub(crate) async fn compact(&self, session: &Session, known: Known) -> Outcome<()> {
+    pub(crate) async fn compact(&self, session: &Session, known: Known) -> FaultResult<()> {
         let Some(view) = self.view_of(&session.id, &known) else { return Ok(()) };
         let begun = Instant::now();
         let base = view.root.meta.clone();

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
 use futures::FutureExt;
 
 use super::{
-    fault::Outcome,
+    fault::FaultResult,
     keys::Range,
     manifest::{ChunkRef, chunk_of},
     objects::{CHUNK, Home, at_once},
@@ -13,7 +13,7 @@ use super::{
     table::{Key, Record, Table, Value},
 };
 
-/// Which way.
+/// Which way a walk goes over the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -33,7 +33,7 @@ pub(crate) struct Cursor {
 /// One layer: tables one after the other.
 struct Source {
     waiting: VecDeque<Waiting>,
-    current: Option<Run>,
+    current: Option<TableSlice>,
 }
 
 enum Waiting {
@@ -41,14 +41,14 @@ enum Waiting {
     Chunk(ObjectRef),
 }
 
-/// What is left of a table.
-struct Run {
+/// The part of a table that the walk has not passed yet.
+struct TableSlice {
     table: Arc<Table>,
     from: usize,
     to: usize,
 }
 
-impl Run {
+impl TableSlice {
     fn new(table: Arc<Table>, range: &Range) -> Self {
         let (from, to) = (table.position(&range.from), table.position(&range.to));
         Self { table, from, to }
@@ -73,13 +73,13 @@ impl Run {
 impl Source {
     /// Returns the next key.
     fn peek(&self, direction: Direction) -> Option<&[u8]> {
-        let run = self.current.as_ref()?;
-        Some(run.table.key(run.at(direction)?))
+        let slice = self.current.as_ref()?;
+        Some(slice.table.key(slice.at(direction)?))
     }
 
     fn record(&self, direction: Direction) -> Option<Record> {
-        let run = self.current.as_ref()?;
-        Some(run.table.record(run.at(direction)?))
+        let slice = self.current.as_ref()?;
+        Some(slice.table.record(slice.at(direction)?))
     }
 
     /// Sees to it that there is a record to look at, if there is any left.
@@ -89,11 +89,11 @@ impl Source {
         range: &Range,
         direction: Direction,
         ahead: usize,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         while self.peek(direction).is_none() {
             match self.waiting.pop_front() {
                 None => return Ok(()),
-                Some(Waiting::Loaded(table)) => self.current = Some(Run::new(table, range)),
+                Some(Waiting::Loaded(table)) => self.current = Some(TableSlice::new(table, range)),
                 Some(Waiting::Chunk(object)) => {
                     let mut wanted = vec![object];
                     while wanted.len() < ahead
@@ -141,7 +141,7 @@ impl Cursor {
     }
 
     /// Returns the next key with what it stands for, or with none where it is gone.
-    pub(crate) async fn next_record(&mut self) -> Outcome<Option<Record>> {
+    pub(crate) async fn next_record(&mut self) -> FaultResult<Option<Record>> {
         let (direction, ahead) = (self.direction, self.ahead);
         let (home, range) = (&self.home, &self.range);
         if self.sources.iter().any(|source| source.peek(direction).is_none()) {
@@ -167,16 +167,16 @@ impl Cursor {
         };
         for source in &mut self.sources {
             if source.peek(direction).is_some_and(|key| *key == *next.key)
-                && let Some(run) = &mut source.current
+                && let Some(slice) = &mut source.current
             {
-                run.step(direction);
+                slice.step(direction);
             }
         }
         Ok(Some(next))
     }
 
     /// Returns the next key that is there.
-    pub(crate) async fn next(&mut self) -> Outcome<Option<(Key, Value)>> {
+    pub(crate) async fn next(&mut self) -> FaultResult<Option<(Key, Value)>> {
         while let Some(record) = self.next_record().await? {
             if let Some(value) = record.value {
                 return Ok(Some((record.key, value)));

@@ -13,7 +13,7 @@ pub(crate) enum Fault {
 }
 
 /// What most of it returns.
-pub(crate) type Outcome<T> = Result<T, Fault>;
+pub(crate) type FaultResult<T> = Result<T, Fault>;
 
 impl From<StorageError> for Fault {
     fn from(error: StorageError) -> Self {
@@ -27,7 +27,7 @@ impl Fault {
     }
 
     /// Returns what callers are told when looking at a fresh root did not help.
-    pub(crate) fn told(self) -> StorageError {
+    pub(crate) fn into_storage_error(self) -> StorageError {
         match self {
             Fault::Gone(what) => {
                 StorageError::Corrupt { what, reason: "the object is missing".to_owned() }
@@ -81,6 +81,6 @@ fn short(text: &str) -> String {
 }
 
 /// Makes a result of a public method.
-pub(crate) fn told<T>(outcome: Outcome<T>) -> StorageResult<T> {
-    outcome.map_err(Fault::told)
+pub(crate) fn storage_result<T>(outcome: FaultResult<T>) -> StorageResult<T> {
+    outcome.map_err(Fault::into_storage_error)
 }

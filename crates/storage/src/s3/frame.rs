@@ -2,7 +2,7 @@
 
 use contexture_core::storage::StorageError;
 
-use super::fault::{Fault, Outcome};
+use super::fault::{Fault, FaultResult};
 use crate::packing::{Packed, checksum, unpack};
 
 const MAGIC: &[u8; 4] = b"CTXO";
@@ -40,7 +40,7 @@ pub(crate) fn seal(kind: Kind, payload: &[u8]) -> Sealed {
 }
 
 /// Returns a frame's payload and checksum, if it is what was written.
-pub(crate) fn unseal(kind: Kind, bytes: &[u8], what: &str) -> Outcome<(Vec<u8>, [u8; 16])> {
+pub(crate) fn unseal(kind: Kind, bytes: &[u8], what: &str) -> FaultResult<(Vec<u8>, [u8; 16])> {
     let corrupt = |reason: &str| Fault::corrupt(what, reason);
     let Some((head, stored)) = bytes.split_at_checked(HEAD) else {
         return Err(corrupt("it is too short"));

@@ -16,7 +16,7 @@ use object_store::UpdateVersion;
 
 use super::{
     compact::Merger,
-    fault::Outcome,
+    fault::FaultResult,
     keys,
     manifest::Manifest,
     objects::Home,
@@ -50,20 +50,20 @@ impl Builder {
         }
     }
 
-    pub(crate) async fn put(&mut self, key: Key, value: Value) -> Outcome<()> {
+    pub(crate) async fn put(&mut self, key: Key, value: Value) -> FaultResult<()> {
         const MOST: usize = 4 * 1024 * 1024;
         self.bytes += key.len() + value.len();
         self.buffer.insert(key, Some(value));
         if self.bytes > MOST { self.flush().await } else { Ok(()) }
     }
 
-    async fn flush(&mut self) -> Outcome<()> {
+    async fn flush(&mut self) -> FaultResult<()> {
         let table = Table::of(&std::mem::take(&mut self.buffer));
         self.bytes = 0;
         self.merger.add(vec![Arc::new(table)]).await
     }
 
-    pub(crate) async fn page(&mut self, page: &Page) -> Outcome<()> {
+    pub(crate) async fn page(&mut self, page: &Page) -> FaultResult<()> {
         self.put(keys::page(&page.index), page.encode().into()).await?;
         for (key, value) in keys::derived(page) {
             self.put(key, value.into()).await?;
@@ -74,14 +74,14 @@ impl Builder {
         Ok(())
     }
 
-    pub(crate) async fn entry(&mut self, entry: &HistoryEntry) -> Outcome<()> {
+    pub(crate) async fn entry(&mut self, entry: &HistoryEntry) -> FaultResult<()> {
         for (key, value) in records::of_entry(entry) {
             self.put(key, value).await?;
         }
         Ok(())
     }
 
-    pub(crate) async fn content(&mut self, content: &Content) -> Outcome<()> {
+    pub(crate) async fn content(&mut self, content: &Content) -> FaultResult<()> {
         let packed = PackedContent::new(content);
         let data = packed.packed.stored(content.bytes());
         if data.len() < Copy::LEAST_PACKED {
@@ -95,7 +95,7 @@ impl Builder {
         Ok(())
     }
 
-    async fn write_pack(&mut self) -> Outcome<()> {
+    async fn write_pack(&mut self) -> FaultResult<()> {
         let pack = std::mem::take(&mut self.pack);
         if !pack.is_empty() {
             let mut records = Over::new();
@@ -115,7 +115,7 @@ impl Builder {
     }
 
     /// Writes what is left, and the manifest that names it all.
-    pub(crate) async fn finish(mut self) -> Outcome<ObjectRef> {
+    pub(crate) async fn finish(mut self) -> FaultResult<ObjectRef> {
         self.write_pack().await?;
         for (index, count) in std::mem::take(&mut self.directories) {
             self.put(keys::directory(&index), count.to_le_bytes().as_slice().into()).await?;
@@ -139,7 +139,7 @@ pub(crate) struct Importing {
 }
 
 impl Inner {
-    pub(crate) async fn import(&self, session: &SessionId, part: ImportPart) -> Outcome<()> {
+    pub(crate) async fn import(&self, session: &SessionId, part: ImportPart) -> FaultResult<()> {
         match part {
             ImportPart::Begin => {
                 let importing = self.begin(session).await?;
@@ -205,7 +205,7 @@ impl Inner {
     }
 
     /// Refuses to go on where others made the session or began to take it over themselves.
-    async fn still_importing(&self, session: &SessionId, ours: &Importing) -> Outcome<()> {
+    async fn still_importing(&self, session: &SessionId, ours: &Importing) -> FaultResult<()> {
         let now = self.fresh(&self.session(session)).await?;
         let session = session.clone();
         match now {
@@ -221,7 +221,7 @@ impl Inner {
         }
     }
 
-    async fn begin(&self, session: &SessionId) -> Outcome<Importing> {
+    async fn begin(&self, session: &SessionId) -> FaultResult<Importing> {
         let shared = self.session(session);
         let _turn = shared.queue.turn().await;
         for tries in 0..20 {
@@ -233,8 +233,8 @@ impl Inner {
             root.meta.sequence = known.as_ref().map_or(0, |known| known.root.meta.sequence);
             let base = known.as_ref().map(|known| known.version.clone());
             if let Published::Done(now) = self.publish(&shared, base, root).await? {
-                if let Some(left) = known {
-                    self.delete_folder(&Home::new(&self.objects, session, &left.root)).await?;
+                if let Some(known) = known {
+                    self.delete_folder(&Home::new(&self.objects, session, &known.root)).await?;
                 }
                 let home = Home::new(&self.objects, session, &now.root);
                 let builder = Builder::new(home);
@@ -248,7 +248,7 @@ impl Inner {
     }
 
     /// Begins beside a session that is there.
-    async fn begin_over(&self, session: &SessionId, over: &SessionInfo) -> Outcome<Importing> {
+    async fn begin_over(&self, session: &SessionId, over: &SessionInfo) -> FaultResult<Importing> {
         let known = self.fresh(&self.session(session)).await?;
         let there = known.as_ref().filter(|known| !known.root.is_importing());
         let info = there.map(|known| known.root.info()).transpose()?.flatten();
@@ -266,18 +266,18 @@ impl Inner {
     async fn forget_folder(&self, session: &SessionId, earlier: &Known) {
         let home = Home::new(&self.objects, session, &earlier.root);
         if let Err(fault) = self.delete_folder(&home).await {
-            tracing::warn!(%session, error = %fault.told(), "an earlier state was left behind");
+            tracing::warn!(%session, error = %fault.into_storage_error(), "an earlier state was left behind");
         }
     }
 
     /// Deletes everything in a folder that no root names any more.
-    pub(crate) async fn delete_folder(&self, home: &Home) -> Outcome<()> {
+    pub(crate) async fn delete_folder(&self, home: &Home) -> FaultResult<()> {
         let listed = home.list().await?;
         self.objects.delete(listed.into_iter().map(|meta| meta.location).collect()).await
     }
 }
 
-async fn take(builder: &mut Builder, part: ImportPart) -> Outcome<()> {
+async fn take(builder: &mut Builder, part: ImportPart) -> FaultResult<()> {
     match part {
         ImportPart::Begin | ImportPart::BeginOver(_) | ImportPart::Finish(_) => {}
         ImportPart::Segments(segments) => {

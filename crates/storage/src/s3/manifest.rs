@@ -5,7 +5,7 @@
 //! next, so that what is added at random places is not written again and again.
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     frame::{Parts, put_bytes, put_number},
     root::{Id, ObjectRef},
     table::Key,
@@ -59,7 +59,7 @@ impl Manifest {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8], what: &str) -> Outcome<Self> {
+    pub(crate) fn decode(bytes: &[u8], what: &str) -> FaultResult<Self> {
         read(&mut Parts(bytes)).ok_or_else(|| Fault::corrupt(what, "it is cut off"))
     }
 }

@@ -17,7 +17,7 @@ use object_store::{
 
 use super::{
     cache::{Cache, Held},
-    fault::{Doing, Fault, Outcome, refused},
+    fault::{Doing, Fault, FaultResult, refused},
     frame::{self, Kind},
     manifest::Manifest,
     options::Tuning,
@@ -31,7 +31,9 @@ const AT_ONCE: usize = 24;
 /// Does several things at once, though not too many; returns what came of them in order.
 ///
 /// They are boxed because a closure that lends what it was given cannot be shown to be `Send`.
-pub(crate) async fn at_once<T: Send>(work: Vec<BoxFuture<'_, Outcome<T>>>) -> Outcome<Vec<T>> {
+pub(crate) async fn at_once<T: Send>(
+    work: Vec<BoxFuture<'_, FaultResult<T>>>,
+) -> FaultResult<Vec<T>> {
     stream::iter(work).buffered(AT_ONCE).try_collect().await
 }
 
@@ -97,7 +99,7 @@ impl Objects {
         &self,
         path: &Path,
         unless: Option<&UpdateVersion>,
-    ) -> Outcome<Looked> {
+    ) -> FaultResult<Looked> {
         let etag = unless.and_then(|version| version.e_tag.clone());
         let options = GetOptions { if_none_match: etag, ..GetOptions::default() };
         let read = async {
@@ -117,7 +119,7 @@ impl Objects {
     }
 
     /// Writes an object that nobody else writes.
-    pub(crate) async fn put(&self, path: &Path, bytes: Vec<u8>) -> Outcome<()> {
+    pub(crate) async fn put(&self, path: &Path, bytes: Vec<u8>) -> FaultResult<()> {
         let put = self.store.put(path, bytes.into()).await;
         put.map(|_| ()).map_err(|error| self.refused(Doing::Writing, &error).into())
     }
@@ -128,7 +130,7 @@ impl Objects {
         path: &Path,
         bytes: Vec<u8>,
         version: Option<UpdateVersion>,
-    ) -> Outcome<Wrote> {
+    ) -> FaultResult<Wrote> {
         let mode = version.map_or(PutMode::Create, PutMode::Update);
         match self.store.put_opts(path, bytes.into(), mode.into()).await {
             Ok(put) => Ok(Wrote::Done(put.into())),
@@ -145,14 +147,14 @@ impl Objects {
         }
     }
 
-    pub(crate) async fn list(&self, parts: &[&str]) -> Outcome<Vec<ObjectMeta>> {
+    pub(crate) async fn list(&self, parts: &[&str]) -> FaultResult<Vec<ObjectMeta>> {
         let listed: Result<Vec<ObjectMeta>, Error> =
             self.store.list(Some(&self.path(parts))).try_collect().await;
         listed.map_err(|error| self.refused(Doing::Reading, &error).into())
     }
 
     /// Tells whether there is any object under a path.
-    pub(crate) async fn has_any(&self, parts: &[&str]) -> Outcome<bool> {
+    pub(crate) async fn has_any(&self, parts: &[&str]) -> FaultResult<bool> {
         match self.store.list(Some(&self.path(parts))).next().await {
             None => Ok(false),
             Some(Ok(_)) => Ok(true),
@@ -161,7 +163,7 @@ impl Objects {
     }
 
     /// Deletes objects; one that is gone already is no error.
-    pub(crate) async fn delete(&self, paths: Vec<Path>) -> Outcome<()> {
+    pub(crate) async fn delete(&self, paths: Vec<Path>) -> FaultResult<()> {
         let paths = stream::iter(paths).map(Ok).boxed();
         let mut deleted = self.store.delete_stream(paths);
         while let Some(one) = deleted.next().await {
@@ -215,17 +217,17 @@ impl Home {
     }
 
     /// Lists the folder: what objects are called in it, and when they were written.
-    pub(crate) async fn list(&self) -> Outcome<Vec<ObjectMeta>> {
+    pub(crate) async fn list(&self) -> FaultResult<Vec<ObjectMeta>> {
         let incarnation = self.incarnation.to_string();
         self.objects.list(&["data", self.session.as_str(), &incarnation]).await
     }
 
-    pub(crate) async fn delete(&self, names: &[String]) -> Outcome<()> {
+    pub(crate) async fn delete(&self, names: &[String]) -> FaultResult<()> {
         self.objects.delete(names.iter().map(|name| self.path(name)).collect()).await
     }
 
     /// Reads an object whole.
-    pub(crate) async fn read(&self, kind: char, id: Id) -> Outcome<Vec<u8>> {
+    pub(crate) async fn read(&self, kind: char, id: Id) -> FaultResult<Vec<u8>> {
         let found = self.objects.look(&self.path(&object_name(kind, id)), None).await?;
         match found {
             Looked::Found(found) => Ok(found.bytes),
@@ -233,7 +235,7 @@ impl Home {
         }
     }
 
-    async fn payload(&self, kind: char, frame: Kind, object: &ObjectRef) -> Outcome<Vec<u8>> {
+    async fn payload(&self, kind: char, frame: Kind, object: &ObjectRef) -> FaultResult<Vec<u8>> {
         let what = self.named(kind, object.id);
         let bytes = self.read(kind, object.id).await?;
         let (payload, sum) = frame::unseal(frame, &bytes, &what)?;
@@ -243,9 +245,9 @@ impl Home {
         Ok(payload)
     }
 
-    async fn held<F>(&self, id: Id, read: F) -> Outcome<Held>
+    async fn held<F>(&self, id: Id, read: F) -> FaultResult<Held>
     where
-        F: Future<Output = Outcome<Held>>,
+        F: Future<Output = FaultResult<Held>>,
     {
         let cache = &self.objects.cache;
         let held = cache.cell(id).get_or_try_init(|| read).await?.clone();
@@ -254,19 +256,19 @@ impl Home {
     }
 
     /// Reads a chunk or a delta from the server.
-    pub(crate) async fn read_table(&self, kind: char, object: &ObjectRef) -> Outcome<Table> {
+    pub(crate) async fn read_table(&self, kind: char, object: &ObjectRef) -> FaultResult<Table> {
         let payload = self.payload(kind, Kind::Table, object).await?;
         Table::decode(&payload, &self.named(kind, object.id))
     }
 
     /// Reads a manifest from the server.
-    pub(crate) async fn read_manifest(&self, object: &ObjectRef) -> Outcome<Manifest> {
+    pub(crate) async fn read_manifest(&self, object: &ObjectRef) -> FaultResult<Manifest> {
         let payload = self.payload(MANIFEST, Kind::Manifest, object).await?;
         Manifest::decode(&payload, &self.named(MANIFEST, object.id))
     }
 
     /// Returns a chunk or a delta.
-    pub(crate) async fn table(&self, kind: char, object: &ObjectRef) -> Outcome<Arc<Table>> {
+    pub(crate) async fn table(&self, kind: char, object: &ObjectRef) -> FaultResult<Arc<Table>> {
         let read = async { Ok(Held::Table(Arc::new(self.read_table(kind, object).await?))) };
         match self.held(object.id, read).await? {
             Held::Table(table) => Ok(table),
@@ -277,7 +279,7 @@ impl Home {
     }
 
     /// Returns a manifest; an empty one where there is none yet.
-    pub(crate) async fn manifest(&self, object: Option<&ObjectRef>) -> Outcome<Arc<Manifest>> {
+    pub(crate) async fn manifest(&self, object: Option<&ObjectRef>) -> FaultResult<Arc<Manifest>> {
         let Some(object) = object else { return Ok(Arc::default()) };
         let read = async { Ok(Held::Manifest(Arc::new(self.read_manifest(object).await?))) };
         match self.held(object.id, read).await? {
@@ -290,7 +292,7 @@ impl Home {
     }
 
     /// Writes a chunk or a delta.
-    pub(crate) async fn put_table(&self, kind: char, table: Table) -> Outcome<ObjectRef> {
+    pub(crate) async fn put_table(&self, kind: char, table: Table) -> FaultResult<ObjectRef> {
         let object = self.put_frame(kind, Kind::Table, &table.encode()).await?;
         // Whoever wrote it will read it next.
         let held = Held::Table(Arc::new(table));
@@ -300,11 +302,11 @@ impl Home {
         Ok(object)
     }
 
-    pub(crate) async fn put_manifest(&self, manifest: &Manifest) -> Outcome<ObjectRef> {
+    pub(crate) async fn put_manifest(&self, manifest: &Manifest) -> FaultResult<ObjectRef> {
         self.put_frame(MANIFEST, Kind::Manifest, &manifest.encode()).await
     }
 
-    async fn put_frame(&self, kind: char, frame: Kind, payload: &[u8]) -> Outcome<ObjectRef> {
+    async fn put_frame(&self, kind: char, frame: Kind, payload: &[u8]) -> FaultResult<ObjectRef> {
         let id = Id::random(&self.objects.name)?;
         let sealed = frame::seal(frame, payload);
         let object = ObjectRef { id, size: sealed.bytes.len() as u64, sum: Id(sealed.checksum) };

@@ -11,7 +11,7 @@ use object_store::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    fault::{Doing, Outcome},
+    fault::{Doing, FaultResult},
     frame,
     objects::{Looked, Objects, Wrote},
     options::{Address, S3Options},
@@ -82,7 +82,7 @@ struct Marker {
 }
 
 /// Sees to it that the prefix is ours, and that the server keeps to conditions.
-pub(crate) async fn prepare(objects: &Objects, create: CreateMode) -> Outcome<()> {
+pub(crate) async fn prepare(objects: &Objects, create: CreateMode) -> FaultResult<()> {
     let path = objects.path(&["contexture.json"]);
     let is_marked = match objects.look(&path, None).await? {
         Looked::Found(found) => {
@@ -132,7 +132,7 @@ fn check_marker(objects: &Objects, bytes: &[u8]) -> StorageResult<()> {
 }
 
 /// Tries whether the server keeps to conditions: without them writers would overwrite each other.
-async fn probe(objects: &Objects) -> Outcome<()> {
+async fn probe(objects: &Objects) -> FaultResult<()> {
     let path = objects.path(&[&format!("probe-{}", Id::random(&objects.name)?)]);
     let tried = async {
         if let Wrote::Unknown(error) = objects.swap(&path, b"first".to_vec(), None).await? {
@@ -144,7 +144,7 @@ async fn probe(objects: &Objects) -> Outcome<()> {
             version: None,
         };
         let swapped = objects.swap(&path, b"third".to_vec(), Some(wrong)).await?;
-        Outcome::Ok((again, swapped))
+        FaultResult::Ok((again, swapped))
     };
     let tried = tried.await;
     // Left behind, it would be in nobody's way.

@@ -128,13 +128,13 @@ fn is_plain(endpoint: &str) -> bool {
 
 impl fmt::Debug for S3Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = |secret: &Option<String>| secret.as_ref().map(|_| "…");
+        let hidden = |secret: &Option<String>| secret.as_ref().map(|_| "…");
         f.debug_struct("S3Options")
             .field("create", &self.create)
             .field("endpoint", &self.endpoint)
-            .field("access_key", &told(&self.access_key))
-            .field("secret_key", &told(&self.secret_key))
-            .field("session_token", &told(&self.session_token))
+            .field("access_key", &hidden(&self.access_key))
+            .field("secret_key", &hidden(&self.secret_key))
+            .field("session_token", &hidden(&self.session_token))
             .field("region", &self.region)
             .field("allow_http", &self.allow_http)
             .field("tuning", &self.tuning)
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn options_come_from_the_usual_variables_and_do_not_tell_secrets() {
+    fn options_come_from_the_usual_variables_and_hide_secrets() {
         let options = S3Options::from_variables(|name| match name {
             "AWS_ENDPOINT_URL" => Some("http://127.0.0.1:9000".to_owned()),
             "AWS_ENDPOINT" => Some("https://elsewhere".to_owned()),

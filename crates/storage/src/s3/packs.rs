@@ -3,7 +3,7 @@
 use contexture_core::{Content, ContentHash};
 
 use super::{
-    fault::{Doing, Fault, Outcome},
+    fault::{Doing, Fault, FaultResult},
     frame::{self, Kind, Parts, put_number},
     keys,
     objects::{Home, PACK, object_name},
@@ -45,7 +45,7 @@ impl PackBuilder {
     }
 
     /// Writes the pack; returns its name and the records that lead to its contents.
-    pub(crate) async fn write(self, home: &Home) -> Outcome<(Id, Vec<(Key, Value)>)> {
+    pub(crate) async fn write(self, home: &Home) -> FaultResult<(Id, Vec<(Key, Value)>)> {
         let Self { mut data, entries } = self;
         let id = Id::random(&home.objects.name)?;
         let mut directory = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    pub(crate) async fn read(home: &Home, id: Id) -> Outcome<Self> {
+    pub(crate) async fn read(home: &Home, id: Id) -> FaultResult<Self> {
         let what = home.named(PACK, id);
         let mut data = home.read(PACK, id).await?;
         let short = || Fault::corrupt(&what, "it is too short");
@@ -127,7 +127,7 @@ pub(crate) async fn read_some(
     home: &Home,
     pack: Id,
     wanted: Vec<Wanted>,
-) -> Outcome<Vec<(usize, Content)>> {
+) -> FaultResult<Vec<(usize, Content)>> {
     let ranges: Vec<_> =
         wanted.iter().map(|one| one.entry.offset..one.entry.offset + one.entry.length).collect();
     let path = home.path(&object_name(PACK, pack));

@@ -11,7 +11,7 @@ use object_store::UpdateVersion;
 use super::{
     collect::names,
     compact::Merger,
-    fault::Outcome,
+    fault::FaultResult,
     keys,
     objects::{PACK, object_name},
     packs::{Pack, PackBuilder},
@@ -29,7 +29,7 @@ impl Inner {
         session: &Session,
         base: Option<UpdateVersion>,
         stage: Stage,
-    ) -> Outcome<Published> {
+    ) -> FaultResult<Published> {
         let begun = Instant::now();
         let home = stage.view.home.clone();
         // Listed before the root is replaced: what others write later is based on the new one.
@@ -78,7 +78,7 @@ impl Inner {
                 id.into_iter().for_each(|id| self.objects.cache.forget(id));
             }
             if let Err(fault) = home.delete(&known.root.meta.doomed).await {
-                tracing::warn!(session = %session.id, error = %fault.told(), "a purge is not finished");
+                tracing::warn!(session = %session.id, error = %fault.into_storage_error(), "a purge is not finished");
             }
         }
         Ok(published)
@@ -86,19 +86,19 @@ impl Inner {
 }
 
 /// Writes a pack anew with those of its contents that stay.
-async fn rewrite(merger: &mut Merger, view: &View, id: Id, over: &mut Over) -> Outcome<()> {
+async fn rewrite(merger: &mut Merger, view: &View, id: Id, over: &mut Over) -> FaultResult<()> {
     let pack = Pack::read(&merger.home, id).await?;
-    let mut left = PackBuilder::default();
+    let mut kept = PackBuilder::default();
     for entry in &pack.entries {
         let key = keys::copy(&entry.hash, Some(id));
         if view.get(&key).await?.is_some() {
-            left.add(entry.hash, entry.raw, pack.stored(entry));
+            kept.add(entry.hash, entry.raw, pack.stored(entry));
             over.insert(key, None);
         }
     }
     merger.manifest.packs.retain(|kept| *kept != id);
-    if !left.is_empty() {
-        merger.write_pack(left, over).await?;
+    if !kept.is_empty() {
+        merger.write_pack(kept, over).await?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use futures::FutureExt;
 
 use super::{
     cursor::Direction,
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     keys::{self, Range, family},
     objects::at_once,
     packs::{self, PackEntry},
@@ -30,15 +30,15 @@ fn ahead(limit: usize) -> usize {
 const PIECE: usize = 512;
 
 impl View {
-    pub(crate) async fn segments(&self) -> Outcome<Vec<Segment>> {
+    pub(crate) async fn segments(&self) -> FaultResult<Vec<Segment>> {
         let all = self.all(Range::family(family::SEGMENT)).await?;
         let segments = all.iter().map(|(key, value)| records::segment(key, value));
-        let mut segments: Vec<Segment> = segments.collect::<Outcome<_>>()?;
+        let mut segments: Vec<Segment> = segments.collect::<FaultResult<_>>()?;
         segments.sort_by(Segment::in_order);
         Ok(segments)
     }
 
-    pub(crate) async fn pages(&self, indices: &[PageIndex]) -> Outcome<Vec<Option<Page>>> {
+    pub(crate) async fn pages(&self, indices: &[PageIndex]) -> FaultResult<Vec<Option<Page>>> {
         let keys: Vec<Key> = indices.iter().map(keys::page).collect();
         let values = self.get_many(&keys).await?;
         let pages = keys.iter().zip(values);
@@ -48,7 +48,7 @@ impl View {
     }
 
     /// Reads pages that a list names.
-    async fn listed_pages(&self, indices: &[PageIndex]) -> Outcome<Vec<Page>> {
+    async fn listed_pages(&self, indices: &[PageIndex]) -> FaultResult<Vec<Page>> {
         let pages = self.pages(indices).await?.into_iter().zip(indices);
         pages
             .map(|(page, index)| {
@@ -59,7 +59,7 @@ impl View {
             .collect()
     }
 
-    pub(crate) async fn children(&self, query: &ChildQuery) -> Outcome<Vec<Page>> {
+    pub(crate) async fn children(&self, query: &ChildQuery) -> FaultResult<Vec<Page>> {
         let mut found = match query.standing {
             StandingFilter::Listed => self.under(query, family::CHILD).await?,
             StandingFilter::ColdArchived => self.under(query, family::UNLISTED).await?,
@@ -78,7 +78,7 @@ impl View {
         self.listed_pages(&indices).await
     }
 
-    async fn under(&self, query: &ChildQuery, family: u8) -> Outcome<Vec<(PageIndex, Place)>> {
+    async fn under(&self, query: &ChildQuery, family: u8) -> FaultResult<Vec<(PageIndex, Place)>> {
         let parent = &query.parent;
         let mut range = keys::children_of(parent, family);
         let direction = match (query.order, query.after) {
@@ -108,13 +108,13 @@ impl View {
         Ok(found)
     }
 
-    pub(crate) async fn child_count(&self, parent: &PageIndex) -> Outcome<u64> {
+    pub(crate) async fn child_count(&self, parent: &PageIndex) -> FaultResult<u64> {
         let key = keys::directory(parent);
         let value = self.get(&key).await?;
         value.map_or(Ok(0), |value| records::number(&key, &value))
     }
 
-    pub(crate) async fn last_place(&self, parent: &PageIndex) -> Outcome<Option<Place>> {
+    pub(crate) async fn last_place(&self, parent: &PageIndex) -> FaultResult<Option<Place>> {
         let mut last = None;
         for family in [family::CHILD, family::UNLISTED] {
             let range = keys::children_of(parent, family);
@@ -126,7 +126,7 @@ impl View {
         Ok(last)
     }
 
-    pub(crate) async fn scan(&self, query: &ScanQuery) -> Outcome<Vec<Page>> {
+    pub(crate) async fn scan(&self, query: &ScanQuery) -> FaultResult<Vec<Page>> {
         let mut range = keys::pages_of(&query.segment);
         if let Some(after) = query.after {
             range = range.after(&keys::page(&PageIndex::new(query.segment.clone(), after)));
@@ -149,7 +149,7 @@ impl View {
         segment: &SegmentId,
         author: &Actor,
         after: Option<Place>,
-    ) -> Outcome<Option<Page>> {
+    ) -> FaultResult<Option<Page>> {
         let mut range = keys::turns_of(segment, author);
         let direction = match after {
             None => Direction::Backward,
@@ -166,7 +166,10 @@ impl View {
         Ok(self.listed_pages(&[index]).await?.pop())
     }
 
-    pub(crate) async fn contents(&self, hashes: &[ContentHash]) -> Outcome<Vec<Option<Content>>> {
+    pub(crate) async fn contents(
+        &self,
+        hashes: &[ContentHash],
+    ) -> FaultResult<Vec<Option<Content>>> {
         let found = hashes.iter().map(|hash| self.copy_of(hash).boxed());
         let found = at_once(found.collect()).await?;
         let mut contents: Vec<Option<Content>> = vec![None; hashes.len()];
@@ -191,13 +194,13 @@ impl View {
         Ok(contents)
     }
 
-    async fn copy_of(&self, hash: &ContentHash) -> Outcome<Option<Copy>> {
+    async fn copy_of(&self, hash: &ContentHash) -> FaultResult<Option<Copy>> {
         let mut cursor = self.walk(keys::copies(hash), Direction::Forward, 1).await?;
         let found = cursor.next().await?;
         found.map(|(key, value)| Copy::decode(&key, &value)).transpose()
     }
 
-    pub(crate) async fn levels(&self, wanted: &[ChunkKey]) -> Outcome<Vec<LevelChunk>> {
+    pub(crate) async fn levels(&self, wanted: &[ChunkKey]) -> FaultResult<Vec<LevelChunk>> {
         let keys: Vec<Key> = wanted.iter().map(keys::level).collect();
         let values = self.get_many(&keys).await?;
         let level = |(key, value): (&Key, Option<Value>)| {
@@ -206,7 +209,7 @@ impl View {
         keys.iter().zip(values).map(level).collect()
     }
 
-    pub(crate) async fn level_keys(&self) -> Outcome<Vec<ChunkKey>> {
+    pub(crate) async fn level_keys(&self) -> FaultResult<Vec<ChunkKey>> {
         let all = self.all(Range::family(family::LEVEL)).await?;
         let key = |key: &Key| {
             keys::read_level(key)
@@ -215,7 +218,7 @@ impl View {
         all.iter().map(|(name, _)| key(name)).collect()
     }
 
-    pub(crate) async fn views(&self) -> Outcome<Vec<ViewHead>> {
+    pub(crate) async fn views(&self) -> FaultResult<Vec<ViewHead>> {
         let all = self.all(Range::family(family::VIEW)).await?;
         let mut heads = Vec::with_capacity(all.len());
         let mut focus: BTreeMap<Key, PageIndex> = BTreeMap::new();
@@ -231,7 +234,7 @@ impl View {
         Ok(heads)
     }
 
-    pub(crate) async fn custom(&self) -> Outcome<Vec<(CustomKey, String)>> {
+    pub(crate) async fn custom(&self) -> FaultResult<Vec<(CustomKey, String)>> {
         let all = self.all(Range::family(family::CUSTOM)).await?;
         let custom = |(key, value): &(Key, Value)| {
             let name = keys::last_text(key).and_then(|name| name.parse().ok());
@@ -242,7 +245,7 @@ impl View {
         all.iter().map(custom).collect()
     }
 
-    pub(crate) async fn history(&self, query: &HistoryQuery) -> Outcome<Vec<HistoryEntry>> {
+    pub(crate) async fn history(&self, query: &HistoryQuery) -> FaultResult<Vec<HistoryEntry>> {
         let (mut range, key): (Range, Box<dyn Fn(_) -> Key + Send>) = match &query.actor {
             Some(actor) => {
                 let actor = actor.clone();
@@ -286,7 +289,7 @@ impl View {
         Ok(entries)
     }
 
-    async fn entries(&self, keys: &[Key]) -> Outcome<Vec<HistoryEntry>> {
+    async fn entries(&self, keys: &[Key]) -> FaultResult<Vec<HistoryEntry>> {
         let values = self.get_many(keys).await?;
         let entry = |(key, value): (&Key, Option<Value>)| match value {
             Some(value) => records::entry(key, &value),
@@ -295,12 +298,12 @@ impl View {
         keys.iter().zip(values).map(entry).collect()
     }
 
-    pub(crate) async fn runs(&self, prefix: &str) -> Outcome<Vec<RunRecord>> {
+    pub(crate) async fn runs(&self, prefix: &str) -> FaultResult<Vec<RunRecord>> {
         let all = self.all(keys::runs(prefix)).await?;
         all.iter().map(|(key, value)| records::run(key, value)).collect()
     }
 
-    pub(crate) async fn ledgers(&self) -> Outcome<Vec<LedgerKey>> {
+    pub(crate) async fn ledgers(&self) -> FaultResult<Vec<LedgerKey>> {
         let mut found: Vec<LedgerKey> = Vec::new();
         let mut range = Range::family(family::LEDGER);
         // From each ledger to the next, without reading what stands between.
@@ -321,7 +324,7 @@ impl View {
         &self,
         key: &LedgerKey,
         query: &LedgerQuery,
-    ) -> Outcome<Vec<SentWindow>> {
+    ) -> FaultResult<Vec<SentWindow>> {
         let mut range = keys::ledger(key);
         if let Some(next) = query.upto.and_then(|upto| upto.checked_add(1)) {
             range = range.before(&keys::sent(key, next));

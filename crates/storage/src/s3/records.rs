@@ -9,7 +9,7 @@ use contexture_core::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     frame::{Parts, put_number},
     keys,
     root::Id,
@@ -25,11 +25,11 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("what is kept has only string keys")
 }
 
-fn from_json<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Outcome<T> {
+fn from_json<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> FaultResult<T> {
     serde_json::from_slice(value).map_err(|error| corrupt(key, error.to_string()))
 }
 
-pub(crate) fn page(key: &[u8], value: &[u8]) -> Outcome<Page> {
+pub(crate) fn page(key: &[u8], value: &[u8]) -> FaultResult<Page> {
     let page = Page::decode(value).map_err(|error| corrupt(key, error))?;
     if *keys::page(&page.index) == *key {
         Ok(page)
@@ -38,7 +38,7 @@ pub(crate) fn page(key: &[u8], value: &[u8]) -> Outcome<Page> {
     }
 }
 
-pub(crate) fn segment(key: &[u8], value: &[u8]) -> Outcome<Segment> {
+pub(crate) fn segment(key: &[u8], value: &[u8]) -> FaultResult<Segment> {
     let segment: Segment = from_json(key, value)?;
     if *keys::segment(&segment.id) == *key {
         Ok(segment)
@@ -47,7 +47,7 @@ pub(crate) fn segment(key: &[u8], value: &[u8]) -> Outcome<Segment> {
     }
 }
 
-pub(crate) fn entry(key: &[u8], value: &[u8]) -> Outcome<HistoryEntry> {
+pub(crate) fn entry(key: &[u8], value: &[u8]) -> FaultResult<HistoryEntry> {
     let entry: HistoryEntry = from_json(key, value)?;
     if *keys::history(entry.revision) == *key {
         Ok(entry)
@@ -56,11 +56,11 @@ pub(crate) fn entry(key: &[u8], value: &[u8]) -> Outcome<HistoryEntry> {
     }
 }
 
-pub(crate) fn level(key: &[u8], value: &[u8]) -> Outcome<LevelChunk> {
+pub(crate) fn level(key: &[u8], value: &[u8]) -> FaultResult<LevelChunk> {
     from_json(key, value)
 }
 
-pub(crate) fn sent(key: &[u8], value: &[u8]) -> Outcome<SentWindow> {
+pub(crate) fn sent(key: &[u8], value: &[u8]) -> FaultResult<SentWindow> {
     let sent: SentWindow = from_json(key, value)?;
     if keys::read_sent(key).is_some_and(|(_, number)| number == sent.number) {
         Ok(sent)
@@ -69,26 +69,26 @@ pub(crate) fn sent(key: &[u8], value: &[u8]) -> Outcome<SentWindow> {
     }
 }
 
-pub(crate) fn text(key: &[u8], value: &[u8]) -> Outcome<String> {
+pub(crate) fn text(key: &[u8], value: &[u8]) -> FaultResult<String> {
     String::from_utf8(value.to_vec()).map_err(|error| corrupt(key, error.to_string()))
 }
 
-pub(crate) fn number(key: &[u8], value: &[u8]) -> Outcome<u64> {
+pub(crate) fn number(key: &[u8], value: &[u8]) -> FaultResult<u64> {
     let bytes = value.try_into().map_err(|_| corrupt(key, "it is not a number"))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-pub(crate) fn focus(key: &[u8], value: &[u8]) -> Outcome<PageIndex> {
+pub(crate) fn focus(key: &[u8], value: &[u8]) -> FaultResult<PageIndex> {
     text(key, value)?.parse().map_err(|error| corrupt(key, format!("{error}")))
 }
 
-pub(crate) fn view(key: &[u8], value: &[u8]) -> Outcome<(ViewId, Revision)> {
+pub(crate) fn view(key: &[u8], value: &[u8]) -> FaultResult<(ViewId, Revision)> {
     let view = keys::read_view(key).ok_or_else(|| corrupt(key, "its name cannot be read"))?;
     Ok((view, Revision(number(key, value)?)))
 }
 
 /// Returns the page a key of a list leads to, with its place.
-pub(crate) fn listed(key: &[u8]) -> Outcome<(PageIndex, Place)> {
+pub(crate) fn listed(key: &[u8]) -> FaultResult<(PageIndex, Place)> {
     let found = keys::read_derived(key).zip(keys::place_and_number(key));
     let (index, (place, _)) = found.ok_or_else(|| corrupt(key, "it cannot be read"))?;
     Ok((index, place))
@@ -96,7 +96,7 @@ pub(crate) fn listed(key: &[u8]) -> Outcome<(PageIndex, Place)> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Run {
+struct RunValue {
     version: Version,
     value: String,
     updated_at: Timestamp,
@@ -104,11 +104,11 @@ struct Run {
 
 pub(crate) fn encode_run(record: &RunRecord) -> Vec<u8> {
     let RunRecord { version, value, updated_at, .. } = record.clone();
-    json(&Run { version, value, updated_at })
+    json(&RunValue { version, value, updated_at })
 }
 
-pub(crate) fn run(key: &[u8], value: &[u8]) -> Outcome<RunRecord> {
-    let Run { version, value, updated_at } = from_json(key, value)?;
+pub(crate) fn run(key: &[u8], value: &[u8]) -> FaultResult<RunRecord> {
+    let RunValue { version, value, updated_at } = from_json(key, value)?;
     let name = keys::last_text(key).and_then(|name| name.parse::<RunKey>().ok());
     let name = name.ok_or_else(|| corrupt(key, "its name cannot be read"))?;
     Ok(RunRecord { key: name, version, value, updated_at })
@@ -147,7 +147,7 @@ impl Copy {
         bytes
     }
 
-    pub(crate) fn decode(key: &[u8], value: &[u8]) -> Outcome<Self> {
+    pub(crate) fn decode(key: &[u8], value: &[u8]) -> FaultResult<Self> {
         Self::read(key, value).ok_or_else(|| corrupt(key, "its location cannot be read"))
     }
 

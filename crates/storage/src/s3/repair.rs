@@ -8,7 +8,7 @@ use contexture_core::{SessionId, storage::StorageError};
 use super::{
     compact::everything,
     cursor::Direction,
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     import::Builder,
     keys::{self, family},
     manifest::Manifest,
@@ -23,26 +23,26 @@ use super::{
 impl Inner {
     /// Mends all sessions; tells what it did. Nothing is deleted, not even what nothing refers to:
     /// what is damaged may have referred to it.
-    pub(crate) async fn repair(&self) -> Outcome<Vec<String>> {
-        let mut told = Vec::new();
+    pub(crate) async fn repair(&self) -> FaultResult<Vec<String>> {
+        let mut report = Vec::new();
         for name in self.names().await? {
             let session = self.session(&name);
             let _turn = session.queue.turn().await;
             session.forget();
             match self.fresh(&session).await {
-                Ok(Some(known)) => told.extend(self.repair_session(&session, known).await?),
+                Ok(Some(known)) => report.extend(self.repair_session(&session, known).await?),
                 Ok(None) => {}
                 Err(Fault::Storage(StorageError::Corrupt { reason, .. })) => {
-                    told.push(self.quarantine_root(&name, &reason).await?);
+                    report.push(self.quarantine_root(&name, &reason).await?);
                 }
                 Err(fault) => return Err(fault),
             }
         }
-        Ok(told)
+        Ok(report)
     }
 
     /// Moves a root that cannot be read into the quarantine. The objects it named stay where they are.
-    async fn quarantine_root(&self, session: &SessionId, reason: &str) -> Outcome<String> {
+    async fn quarantine_root(&self, session: &SessionId, reason: &str) -> FaultResult<String> {
         let path = self.objects.root_path(session);
         if let Looked::Found(found) = self.objects.look(&path, None).await? {
             let name = format!("{session}@{}", Id::random(&self.objects.name)?);
@@ -56,35 +56,39 @@ impl Inner {
         ))
     }
 
-    async fn repair_session(&self, session: &Session, known: Known) -> Outcome<Vec<String>> {
+    async fn repair_session(&self, session: &Session, known: Known) -> FaultResult<Vec<String>> {
         let Some(view) = self.view_of(&session.id, &known) else { return Ok(Vec::new()) };
         let begun = Instant::now();
         let damage = damaged(&view).await?;
-        let mut told = Vec::new();
+        let mut report = Vec::new();
         for (name, fault) in &damage {
             self.quarantine(&view, name).await?;
-            told.push(format!("{}; it was copied to the quarantine", fault.clone().told()));
+            report.push(format!(
+                "{}; it was copied to the quarantine",
+                fault.clone().into_storage_error()
+            ));
         }
         let lost = |manifest: &ObjectRef| damage.contains_key(&object_name(MANIFEST, manifest.id));
         if view.root.meta.manifest.as_ref().is_some_and(lost) {
             self.hold(&view.home).await?;
             let objects = view.home.folder();
-            told.push(format!("the objects it named stay in {objects}, listed in quarantine/held"));
+            report
+                .push(format!("the objects it named stay in {objects}, listed in quarantine/held"));
         }
         let view = without(&view, &damage).await?;
         let survey = Survey::of(&view).await?;
         let wrong: Vec<&str> =
             survey.lists().filter(|(_, right)| !right).map(|(what, _)| what).collect();
         if damage.is_empty() && wrong.is_empty() {
-            return Ok(told);
+            return Ok(report);
         }
         for what in wrong {
-            told.push(format!("{what} of session '{}' were rebuilt", session.id));
+            report.push(format!("{what} of session '{}' were rebuilt", session.id));
         }
         let root = rebuilt(&view, &damage).await?;
         self.check_time(begun)?;
         match self.publish(session, Some(known.version), root).await? {
-            Published::Done(_) => Ok(told),
+            Published::Done(_) => Ok(report),
             Published::Lost => Err(StorageError::Unavailable {
                 what: format!("session '{}'", session.id),
                 reason: "other processes wrote to it during the repair; repair it again".to_owned(),
@@ -94,7 +98,7 @@ impl Inner {
     }
 
     /// Copies an object into the quarantine, as it is.
-    async fn quarantine(&self, view: &View, name: &str) -> Outcome<()> {
+    async fn quarantine(&self, view: &View, name: &str) -> FaultResult<()> {
         if let Looked::Found(found) = self.objects.look(&view.home.path(name), None).await? {
             let incarnation = view.home.incarnation.to_string();
             let parts = ["quarantine", "data", view.home.session.as_str(), &incarnation, name];
@@ -105,7 +109,7 @@ impl Inner {
 }
 
 /// Returns a session without what cannot be read.
-async fn without(view: &View, damage: &Damage) -> Outcome<View> {
+async fn without(view: &View, damage: &Damage) -> FaultResult<View> {
     let is_whole = |kind, id| !damage.contains_key(&object_name(kind, id));
     let mut root = (*view.root).clone();
     root.meta.deltas.retain(|delta| is_whole(DELTA, delta.id));
@@ -124,7 +128,7 @@ async fn without(view: &View, damage: &Damage) -> Outcome<View> {
 }
 
 /// Puts a session together anew from what is not made from anything else.
-async fn rebuilt(view: &View, damage: &Damage) -> Outcome<Root> {
+async fn rebuilt(view: &View, damage: &Damage) -> FaultResult<Root> {
     let mut builder = Builder::new(view.home.clone());
     let manifest = view.home.manifest(view.root.meta.manifest.as_ref()).await?;
     let packs: BTreeSet<Id> = view.root.meta.packs.iter().chain(&manifest.packs).copied().collect();

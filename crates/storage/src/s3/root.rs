@@ -11,11 +11,11 @@ use contexture_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     frame::{self, Kind, Parts},
     table::Table,
 };
-use crate::seed;
+use crate::random;
 
 /// A random name, or a checksum: sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub(crate) struct Id(pub(crate) [u8; 16]);
 
 impl Id {
     pub(crate) fn random(what: &str) -> StorageResult<Self> {
-        Ok(Self(seed::random(what)?))
+        Ok(Self(random::bytes(what)?))
     }
 }
 
@@ -167,7 +167,7 @@ impl Root {
         });
     }
 
-    pub(crate) fn info(&self) -> Outcome<Option<SessionInfo>> {
+    pub(crate) fn info(&self) -> FaultResult<Option<SessionInfo>> {
         let what = || format!("the root of session '{}'", self.meta.session);
         let Some(head) = &self.meta.head else { return Ok(None) };
         let id = self.meta.session.parse();
@@ -191,7 +191,7 @@ impl Root {
         frame::seal(Kind::Root, &payload).bytes
     }
 
-    pub(crate) fn decode(session: &SessionId, bytes: &[u8]) -> Outcome<Self> {
+    pub(crate) fn decode(session: &SessionId, bytes: &[u8]) -> FaultResult<Self> {
         let what = format!("the root of session '{session}'");
         let (payload, _) = frame::unseal(Kind::Root, bytes, &what)?;
         let mut parts = Parts(&payload);

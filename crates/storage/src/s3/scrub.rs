@@ -9,28 +9,28 @@ use contexture_core::{
 };
 use object_store::path::Path;
 
-use super::{fault::Outcome, session::Inner};
+use super::{fault::FaultResult, session::Inner};
 
 impl Inner {
     /// Says which objects that a purge was to delete are still there, and whether something is in the
     /// quarantine.
-    pub(crate) async fn traces(&self) -> Outcome<Vec<Trace>> {
-        let mut left = self.undeleted().await?;
+    pub(crate) async fn traces(&self) -> FaultResult<Vec<Trace>> {
+        let mut traces = self.undeleted().await?;
         if self.objects.has_any(&["quarantine"]).await? {
-            left.push(Trace::quarantine(&self.objects.name));
+            traces.push(Trace::quarantine(&self.objects.name));
         }
-        Ok(left)
+        Ok(traces)
     }
 
-    async fn undeleted(&self) -> Outcome<Vec<Trace>> {
-        let mut left = Vec::new();
+    async fn undeleted(&self) -> FaultResult<Vec<Trace>> {
+        let mut traces = Vec::new();
         for id in self.names().await? {
-            left.extend(self.traces_of(&id).await?);
+            traces.extend(self.traces_of(&id).await?);
         }
-        Ok(left)
+        Ok(traces)
     }
 
-    async fn traces_of(&self, id: &SessionId) -> Outcome<Option<Trace>> {
+    async fn traces_of(&self, id: &SessionId) -> FaultResult<Option<Trace>> {
         let Some(view) = self.view(id).await? else { return Ok(None) };
         let doomed = &view.root.meta.doomed;
         if doomed.is_empty() {
@@ -46,7 +46,7 @@ impl Inner {
     }
 
     /// Deletes them; returns what remains.
-    pub(crate) async fn scrub(&self, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
+    pub(crate) async fn scrub(&self, quarantine: Quarantine) -> FaultResult<Vec<Trace>> {
         let is_young = match quarantine {
             Quarantine::Keep => false,
             Quarantine::Empty => !self.empty_quarantine().await?,
@@ -60,15 +60,15 @@ impl Inner {
         if !is_young {
             return self.traces().await;
         }
-        let mut left = self.undeleted().await?;
+        let mut traces = self.undeleted().await?;
         let place = format!("the quarantine of {}", self.objects.name);
         let until = format!(
             "the quarantine is emptied again: a scrub keeps objects that are younger than {} \
              minutes, which others may be using, or a session that is being imported",
             self.objects.tuning.grace.as_secs().div_ceil(60)
         );
-        left.push(Trace::new(place, until));
-        Ok(left)
+        traces.push(Trace::new(place, until));
+        Ok(traces)
     }
 
     /// Deletes what repairs set aside: copies, roots, and the objects that roots and lists in the quarantine
@@ -76,7 +76,7 @@ impl Inner {
     ///
     /// A root or a list goes after the objects that it keeps: as long as it is there the quarantine is not
     /// empty, and everybody is told so.
-    async fn empty_quarantine(&self) -> Outcome<bool> {
+    async fn empty_quarantine(&self) -> FaultResult<bool> {
         let mut keepers: BTreeMap<SessionId, Vec<Path>> = BTreeMap::new();
         let mut copies = Vec::new();
         for meta in self.objects.list(&["quarantine"]).await? {

@@ -13,7 +13,7 @@ use contexture_core::{
 use object_store::UpdateVersion;
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     import::Importing,
     objects::{Home, Looked, Objects, Wrote},
     root::{Id, Root},
@@ -21,7 +21,7 @@ use super::{
     view::View,
     writer::Queue,
 };
-use crate::seed;
+use crate::random;
 
 /// All that a storage of this process shares.
 pub(crate) struct Inner {
@@ -120,7 +120,7 @@ impl Inner {
     }
 
     /// Returns a session's root as it is now.
-    pub(crate) async fn fresh(&self, session: &Session) -> Outcome<Option<Known>> {
+    pub(crate) async fn fresh(&self, session: &Session) -> FaultResult<Option<Known>> {
         let known = session.known();
         let path = self.objects.root_path(&session.id);
         let unless = known.as_ref().map(|known| &known.version);
@@ -140,7 +140,7 @@ impl Inner {
     }
 
     /// Returns a session as it is now; none when there is none.
-    pub(crate) async fn view(&self, session: &SessionId) -> Outcome<Option<View>> {
+    pub(crate) async fn view(&self, session: &SessionId) -> FaultResult<Option<View>> {
         let known = self.fresh(&self.session(session)).await?;
         Ok(known.and_then(|known| self.view_of(session, &known)))
     }
@@ -160,7 +160,7 @@ impl Inner {
         session: &Session,
         base: Option<UpdateVersion>,
         mut root: Root,
-    ) -> Outcome<Published> {
+    ) -> FaultResult<Published> {
         /// How often a write whose answer was lost is made again.
         const TRIES: u32 = 4;
         let write = Id::random(&self.objects.name)?;
@@ -171,7 +171,9 @@ impl Inner {
         loop {
             let wrote = match self.objects.swap(&path, bytes.clone(), base.clone()).await {
                 // Whoever is refused takes it that nothing changed; an earlier try may have.
-                Err(fault) if tries > 0 => return Err(self.unsure(&fault.told().to_string())),
+                Err(fault) if tries > 0 => {
+                    return Err(self.unsure(&fault.into_storage_error().to_string()));
+                }
                 wrote => wrote?,
             };
             match wrote {
@@ -184,7 +186,7 @@ impl Inner {
                     // It may have been lost to itself: made once, its answer lost, made again.
                     let now = match self.fresh(session).await {
                         Err(fault) if tries > 0 => {
-                            return Err(self.unsure(&fault.told().to_string()));
+                            return Err(self.unsure(&fault.into_storage_error().to_string()));
                         }
                         now => now?,
                     };
@@ -220,13 +222,13 @@ impl Inner {
     /// Waits a while, longer each time, and not as long as others do.
     pub(crate) async fn wait(&self, tries: u32) -> StorageResult<()> {
         let most = (4_000_u64 << tries.min(7)).min(400_000);
-        let random = u64::from_le_bytes(seed::random(&self.objects.name)?);
+        let random = u64::from_le_bytes(random::bytes(&self.objects.name)?);
         tokio::time::sleep(Duration::from_micros(random % most)).await;
         Ok(())
     }
 
     /// Lists the names of all sessions, those being taken over included, in order.
-    pub(crate) async fn names(&self) -> Outcome<Vec<SessionId>> {
+    pub(crate) async fn names(&self) -> FaultResult<Vec<SessionId>> {
         let listed = self.objects.list(&["sessions"]).await?;
         let name = |path: &object_store::path::Path| path.filename()?.parse().ok();
         let mut names: Vec<SessionId> =
@@ -236,10 +238,14 @@ impl Inner {
     }
 
     /// Reads from a session as it is now, once more where what its root names was just replaced.
-    pub(crate) async fn read<T, F, Fut>(&self, session: &SessionId, read: F) -> Outcome<Option<T>>
+    pub(crate) async fn read<T, F, Fut>(
+        &self,
+        session: &SessionId,
+        read: F,
+    ) -> FaultResult<Option<T>>
     where
         F: Fn(Arc<View>) -> Fut,
-        Fut: Future<Output = Outcome<T>>,
+        Fut: Future<Output = FaultResult<T>>,
     {
         let mut tried: Option<(Id, u64)> = None;
         loop {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc, sync::Mutex};
 use contexture_core::{SessionId, storage::StorageError};
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     session::{Inner, Session, lock},
     view::View,
 };
@@ -74,7 +74,7 @@ impl Inner {
         &self,
         frozen: &Frozen,
         session: &SessionId,
-    ) -> Outcome<Option<Arc<View>>> {
+    ) -> FaultResult<Option<Arc<View>>> {
         if let Some(view) = frozen.get(session) {
             return Ok(view);
         }
@@ -89,7 +89,7 @@ impl Inner {
     }
 
     /// Lists the sessions there may be in a snapshot.
-    pub(crate) async fn frozen_names(&self, frozen: &Frozen) -> Outcome<Vec<SessionId>> {
+    pub(crate) async fn frozen_names(&self, frozen: &Frozen) -> FaultResult<Vec<SessionId>> {
         let mut names = self.names().await?;
         names.extend(frozen.names());
         names.sort();

@@ -11,14 +11,14 @@ use contexture_core::{
 };
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     keys::{self, value},
     records::{self, Copy},
     root::Id,
     table::{Key, Value},
     view::View,
 };
-use crate::{packing::PackedContent, seed};
+use crate::{packing::PackedContent, random};
 
 /// What a group of changes has come to so far.
 pub(crate) struct Stage {
@@ -52,9 +52,9 @@ impl Stage {
         commit: Commit,
         contents: &[PackedContent],
         large_from: usize,
-    ) -> Outcome<Committed> {
+    ) -> FaultResult<Committed> {
         let present = self.present(commit.change.as_ref()).await?;
-        let mark = seed::mark(&self.view.home.objects.name)?;
+        let mark = random::mark(&self.view.home.objects.name)?;
         let writes = settle::settle(present, session, commit, || mark)?;
         self.check(&writes)?;
         let committed = writes.committed.clone();
@@ -66,7 +66,7 @@ impl Stage {
     }
 
     /// Refuses what lists could not hold.
-    fn check(&self, writes: &Writes) -> Outcome<()> {
+    fn check(&self, writes: &Writes) -> FaultResult<()> {
         for page in writes.pages.iter().filter_map(|page| page.after.as_ref()) {
             let stray =
                 page.parent.as_ref().filter(|parent| parent.segment() != page.index.segment());
@@ -78,7 +78,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn present(&self, change: Option<&Change>) -> Outcome<Present> {
+    async fn present(&self, change: Option<&Change>) -> FaultResult<Present> {
         let mut present = Present { info: self.info.clone(), ..Present::default() };
         let Some(change) = change.filter(|_| self.info.is_some()) else { return Ok(present) };
         let mut asked = Wanted::by(change);
@@ -93,7 +93,7 @@ impl Stage {
         }
     }
 
-    async fn read(&self, wanted: &Wanted, present: &mut Present) -> Outcome<()> {
+    async fn read(&self, wanted: &Wanted, present: &mut Present) -> FaultResult<()> {
         let pages = wanted.pages.iter().map(keys::page);
         let segments = wanted.segments.iter().map(keys::segment);
         let chunks = wanted.chunks.iter().map(keys::level);
@@ -160,7 +160,7 @@ impl Stage {
         writes: Writes,
         contents: &[PackedContent],
         large_from: usize,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         self.write_pages(&writes.pages).await?;
         for segment in &writes.segments {
             self.put(keys::segment(&segment.id), value(records::json(segment)));
@@ -198,7 +198,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn write_pages(&mut self, pages: &[PageWrite]) -> Outcome<()> {
+    async fn write_pages(&mut self, pages: &[PageWrite]) -> FaultResult<()> {
         let mut counts: BTreeMap<PageIndex, i64> = BTreeMap::new();
         for PageWrite { index, before, after } in pages {
             for (key, _) in before.iter().flat_map(keys::derived) {
@@ -262,7 +262,7 @@ impl Stage {
     }
 
     /// Takes away references that a purge frees, and contents with their last one.
-    async fn free(&mut self, writes: &Writes) -> Outcome<()> {
+    async fn free(&mut self, writes: &Writes) -> FaultResult<()> {
         let amended = writes.amended.iter();
         let amended: BTreeMap<Revision, BTreeMap<ContentHash, u64>> =
             amended.map(|entry| (entry.revision, records::references(entry))).collect();
@@ -271,7 +271,7 @@ impl Stage {
             let mut is_referred = false;
             for (key, _) in self.view.all(keys::references(&hash)).await? {
                 let entry = keys::revision(&key).and_then(|revision| amended.get(&revision));
-                if entry.is_some_and(|left| !left.contains_key(&hash)) {
+                if entry.is_some_and(|entry| !entry.contains_key(&hash)) {
                     self.put(key, None);
                 } else {
                     is_referred = true;
@@ -288,7 +288,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn scrub_ledgers(&mut self) -> Outcome<()> {
+    async fn scrub_ledgers(&mut self) -> FaultResult<()> {
         for (key, stored) in self.view.all(keys::Range::family(keys::family::LEDGER)).await? {
             let mut sent = records::sent(&key, &stored)?;
             sent.scrub();
@@ -297,7 +297,7 @@ impl Stage {
         Ok(())
     }
 
-    fn there(&self, session: &SessionId) -> Outcome<()> {
+    fn there(&self, session: &SessionId) -> FaultResult<()> {
         match self.info {
             Some(_) => Ok(()),
             None => Err(StorageError::SessionMissing { session: session.clone() }.into()),
@@ -305,7 +305,7 @@ impl Stage {
     }
 
     /// Keeps run records and notes a report; tells whether there is the window that is reported on.
-    pub(crate) async fn keep(&mut self, session: &SessionId, keep: &Keep) -> Outcome<bool> {
+    pub(crate) async fn keep(&mut self, session: &SessionId, keep: &Keep) -> FaultResult<bool> {
         if !keep.runs.is_empty() {
             self.there(session)?;
         }
@@ -329,7 +329,7 @@ impl Stage {
     }
 
     /// Returns a window sent as a report leaves it, with its key; none where there is no such window.
-    async fn reported(&self, report: &Report) -> Outcome<Option<(Key, SentWindow)>> {
+    async fn reported(&self, report: &Report) -> FaultResult<Option<(Key, SentWindow)>> {
         if self.info.is_none() {
             return Ok(None);
         }
@@ -345,7 +345,7 @@ impl Stage {
         session: &SessionId,
         key: &LedgerKey,
         sent: &SentWindow,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         self.there(session)?;
         let query = LedgerQuery { upto: None, limit: 1 };
         let last = self.view.ledger(key, &query).await?.pop();

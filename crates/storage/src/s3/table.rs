@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     frame::{Parts, put_bytes, put_number},
 };
 
@@ -136,7 +136,7 @@ impl Table {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8], what: &str) -> Outcome<Self> {
+    pub(crate) fn decode(bytes: &[u8], what: &str) -> FaultResult<Self> {
         read(&mut Parts(bytes)).ok_or_else(|| Fault::corrupt(what, "its records are inconsistent"))
     }
 }

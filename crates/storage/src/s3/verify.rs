@@ -9,7 +9,7 @@ use futures::FutureExt;
 use super::{
     compact::everything,
     cursor::Direction,
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     keys::{self, family},
     manifest::ChunkRef,
     objects::{CHUNK, DELTA, MANIFEST, PACK, at_once, object_name},
@@ -28,7 +28,7 @@ pub(crate) type Damage = BTreeMap<String, Fault>;
 
 impl Inner {
     /// Lists what is wrong with all sessions, or with all of a snapshot.
-    pub(crate) async fn verify(&self, frozen: Option<&Frozen>) -> Outcome<Vec<String>> {
+    pub(crate) async fn verify(&self, frozen: Option<&Frozen>) -> FaultResult<Vec<String>> {
         let names = match frozen {
             Some(frozen) => self.frozen_names(frozen).await?,
             None => self.names().await?,
@@ -50,7 +50,7 @@ impl Inner {
         &self,
         frozen: Option<&Frozen>,
         session: &SessionId,
-    ) -> Outcome<Vec<String>> {
+    ) -> FaultResult<Vec<String>> {
         if let Some(frozen) = frozen {
             let view = self.frozen(frozen, session).await?;
             return match view {
@@ -71,10 +71,17 @@ impl Inner {
     }
 
     /// Lists what is wrong with a session, one sentence each.
-    pub(crate) async fn problems(&self, session: &SessionId, view: &View) -> Outcome<Vec<String>> {
+    pub(crate) async fn problems(
+        &self,
+        session: &SessionId,
+        view: &View,
+    ) -> FaultResult<Vec<String>> {
         let damage = damaged(view).await?;
         if !damage.is_empty() {
-            return Ok(damage.into_values().map(|fault| fault.told().to_string()).collect());
+            return Ok(damage
+                .into_values()
+                .map(|fault| fault.into_storage_error().to_string())
+                .collect());
         }
         let survey = Survey::of(view).await?;
         let mut problems = survey.problems.clone();
@@ -90,7 +97,7 @@ impl Inner {
 }
 
 /// Reads every object of a session from the server, and returns those that are not what they were.
-pub(crate) async fn damaged(view: &View) -> Outcome<Damage> {
+pub(crate) async fn damaged(view: &View) -> FaultResult<Damage> {
     let home = &view.home;
     let meta = &view.root.meta;
     let mut damage = Damage::new();
@@ -124,7 +131,7 @@ pub(crate) async fn damaged(view: &View) -> Outcome<Damage> {
 }
 
 /// Notes damage; what is only out of reach is none.
-fn note(damage: &mut Damage, kind: char, id: Id, fault: Fault) -> Outcome<()> {
+fn note(damage: &mut Damage, kind: char, id: Id, fault: Fault) -> FaultResult<()> {
     match fault {
         fault @ (Fault::Gone(_) | Fault::Storage(StorageError::Corrupt { .. })) => {
             damage.insert(object_name(kind, id), fault);
@@ -160,12 +167,12 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    pub(crate) async fn of(view: &View) -> Outcome<Self> {
+    pub(crate) async fn of(view: &View) -> FaultResult<Self> {
         let mut survey = Self::default();
         let mut cursor = view.walk(everything(), Direction::Forward, 4).await?;
         while let Some((key, value)) = cursor.next().await? {
             if let Err(fault) = survey.record(&key, &value) {
-                survey.problems.push(fault.told().to_string());
+                survey.problems.push(fault.into_storage_error().to_string());
             }
         }
         for (index, count) in std::mem::take(&mut survey.directories) {
@@ -179,7 +186,7 @@ impl Survey {
         self.expected.entry(key[0]).or_default().add(key, value);
     }
 
-    fn record(&mut self, key: &[u8], value: &[u8]) -> Outcome<()> {
+    fn record(&mut self, key: &[u8], value: &[u8]) -> FaultResult<()> {
         match key.first().copied().unwrap_or_default() {
             family::PAGE => {
                 let page = records::page(key, value)?;
@@ -245,7 +252,7 @@ impl Survey {
     }
 
     /// Names contents that are missing or that nothing refers to, and those that are damaged.
-    async fn contents(&self, view: &View, of: &str) -> Outcome<Vec<String>> {
+    async fn contents(&self, view: &View, of: &str) -> FaultResult<Vec<String>> {
         let mut problems = Vec::new();
         let mut copied: BTreeSet<[u8; 16]> = BTreeSet::new();
         let differ = self.copied != self.referred;
@@ -297,7 +304,7 @@ fn inline_hash(raw: Option<i64>, data: &[u8]) -> Option<[u8; 16]> {
 
 impl Pack {
     /// Verifies every content.
-    fn verify(&self, what: &str) -> Outcome<()> {
+    fn verify(&self, what: &str) -> FaultResult<()> {
         for entry in &self.entries {
             unpack_content(entry.hash, entry.raw, self.stored(entry))
                 .map_err(|error| Fault::corrupt(what, error.to_string()))?;

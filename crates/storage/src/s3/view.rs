@@ -6,7 +6,7 @@ use futures::{FutureExt, future};
 
 use super::{
     cursor::{Cursor, Direction},
-    fault::Outcome,
+    fault::FaultResult,
     keys::Range,
     manifest::{Manifest, chunk_of},
     objects::{CHUNK, DELTA, Home, at_once},
@@ -35,7 +35,7 @@ impl View {
     }
 
     /// Loads what is not in chunks.
-    pub(crate) async fn layers(&self) -> Outcome<Layers> {
+    pub(crate) async fn layers(&self) -> FaultResult<Layers> {
         let meta = &self.root.meta;
         let deltas = meta.deltas.iter().rev().map(|delta| self.home.table(DELTA, delta).boxed());
         let deltas = at_once(deltas.collect());
@@ -46,7 +46,7 @@ impl View {
     }
 
     /// Reads values in the order asked for.
-    pub(crate) async fn get_many(&self, keys: &[Key]) -> Outcome<Vec<Option<Value>>> {
+    pub(crate) async fn get_many(&self, keys: &[Key]) -> FaultResult<Vec<Option<Value>>> {
         let layers = self.layers().await?;
         let mut found: Vec<Option<Value>> = vec![None; keys.len()];
         let mut open: Vec<usize> = Vec::new();
@@ -61,11 +61,11 @@ impl View {
         }
         for chunks in &layers.manifest.levels {
             let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-            let mut left: Vec<usize> = Vec::new();
+            let mut still_open: Vec<usize> = Vec::new();
             for at in open {
                 match chunk_of(chunks, &keys[at]) {
                     Some(chunk) => wanted.entry(chunk).or_default().push(at),
-                    None => left.push(at),
+                    None => still_open.push(at),
                 }
             }
             let looks = wanted.into_iter().map(|(chunk, wanted)| {
@@ -75,10 +75,10 @@ impl View {
             for (at, value) in at_once(looks.collect()).await?.into_iter().flatten() {
                 match value {
                     Some(value) => found[at] = value,
-                    None => left.push(at),
+                    None => still_open.push(at),
                 }
             }
-            open = left;
+            open = still_open;
         }
         Ok(found)
     }
@@ -89,13 +89,13 @@ impl View {
         object: &ObjectRef,
         keys: &[Key],
         wanted: Vec<usize>,
-    ) -> Outcome<Vec<(usize, Option<Option<Value>>)>> {
+    ) -> FaultResult<Vec<(usize, Option<Option<Value>>)>> {
         let table = self.home.table(CHUNK, object).await?;
         let found = |at: usize| table.get(&keys[at]).map(|value| value.map(Into::into));
         Ok(wanted.into_iter().map(|at| (at, found(at))).collect())
     }
 
-    pub(crate) async fn get(&self, key: &Key) -> Outcome<Option<Value>> {
+    pub(crate) async fn get(&self, key: &Key) -> FaultResult<Option<Value>> {
         Ok(self.get_many(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
@@ -105,7 +105,7 @@ impl View {
         range: Range,
         direction: Direction,
         ahead: usize,
-    ) -> Outcome<Cursor> {
+    ) -> FaultResult<Cursor> {
         let layers = self.layers().await?;
         let over = self.over.range(range.from.clone()..range.to.clone());
         let over = Table::of(&over.map(|(key, value)| (key.clone(), value.clone())).collect());
@@ -114,7 +114,7 @@ impl View {
     }
 
     /// Reads a whole range that is known to be small.
-    pub(crate) async fn all(&self, range: Range) -> Outcome<Vec<(Key, Value)>> {
+    pub(crate) async fn all(&self, range: Range) -> FaultResult<Vec<(Key, Value)>> {
         let mut cursor = self.walk(range, Direction::Forward, 4).await?;
         let mut all = Vec::new();
         while let Some(record) = cursor.next().await? {

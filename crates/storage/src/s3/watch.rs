@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use contexture_core::{SessionId, storage::StorageResult};
 use futures::{FutureExt, executor::block_on};
 
-use super::{fault::told, objects::at_once, session::Inner};
+use super::{fault::storage_result, objects::at_once, session::Inner};
 use crate::{
     runtime,
     watch::{Found, Look, Watch},
@@ -34,7 +34,9 @@ impl Look for Looks {
                     Ok(info.map(|info| info.revision))
                 }
             };
-            told(at_once(sessions.into_iter().map(|it| revision(it).boxed()).collect()).await)
+            storage_result(
+                at_once(sessions.into_iter().map(|it| revision(it).boxed()).collect()).await,
+            )
         });
         block_on(found).map(Some)
     }

@@ -18,7 +18,7 @@ use contexture_core::{
 use tokio::sync::{MutexGuard, oneshot};
 
 use super::{
-    fault::{Fault, Outcome},
+    fault::{Fault, FaultResult},
     objects::{DELTA, Home},
     packs::PackBuilder,
     root::{Id, Meta, Root},
@@ -30,28 +30,28 @@ use super::{
 use crate::packing::PackedContent;
 
 /// A change that is asked for.
-pub(crate) enum Request {
+pub(crate) enum WriteRequest {
     Commit { commit: Box<Commit>, contents: Vec<PackedContent> },
     Record(LedgerKey, Box<SentWindow>),
     Keep(Box<Keep>),
 }
 
-impl Request {
+impl WriteRequest {
     fn purges(&self) -> bool {
         match self {
-            Request::Commit { commit, .. } => {
+            WriteRequest::Commit { commit, .. } => {
                 commit.change.as_ref().is_some_and(|change| change.purge)
             }
-            Request::Keep(_) | Request::Record(..) => false,
+            WriteRequest::Keep(_) | WriteRequest::Record(..) => false,
         }
     }
 
     fn weight(&self) -> usize {
         match self {
-            Request::Commit { contents, .. } => {
+            WriteRequest::Commit { contents, .. } => {
                 contents.iter().map(|packed| packed.content.bytes().len()).sum::<usize>() + 1_000
             }
-            Request::Keep(_) | Request::Record(..) => 1_000,
+            WriteRequest::Keep(_) | WriteRequest::Record(..) => 1_000,
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) enum Answer {
 }
 
 struct Waiting {
-    request: Request,
+    request: WriteRequest,
     answer: oneshot::Sender<StorageResult<Answer>>,
 }
 
@@ -117,7 +117,7 @@ impl Inner {
     pub(crate) async fn write(
         &self,
         session: &Arc<Session>,
-        request: Request,
+        request: WriteRequest,
     ) -> StorageResult<Answer> {
         let (answer, mut answered) = oneshot::channel();
         lock(&session.queue.waiting).push(Waiting { request, answer });
@@ -156,7 +156,7 @@ impl Inner {
                 Ok(None) => {}
                 Err(fault) => {
                     session.forget();
-                    let error = fault.told();
+                    let error = fault.into_storage_error();
                     for waiting in group.drain(..) {
                         let _ = waiting.answer.send(Err(error.clone()));
                     }
@@ -170,7 +170,7 @@ impl Inner {
         &self,
         session: &Session,
         group: &mut Vec<Waiting>,
-    ) -> Outcome<Option<(Vec<StorageResult<Answer>>, Option<Known>)>> {
+    ) -> FaultResult<Option<(Vec<StorageResult<Answer>>, Option<Known>)>> {
         /// How often others may come first.
         const TRIES: u32 = 200;
         let mut known = session.known();
@@ -189,7 +189,7 @@ impl Inner {
                     is_gone = true;
                     break;
                 }
-                let answer = answer.map_err(Fault::told);
+                let answer = answer.map_err(Fault::into_storage_error);
                 if stage.spoilt {
                     let _ = group.remove(at).answer.send(answer);
                     return Ok(None);
@@ -229,7 +229,7 @@ impl Inner {
     }
 
     /// Returns a session as it stands, to be changed.
-    fn stage(&self, session: &Session, known: Option<&Known>) -> Outcome<Stage> {
+    fn stage(&self, session: &Session, known: Option<&Known>) -> FaultResult<Stage> {
         if let Some(view) = known.and_then(|known| self.view_of(&session.id, known)) {
             let info = view.root.info()?;
             return Ok(Stage::new(view, info));
@@ -248,23 +248,25 @@ impl Inner {
         &self,
         session: &Session,
         stage: &mut Stage,
-        request: &Request,
-    ) -> Outcome<Answer> {
+        request: &WriteRequest,
+    ) -> FaultResult<Answer> {
         let id = &session.id;
         match request {
-            Request::Commit { commit, contents } => {
+            WriteRequest::Commit { commit, contents } => {
                 let large = self.objects.tuning.large_content;
                 let commit = Commit::clone(commit);
                 let committed = stage.commit(id, commit, contents, large).await?;
                 Ok(Answer::Committed(Box::new(committed)))
             }
-            Request::Record(key, sent) => stage.record(id, key, sent).await.map(|()| Answer::Kept),
-            Request::Keep(keep) => stage.keep(id, keep).await.map(Answer::Found),
+            WriteRequest::Record(key, sent) => {
+                stage.record(id, key, sent).await.map(|()| Answer::Kept)
+            }
+            WriteRequest::Keep(keep) => stage.keep(id, keep).await.map(Answer::Found),
         }
     }
 
     /// Writes what a change needs beside the root, and returns the root that names it.
-    async fn root_after(&self, mut stage: Stage) -> Outcome<Root> {
+    async fn root_after(&self, mut stage: Stage) -> FaultResult<Root> {
         let tuning = &self.objects.tuning;
         let home = stage.view.home.clone();
         let mut root = (*stage.view.root).clone();
@@ -316,7 +318,7 @@ impl Inner {
         };
         // What was asked for is written; the next writer tries this again.
         if let Err(fault) = tended.await {
-            tracing::warn!(session = %session.id, error = %fault.told(), "deltas were not merged");
+            tracing::warn!(session = %session.id, error = %fault.into_storage_error(), "deltas were not merged");
         }
     }
 }

@@ -19,7 +19,7 @@ use contexture_core::storage::StorageResult;
 use futures::channel::oneshot;
 use rusqlite::Connection;
 
-use super::{error::Outcome, readers::Readers};
+use super::{error::FaultResult, readers::Readers};
 
 /// How many rows are read on the caller's thread at most.
 pub(crate) const NEAR: usize = 32;
@@ -66,7 +66,7 @@ impl Aside {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         readers: &Arc<Readers>,
-        read: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        read: impl FnOnce(&Connection) -> FaultResult<T> + Send + 'static,
     ) -> StorageResult<T> {
         let (reply, answer) = oneshot::channel();
         let (from, pending) = (readers.clone(), Pending::new(&self.pending));
@@ -159,7 +159,7 @@ mod tests {
         (dir, storage)
     }
 
-    fn tables(db: &Connection) -> Outcome<i64> {
+    fn tables(db: &Connection) -> FaultResult<i64> {
         Ok(db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?)
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn a_read_that_panics_is_answered_and_the_next_is_made() {
         let (_dir, storage) = storage();
         for _ in 0..=THREADS {
-            let read = storage.read(NEAR + 1, |_| -> Outcome<()> { panic!("a defect") });
+            let read = storage.read(NEAR + 1, |_| -> FaultResult<()> { panic!("a defect") });
             assert!(block_on(read).is_err());
         }
         assert!(block_on(storage.read(NEAR + 1, tables)).is_ok());

@@ -7,7 +7,7 @@ use contexture_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     heads::Head,
     lookup,
     rows::read_text,
@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Refuses a change when something it was based on has moved. Without a head there is no session yet.
-pub(crate) fn check(db: &Connection, head: Option<&mut Head>, change: &Change) -> Outcome<()> {
+pub(crate) fn check(db: &Connection, head: Option<&mut Head>, change: &Change) -> FaultResult<()> {
     let session = head.as_ref().map(|head| head.key);
     change.runs.iter().try_for_each(|put| runs::check(db, session, put))?;
     let mut present = Present { db, head };
@@ -64,7 +64,7 @@ pub(crate) fn check(db: &Connection, head: Option<&mut Head>, change: &Change) -
     Ok(())
 }
 
-fn moved(subject: String) -> Outcome<()> {
+fn moved(subject: String) -> FaultResult<()> {
     Err(Fault::Storage(StorageError::Conflict { subject }))
 }
 
@@ -75,18 +75,18 @@ struct Present<'a> {
 }
 
 impl Present<'_> {
-    fn segment_key(&mut self, id: &SegmentId) -> Outcome<Option<i64>> {
+    fn segment_key(&mut self, id: &SegmentId) -> FaultResult<Option<i64>> {
         let Some(head) = &mut self.head else { return Ok(None) };
         Ok(head.segment(self.db, id)?.map(|segment| segment.key))
     }
 
     /// Returns the keys of a page's row, if there can be one.
-    fn page_key(&mut self, index: &PageIndex) -> Outcome<Option<(i64, i64)>> {
+    fn page_key(&mut self, index: &PageIndex) -> FaultResult<Option<(i64, i64)>> {
         let Ok(number) = i64::try_from(index.number()) else { return Ok(None) };
         Ok(self.segment_key(index.segment())?.map(|segment| (segment, number)))
     }
 
-    fn page_version(&mut self, index: &PageIndex) -> Outcome<Option<u64>> {
+    fn page_version(&mut self, index: &PageIndex) -> FaultResult<Option<u64>> {
         let Some(key) = self.page_key(index)? else { return Ok(None) };
         let version = self
             .db
@@ -97,7 +97,7 @@ impl Present<'_> {
     }
 
     /// Tells whether a page is listed, under that parent.
-    fn stands(&mut self, index: &PageIndex, parent: Option<&PageIndex>) -> Outcome<bool> {
+    fn stands(&mut self, index: &PageIndex, parent: Option<&PageIndex>) -> FaultResult<bool> {
         let Some(key) = self.page_key(index)? else { return Ok(false) };
         let found: Option<Option<i64>> = self
             .db
@@ -116,19 +116,19 @@ impl Present<'_> {
         })
     }
 
-    fn segment_version(&mut self, id: &SegmentId) -> Outcome<Option<u64>> {
+    fn segment_version(&mut self, id: &SegmentId) -> FaultResult<Option<u64>> {
         let Some(head) = &mut self.head else { return Ok(None) };
         let segment = head.segment(self.db, id)?.and_then(|head| head.segment.as_ref());
         Ok(segment.map(|segment| segment.version.0))
     }
 
-    fn last_place(&mut self, parent: &PageIndex) -> Outcome<Option<u64>> {
+    fn last_place(&mut self, parent: &PageIndex) -> FaultResult<Option<u64>> {
         let Some(key) = self.page_key(parent)? else { return Ok(None) };
         let place = lookup::last_place(self.db, key)?;
         Ok(place.and_then(|place| u64::try_from(place).ok()))
     }
 
-    fn chunk(&mut self, key: &ChunkKey) -> Outcome<LevelChunk> {
+    fn chunk(&mut self, key: &ChunkKey) -> FaultResult<LevelChunk> {
         let Some(segment) = self.segment_key(&key.segment)? else {
             return Ok(LevelChunk::default());
         };
@@ -136,17 +136,17 @@ impl Present<'_> {
         lookup::chunk(self.db, head.key, segment, key)
     }
 
-    fn focus(&mut self, view: &ViewId) -> Outcome<Option<String>> {
+    fn focus(&mut self, view: &ViewId) -> FaultResult<Option<String>> {
         let sql = "SELECT view, page, checksum FROM focus WHERE session = ?1 AND view = ?2";
         self.text(sql, &view.to_string(), "the focus of view")
     }
 
-    fn custom(&mut self, key: &CustomKey) -> Outcome<Option<String>> {
+    fn custom(&mut self, key: &CustomKey) -> FaultResult<Option<String>> {
         let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1 AND name = ?2";
         self.text(sql, key.as_str(), "custom state")
     }
 
-    fn text(&self, sql: &str, name: &str, what: &str) -> Outcome<Option<String>> {
+    fn text(&self, sql: &str, name: &str, what: &str) -> FaultResult<Option<String>> {
         let Some(head) = &self.head else { return Ok(None) };
         let mut query = self.db.prepare_cached(sql)?;
         let mut rows = query.query(params![head.key, name])?;
@@ -154,7 +154,7 @@ impl Present<'_> {
         read_text(row, head.key, what).map(|(_, text)| Some(text))
     }
 
-    fn entry(&self, revision: Revision) -> Outcome<Option<HistoryEntry>> {
+    fn entry(&self, revision: Revision) -> FaultResult<Option<HistoryEntry>> {
         let Some(head) = &self.head else { return Ok(None) };
         lookup::entry(self.db, head.key, &head.info.id, revision)
     }

@@ -13,7 +13,7 @@ use crate::packing::PackedContent;
 
 use super::{
     basis, contents,
-    error::{Fault, Outcome, integer},
+    error::{Fault, FaultResult, integer},
     heads::{Head, Heads},
     history, ledger, lookup,
     rows::{self, ChunkRow, PageColumns},
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// A commit on its way.
-pub(crate) struct Request {
+pub(crate) struct CommitRequest {
     pub(crate) session: SessionId,
     pub(crate) create: Option<NewSession>,
     pub(crate) change: Option<Change>,
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     pub(crate) revision: Revision,
 }
 
-impl Request {
+impl CommitRequest {
     /// Tells whether it must leave no trace of what it takes away.
     pub(crate) fn purges(&self) -> bool {
         self.change.as_ref().is_some_and(|change| change.purge)
@@ -51,14 +51,14 @@ pub(crate) enum Refusal {
 pub(crate) fn apply(
     db: &Connection,
     heads: &mut Heads,
-    request: &mut Request,
+    request: &mut CommitRequest,
 ) -> Result<(), Refusal> {
     check(db, heads, request).map_err(Refusal::Before)?;
     request.revision = write(db, heads, request).map_err(Refusal::Midway)?;
     Ok(())
 }
 
-fn check(db: &Connection, heads: &mut Heads, request: &Request) -> Outcome<()> {
+fn check(db: &Connection, heads: &mut Heads, request: &CommitRequest) -> FaultResult<()> {
     let head = heads.session(db, &request.session)?;
     let session = request.session.clone();
     match (&request.create, &head) {
@@ -72,7 +72,7 @@ fn check(db: &Connection, heads: &mut Heads, request: &Request) -> Outcome<()> {
     }
 }
 
-fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<Revision> {
+fn write(db: &Connection, heads: &mut Heads, request: &mut CommitRequest) -> FaultResult<Revision> {
     if let Some(new) = &request.create {
         heads.create(db, &request.session, new)?;
     }
@@ -103,7 +103,7 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut Request) -> Outcome<R
     Ok(assigned.revision)
 }
 
-fn assign(db: &Connection, head: &mut Head, change: &Change) -> Outcome<Assigned> {
+fn assign(db: &Connection, head: &mut Head, change: &Change) -> FaultResult<Assigned> {
     let revision = Revision(add(head.info.revision.0, 1, "revision")?);
     head.info.revision = revision;
     change.stamp(&mut head.info);
@@ -136,7 +136,7 @@ fn write_segments(
     head: &mut Head,
     change: &Change,
     revision: Revision,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     for delta in &change.segments {
         let mut after = Segment { revision, ..delta.after.clone() };
         let head = head.segment_or_name(db, &after.id)?;
@@ -154,13 +154,13 @@ fn write_segments(
     Ok(())
 }
 
-fn add(number: u64, count: u64, what: &str) -> Outcome<u64> {
+fn add(number: u64, count: u64, what: &str) -> FaultResult<u64> {
     let sum = number.saturating_add(count);
     integer(sum, what)?;
     Ok(sum)
 }
 
-fn write_pages(db: &Connection, head: &mut Head, change: &Change) -> Outcome<()> {
+fn write_pages(db: &Connection, head: &mut Head, change: &Change) -> FaultResult<()> {
     let mut put = db.prepare_cached(
         "INSERT INTO pages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
          ON CONFLICT (segment, number) DO UPDATE SET
@@ -207,7 +207,7 @@ fn is_new(change: &Change, delta: &PageDelta) -> bool {
 }
 
 /// Returns the directory that lists a page as it stands.
-fn listed_in(db: &Connection, segment: i64, number: i64) -> Outcome<Option<i64>> {
+fn listed_in(db: &Connection, segment: i64, number: i64) -> FaultResult<Option<i64>> {
     let mut query = db.prepare_cached(
         "SELECT parent FROM pages WHERE segment = ?1 AND number = ?2 AND standing = 0",
     )?;
@@ -215,7 +215,7 @@ fn listed_in(db: &Connection, segment: i64, number: i64) -> Outcome<Option<i64>>
     Ok(parent.flatten())
 }
 
-fn write_levels(db: &Connection, head: &mut Head, change: &Change) -> Outcome<()> {
+fn write_levels(db: &Connection, head: &mut Head, change: &Change) -> FaultResult<()> {
     let mut chunks: HashMap<ChunkKey, (i64, LevelChunk)> = HashMap::new();
     for delta in &change.levels {
         let key = ChunkKey::of(&delta.view, &delta.page);
@@ -257,7 +257,7 @@ fn write_levels(db: &Connection, head: &mut Head, change: &Change) -> Outcome<()
 }
 
 /// Writes focus and custom state.
-fn write_texts(db: &Connection, session: i64, change: &Change) -> Outcome<()> {
+fn write_texts(db: &Connection, session: i64, change: &Change) -> FaultResult<()> {
     for delta in &change.focus {
         let view = delta.view.to_string();
         let Some(page) = &delta.after else {

@@ -3,7 +3,7 @@
 use contexture_core::{Content, ContentHash};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::error::{Fault, Outcome};
+use super::error::{Fault, FaultResult};
 use crate::packing::{PackedContent, unpack_content};
 
 /// Counts a reference to a content, storing it with the first; tells whether it is there now.
@@ -11,7 +11,7 @@ pub(crate) fn refer(
     db: &Connection,
     hash: ContentHash,
     new: Option<&PackedContent>,
-) -> Outcome<bool> {
+) -> FaultResult<bool> {
     let known = db
         .prepare_cached("UPDATE contents SET refs = refs + 1 WHERE hash = ?1")?
         .execute([hash.as_bytes()])?;
@@ -28,14 +28,14 @@ pub(crate) fn refer(
 }
 
 /// Gives references to a content back. With the last it goes.
-pub(crate) fn release(db: &Connection, hash: ContentHash, references: i64) -> Outcome<()> {
-    let left: Option<(i64, i64)> = db
+pub(crate) fn release(db: &Connection, hash: ContentHash, references: i64) -> FaultResult<()> {
+    let released: Option<(i64, i64)> = db
         .prepare_cached(
             "UPDATE contents SET refs = refs - ?2 WHERE hash = ?1 RETURNING refs, blob",
         )?
         .query_row(params![hash.as_bytes(), references], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    if let Some((..=0, blob)) = left {
+    if let Some((..=0, blob)) = released {
         db.prepare_cached("DELETE FROM contents WHERE hash = ?1")?.execute([hash.as_bytes()])?;
         db.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([blob])?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn release(db: &Connection, hash: ContentHash, references: i64) -> Ou
 }
 
 /// Reads a content from the columns `raw` and `data`, which begin at `at`.
-pub(crate) fn read(row: &Row<'_>, at: usize, hash: ContentHash) -> Outcome<Content> {
+pub(crate) fn read(row: &Row<'_>, at: usize, hash: ContentHash) -> FaultResult<Content> {
     let missing = |_| Fault::corrupt(format!("content {hash}"), "its blob is missing");
     let data = row.get_ref(at + 1)?.as_blob().map_err(missing)?;
     Ok(unpack_content(hash, row.get(at)?, data)?)

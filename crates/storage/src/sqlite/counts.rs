@@ -3,13 +3,13 @@
 use contexture_core::{CountKey, Tokens};
 use rusqlite::{Connection, Row, params};
 
-use super::error::{Fault, Outcome, integer, natural};
+use super::error::{Fault, FaultResult, integer, natural};
 
 /// Every row, for [`check`].
 pub(crate) const ALL: &str = "SELECT key, tokens FROM counts";
 
 /// Reads counts in the order asked for.
-pub(crate) fn read(db: &Connection, keys: &[CountKey]) -> Outcome<Vec<Option<Tokens>>> {
+pub(crate) fn read(db: &Connection, keys: &[CountKey]) -> FaultResult<Vec<Option<Tokens>>> {
     let mut query = db.prepare_cached("SELECT tokens FROM counts WHERE key = ?1")?;
     let mut counts = Vec::with_capacity(keys.len());
     for key in keys {
@@ -25,13 +25,13 @@ pub(crate) fn read(db: &Connection, keys: &[CountKey]) -> Outcome<Vec<Option<Tok
 pub(crate) type Rows = Vec<([u8; 16], i64)>;
 
 /// Makes rows of counts.
-pub(crate) fn rows(counts: &[(CountKey, Tokens)]) -> Outcome<Rows> {
+pub(crate) fn rows(counts: &[(CountKey, Tokens)]) -> FaultResult<Rows> {
     let row = |(key, tokens): &(CountKey, Tokens)| Ok((key.0, integer(tokens.0, "token count")?));
     counts.iter().map(row).collect()
 }
 
 /// Keeps counts, in place of those there are.
-pub(crate) fn keep(db: &Connection, rows: &Rows) -> Outcome<()> {
+pub(crate) fn keep(db: &Connection, rows: &Rows) -> FaultResult<()> {
     let mut put = db.prepare_cached(
         "INSERT INTO counts VALUES (?1, ?2)
          ON CONFLICT (key) DO UPDATE SET tokens = excluded.tokens WHERE tokens <> excluded.tokens",
@@ -43,7 +43,7 @@ pub(crate) fn keep(db: &Connection, rows: &Rows) -> Outcome<()> {
 }
 
 /// Checks a row.
-pub(crate) fn check(row: &Row<'_>) -> Outcome<()> {
+pub(crate) fn check(row: &Row<'_>) -> FaultResult<()> {
     let key = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
     if key.len() != 16 {
         return Err(Fault::corrupt(name(key), "its key is not 16 bytes long"));

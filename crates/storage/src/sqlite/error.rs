@@ -14,7 +14,7 @@ pub(crate) enum Fault {
     Sqlite(Error),
 }
 
-pub(crate) type Outcome<T> = Result<T, Fault>;
+pub(crate) type FaultResult<T> = Result<T, Fault>;
 
 impl Fault {
     /// Names the file it happened in.
@@ -73,6 +73,6 @@ fn named(path: &Path, error: &Error) -> StorageError {
 }
 
 /// Converts a number back.
-pub(crate) fn natural(integer: i64, what: impl Display) -> Outcome<u64> {
+pub(crate) fn natural(integer: i64, what: impl Display) -> FaultResult<u64> {
     u64::try_from(integer).map_err(|_| Fault::corrupt(what, format!("{integer} is negative")))
 }

@@ -13,7 +13,7 @@ use contexture_core::{
 use rusqlite::{Connection, params};
 
 use super::{
-    error::{Outcome, integer},
+    error::{FaultResult, integer},
     lookup,
     rows::{SegmentRow, SessionRow, ViewRow},
     schema::{self, Identity},
@@ -54,7 +54,7 @@ impl Heads {
     const MOST: usize = 1_000;
 
     /// Forgets everything if another connection wrote. To be called inside the write transaction.
-    pub(crate) fn refresh(&mut self, db: &Connection, what: &str) -> Outcome<()> {
+    pub(crate) fn refresh(&mut self, db: &Connection, what: &str) -> FaultResult<()> {
         let state = db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if self.state != Some(state) {
             self.forget();
@@ -82,7 +82,7 @@ impl Heads {
         &mut self,
         db: &Connection,
         id: &SessionId,
-    ) -> Outcome<Option<&mut Head>> {
+    ) -> FaultResult<Option<&mut Head>> {
         if !self.sessions.contains_key(id) {
             let Some(row) = lookup::session(db, id)? else { return Ok(None) };
             self.sessions.insert(id.clone(), Head::new(row.key, row.info));
@@ -96,7 +96,7 @@ impl Heads {
         db: &Connection,
         id: &SessionId,
         new: &NewSession,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         let info = SessionInfo {
             id: id.clone(),
             app: new.app.clone(),
@@ -135,7 +135,7 @@ impl Heads {
     }
 
     /// Writes back what changed.
-    pub(crate) fn write_back(&mut self, db: &Connection) -> Outcome<()> {
+    pub(crate) fn write_back(&mut self, db: &Connection) -> FaultResult<()> {
         for id in self.touched.drain(..) {
             if let Some(head) = self.sessions.get_mut(&id) {
                 head.write_back(db)?;
@@ -146,7 +146,7 @@ impl Heads {
 }
 
 /// Makes a mark that nobody can guess.
-fn unguessable(db: &Connection) -> Outcome<Mark> {
+fn unguessable(db: &Connection) -> FaultResult<Mark> {
     let mut seed = db.prepare_cached("SELECT randomblob(32)")?;
     Ok(Mark::from_seed(&seed.query_row([], |row| row.get::<_, Vec<u8>>(0))?))
 }
@@ -162,7 +162,7 @@ impl Head {
         &mut self,
         db: &Connection,
         id: &SegmentId,
-    ) -> Outcome<Option<&mut SegmentHead>> {
+    ) -> FaultResult<Option<&mut SegmentHead>> {
         match self.segments.entry(id.clone()) {
             Entry::Occupied(entry) => Ok(Some(entry.into_mut())),
             Entry::Vacant(entry) => {
@@ -180,7 +180,7 @@ impl Head {
         &mut self,
         db: &Connection,
         id: &SegmentId,
-    ) -> Outcome<&mut SegmentHead> {
+    ) -> FaultResult<&mut SegmentHead> {
         if self.segment(db, id)?.is_none() {
             let key = SegmentRow::insert(db, self.key, id, None)?;
             self.segments.insert(id.clone(), SegmentHead { key, segment: None, changed: false });
@@ -200,7 +200,7 @@ impl Head {
         self.views.insert(view.clone(), revision);
     }
 
-    fn write_back(&mut self, db: &Connection) -> Outcome<()> {
+    fn write_back(&mut self, db: &Connection) -> FaultResult<()> {
         self.changed = false;
         let info = &self.info;
         db.prepare_cached(

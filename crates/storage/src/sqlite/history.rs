@@ -9,7 +9,7 @@ use contexture_core::{
 use rusqlite::{Connection, Row, params};
 
 use super::{
-    error::{Outcome, integer, limit},
+    error::{FaultResult, integer, limit},
     heads::Head,
     lookup,
     read::collect,
@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Writes an entry anew.
-pub(crate) fn rewrite(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
+pub(crate) fn rewrite(db: &Connection, session: i64, entry: &HistoryEntry) -> FaultResult<()> {
     let row = HistoryRow::of(entry);
     db.prepare_cached(
         "UPDATE history SET undoable = ?3, raw = ?4, data = ?5, checksum = ?6
@@ -35,7 +35,7 @@ pub(crate) fn rewrite(db: &Connection, session: i64, entry: &HistoryEntry) -> Ou
 }
 
 /// Appends an entry.
-pub(crate) fn append(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
+pub(crate) fn append(db: &Connection, session: i64, entry: &HistoryEntry) -> FaultResult<()> {
     let row = HistoryRow::of(entry);
     db.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(
         params![
@@ -56,7 +56,7 @@ pub(crate) fn read(
     db: &Connection,
     session: &SessionId,
     query: &HistoryQuery,
-) -> Outcome<Vec<HistoryEntry>> {
+) -> FaultResult<Vec<HistoryEntry>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let number = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
     let before = query.before.map_or(i64::MAX, number);
@@ -100,7 +100,7 @@ pub(crate) fn amend(
     head: &Head,
     change: &Change,
     revision: Revision,
-) -> Outcome<BTreeMap<ContentHash, i64>> {
+) -> FaultResult<BTreeMap<ContentHash, i64>> {
     let mut entries = Entries { db, head, loaded: BTreeMap::new() };
     let mut freed = BTreeMap::new();
     for delta in change.pages.iter().filter(|_| change.purge) {
@@ -145,7 +145,7 @@ impl Loaded {
 }
 
 impl Entries<'_> {
-    fn load(&mut self, revision: Revision) -> Outcome<Option<&mut Loaded>> {
+    fn load(&mut self, revision: Revision) -> FaultResult<Option<&mut Loaded>> {
         if !self.loaded.contains_key(&revision) {
             let head = self.head;
             let Some(entry) = lookup::entry(self.db, head.key, &head.info.id, revision)? else {
@@ -156,7 +156,7 @@ impl Entries<'_> {
         Ok(self.loaded.get_mut(&revision))
     }
 
-    fn write(&self) -> Outcome<()> {
+    fn write(&self) -> FaultResult<()> {
         self.loaded
             .values()
             .try_for_each(|Loaded { entry, .. }| rewrite(self.db, self.head.key, entry))

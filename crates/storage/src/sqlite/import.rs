@@ -15,7 +15,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     contents,
-    error::{Fault, Outcome, integer, natural},
+    error::{Fault, FaultResult, integer, natural},
     history,
     ledger::SentRow,
     lookup, remove,
@@ -55,13 +55,13 @@ fn staged_name(session: &SessionId) -> String {
 }
 
 /// Takes in a part, inside the writer's transaction. Tells whether it took the place of a session.
-pub(crate) fn take(db: &Connection, import: &Import) -> Outcome<bool> {
+pub(crate) fn take(db: &Connection, import: &Import) -> FaultResult<bool> {
     let replaces = import.must_last() && lookup::session_key(db, &import.session)?.is_some();
     put(db, import)?;
     Ok(replaces)
 }
 
-fn put(db: &Connection, import: &Import) -> Outcome<()> {
+fn put(db: &Connection, import: &Import) -> FaultResult<()> {
     let Import { session, part, contents } = import;
     let there = lookup::session(db, session)?;
     let staged = staged(db, session)?;
@@ -129,7 +129,7 @@ struct Staged {
     over: Option<SessionInfo>,
 }
 
-fn staged(db: &Connection, session: &SessionId) -> Outcome<Option<Staged>> {
+fn staged(db: &Connection, session: &SessionId) -> FaultResult<Option<Staged>> {
     let mut query = db.prepare_cached(
         "SELECT id, app, revision, next_place, created_at, updated_at, mark FROM sessions
          WHERE name = ?1",
@@ -140,7 +140,7 @@ fn staged(db: &Connection, session: &SessionId) -> Outcome<Option<Staged>> {
     let mark: Option<String> = row.get(6)?;
     let mark =
         mark.map(Mark::try_from).transpose().map_err(|error| Fault::corrupt(&what, error))?;
-    let head = |mark| -> Outcome<SessionInfo> {
+    let head = |mark| -> FaultResult<SessionInfo> {
         Ok(SessionInfo {
             id: session.clone(),
             app: row.get(1)?,
@@ -155,7 +155,7 @@ fn staged(db: &Connection, session: &SessionId) -> Outcome<Option<Staged>> {
 }
 
 /// Removes what was begun and never finished.
-pub(crate) fn drop_staged(db: &Connection, session: &SessionId) -> Outcome<bool> {
+pub(crate) fn drop_staged(db: &Connection, session: &SessionId) -> FaultResult<bool> {
     let Some(Staged { key, .. }) = staged(db, session)? else { return Ok(false) };
     release_held(db, key)?;
     remove::rows(db, session, key)?;
@@ -163,7 +163,7 @@ pub(crate) fn drop_staged(db: &Connection, session: &SessionId) -> Outcome<bool>
 }
 
 /// Gives back the references that contents have only because they were sent.
-fn release_held(db: &Connection, key: i64) -> Outcome<()> {
+fn release_held(db: &Connection, key: i64) -> FaultResult<()> {
     let mut query = db.prepare_cached("SELECT hash FROM staged WHERE session = ?1")?;
     let mut held = query.query([key])?;
     while let Some(row) = held.next()? {
@@ -174,7 +174,7 @@ fn release_held(db: &Connection, key: i64) -> Outcome<()> {
     Ok(())
 }
 
-fn begin(db: &Connection, session: &SessionId, over: Option<&SessionInfo>) -> Outcome<()> {
+fn begin(db: &Connection, session: &SessionId, over: Option<&SessionInfo>) -> FaultResult<()> {
     // Until the last part writes its own head, the row holds that of the session whose place it takes.
     let number = |number: fn(&SessionInfo) -> u64| integer(over.map_or(0, number), "a head");
     db.prepare_cached(
@@ -193,7 +193,7 @@ fn begin(db: &Connection, session: &SessionId, over: Option<&SessionInfo>) -> Ou
     Ok(())
 }
 
-fn finish(db: &Connection, key: i64, info: &SessionInfo) -> Outcome<()> {
+fn finish(db: &Connection, key: i64, info: &SessionInfo) -> FaultResult<()> {
     release_held(db, key)?;
     db.prepare_cached(
         "UPDATE sessions SET name = ?2, app = ?3, revision = ?4, next_place = ?5, created_at = ?6,
@@ -220,7 +220,7 @@ struct SegmentKeys(HashMap<SegmentId, i64>);
 
 impl SegmentKeys {
     /// Returns a segment's key, giving its name one if it has none.
-    fn of(&mut self, db: &Connection, session: i64, id: &SegmentId) -> Outcome<i64> {
+    fn of(&mut self, db: &Connection, session: i64, id: &SegmentId) -> FaultResult<i64> {
         if let Some(key) = self.0.get(id) {
             return Ok(*key);
         }
@@ -233,14 +233,14 @@ impl SegmentKeys {
     }
 }
 
-fn put_segments(db: &Connection, session: i64, segments: &[Segment]) -> Outcome<()> {
+fn put_segments(db: &Connection, session: i64, segments: &[Segment]) -> FaultResult<()> {
     for segment in segments {
         SegmentRow::insert(db, session, &segment.id, Some(segment))?;
     }
     Ok(())
 }
 
-fn put_pages(db: &Connection, session: i64, pages: &[Page]) -> Outcome<()> {
+fn put_pages(db: &Connection, session: i64, pages: &[Page]) -> FaultResult<()> {
     let mut put =
         db.prepare_cached("INSERT INTO pages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
     let mut segments = SegmentKeys::default();
@@ -273,7 +273,7 @@ fn put_pages(db: &Connection, session: i64, pages: &[Page]) -> Outcome<()> {
     Ok(())
 }
 
-fn put_content(db: &Connection, session: i64, content: &PackedContent) -> Outcome<()> {
+fn put_content(db: &Connection, session: i64, content: &PackedContent) -> FaultResult<()> {
     let hash = content.content.hash();
     let new = db
         .prepare_cached("INSERT OR IGNORE INTO staged VALUES (?1, ?2)")?
@@ -284,7 +284,7 @@ fn put_content(db: &Connection, session: i64, content: &PackedContent) -> Outcom
     Ok(())
 }
 
-fn put_entry(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()> {
+fn put_entry(db: &Connection, session: i64, entry: &HistoryEntry) -> FaultResult<()> {
     history::append(db, session, entry)?;
     for hash in entry.inverse.pages.iter().filter_map(|before| before.assigned) {
         let held = db
@@ -299,7 +299,7 @@ fn put_entry(db: &Connection, session: i64, entry: &HistoryEntry) -> Outcome<()>
     Ok(())
 }
 
-fn put_chunk(db: &Connection, row: ChunkRow<'_>, levels: &LevelChunk) -> Outcome<()> {
+fn put_chunk(db: &Connection, row: ChunkRow<'_>, levels: &LevelChunk) -> FaultResult<()> {
     let data = ChunkRow::encode(levels);
     let sum = row.checksum(&data);
     db.prepare_cached("INSERT INTO levels VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(params![
@@ -313,7 +313,7 @@ fn put_chunk(db: &Connection, row: ChunkRow<'_>, levels: &LevelChunk) -> Outcome
     Ok(())
 }
 
-fn put_view(db: &Connection, session: i64, head: &ViewHead) -> Outcome<()> {
+fn put_view(db: &Connection, session: i64, head: &ViewHead) -> FaultResult<()> {
     let (view, touched) = (head.view.to_string(), integer(head.touched.0, "revision")?);
     if let Some(page) = &head.focus {
         let page = page.to_string();

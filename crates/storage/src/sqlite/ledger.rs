@@ -11,7 +11,7 @@ use crate::packing::{Packed, checksum, unpack};
 
 use super::{
     commit::Refusal,
-    error::{Fault, Outcome, integer, limit},
+    error::{Fault, FaultResult, integer, limit},
     heads::{Head, Heads},
     lookup,
     read::collect,
@@ -33,7 +33,7 @@ impl SentRow {
     /// Small records are written with every window, and compressing them takes the caller's time.
     const PACKED_FROM: usize = 4_096;
 
-    pub(crate) fn of(key: &LedgerKey, sent: &SentWindow) -> Outcome<Self> {
+    pub(crate) fn of(key: &LedgerKey, sent: &SentWindow) -> FaultResult<Self> {
         let data = serde_json::to_vec(sent).expect("a record has only string keys");
         Ok(Self {
             view: key.view.to_string(),
@@ -54,7 +54,7 @@ impl SentRow {
     }
 
     /// Writes the row, in place of the one there is.
-    pub(crate) fn write(&self, db: &Connection, session: i64) -> Outcome<()> {
+    pub(crate) fn write(&self, db: &Connection, session: i64) -> FaultResult<()> {
         let (view, format, number) = (self.view.as_str(), self.format.as_str(), self.number);
         db.prepare_cached(
             "INSERT INTO ledger (session, view, format, number, raw, data, checksum)
@@ -74,7 +74,11 @@ impl SentRow {
         Ok(())
     }
 
-    pub(crate) fn read(row: &Row<'_>, session: i64, session_id: &SessionId) -> Outcome<SentWindow> {
+    pub(crate) fn read(
+        row: &Row<'_>,
+        session: i64,
+        session_id: &SessionId,
+    ) -> FaultResult<SentWindow> {
         let view = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
         let format = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         let number: i64 = row.get(2)?;
@@ -110,7 +114,7 @@ pub(crate) fn read(
     session: &SessionId,
     key: &LedgerKey,
     query: &LedgerQuery,
-) -> Outcome<Vec<SentWindow>> {
+) -> FaultResult<Vec<SentWindow>> {
     let Some(session_key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let columns = SentRow::COLUMNS;
     let sql = format!(
@@ -125,7 +129,7 @@ pub(crate) fn read(
 }
 
 /// Lists a session's ledgers, in order.
-pub(crate) fn keys(db: &Connection, session: &SessionId) -> Outcome<Vec<LedgerKey>> {
+pub(crate) fn keys(db: &Connection, session: &SessionId) -> FaultResult<Vec<LedgerKey>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = "SELECT DISTINCT view, format FROM ledger WHERE session = ?1";
     let mut keys = collect(db, sql, [key], |row| {
@@ -146,7 +150,7 @@ pub(crate) fn append(db: &Connection, heads: &mut Heads, record: &Record) -> Res
 }
 
 /// Returns the session's key if the record's number is the next one.
-fn next(db: &Connection, heads: &mut Heads, record: &Record) -> Outcome<i64> {
+fn next(db: &Connection, heads: &mut Heads, record: &Record) -> FaultResult<i64> {
     let Record { session, key, row } = record;
     let Some(head) = heads.session(db, session)? else {
         return Err(StorageError::SessionMissing { session: session.clone() }.into());
@@ -168,7 +172,7 @@ pub(crate) fn reported(
     db: &Connection,
     session: &SessionId,
     report: &Report,
-) -> Outcome<Option<SentRow>> {
+) -> FaultResult<Option<SentRow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = read(db, session, &report.ledger, &query)?.into_iter().next();
     let Some(mut sent) = found.filter(|sent| sent.number == report.number) else {
@@ -179,7 +183,7 @@ pub(crate) fn reported(
 }
 
 /// Scrubs every record of a session.
-pub(crate) fn scrub(db: &Connection, head: &Head) -> Outcome<()> {
+pub(crate) fn scrub(db: &Connection, head: &Head) -> FaultResult<()> {
     let session = head.key;
     let sql = "SELECT view, format, number FROM ledger WHERE session = ?1";
     let keys = collect(db, sql, [session], |row| {

@@ -4,12 +4,12 @@ use contexture_core::{ChunkKey, HistoryEntry, LevelChunk, Revision, SegmentId, S
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    error::Outcome,
+    error::FaultResult,
     rows::{ChunkRow, HistoryRow, SegmentRow, SessionRow},
 };
 
 /// Loads a session's row.
-pub(crate) fn session(db: &Connection, id: &SessionId) -> Outcome<Option<SessionRow>> {
+pub(crate) fn session(db: &Connection, id: &SessionId) -> FaultResult<Option<SessionRow>> {
     let sql = format!("SELECT {} FROM sessions WHERE name = ?1", SessionRow::COLUMNS);
     let mut query = db.prepare_cached(&sql)?;
     let mut rows = query.query([id.as_str()])?;
@@ -22,7 +22,7 @@ pub(crate) fn segment(
     session: i64,
     session_id: &SessionId,
     id: &SegmentId,
-) -> Outcome<Option<SegmentRow>> {
+) -> FaultResult<Option<SegmentRow>> {
     let columns = SegmentRow::COLUMNS;
     let sql = format!("SELECT {columns} FROM segments WHERE session = ?1 AND name = ?2");
     let mut query = db.prepare_cached(&sql)?;
@@ -31,20 +31,24 @@ pub(crate) fn segment(
 }
 
 /// Returns a session's key.
-pub(crate) fn session_key(db: &Connection, id: &SessionId) -> Outcome<Option<i64>> {
+pub(crate) fn session_key(db: &Connection, id: &SessionId) -> FaultResult<Option<i64>> {
     let mut query = db.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
     Ok(query.query_row([id.as_str()], |row| row.get(0)).optional()?)
 }
 
 /// Returns the key of a session's segment.
-pub(crate) fn segment_key(db: &Connection, session: i64, id: &SegmentId) -> Outcome<Option<i64>> {
+pub(crate) fn segment_key(
+    db: &Connection,
+    session: i64,
+    id: &SegmentId,
+) -> FaultResult<Option<i64>> {
     let mut query =
         db.prepare_cached("SELECT id FROM segments WHERE session = ?1 AND name = ?2")?;
     Ok(query.query_row(params![session, id.as_str()], |row| row.get(0)).optional()?)
 }
 
 /// Returns the largest place under a page, of whatever standing.
-pub(crate) fn last_place(db: &Connection, parent: (i64, i64)) -> Outcome<Option<i64>> {
+pub(crate) fn last_place(db: &Connection, parent: (i64, i64)) -> FaultResult<Option<i64>> {
     let sql = "SELECT max(place) FROM (
                    SELECT max(place) AS place FROM pages
                    WHERE segment = ?1 AND parent = ?2 AND standing = 0
@@ -63,7 +67,7 @@ pub(crate) fn chunk(
     session: i64,
     segment: i64,
     key: &ChunkKey,
-) -> Outcome<LevelChunk> {
+) -> FaultResult<LevelChunk> {
     let Ok(chunk) = i64::try_from(key.chunk) else { return Ok(LevelChunk::default()) };
     let view = key.view.to_string();
     let chunk = ChunkRow { session, view: &view, segment, chunk };
@@ -84,7 +88,7 @@ pub(crate) fn entry(
     session: i64,
     session_id: &SessionId,
     revision: Revision,
-) -> Outcome<Option<HistoryEntry>> {
+) -> FaultResult<Option<HistoryEntry>> {
     let Ok(revision) = i64::try_from(revision.0) else { return Ok(None) };
     let columns = HistoryRow::COLUMNS;
     let sql = format!("SELECT {columns} FROM history WHERE session = ?1 AND revision = ?2");

@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::error::Outcome;
+use super::error::FaultResult;
 
 /// Returns a name that no database of this process has.
 pub(crate) fn name() -> PathBuf {
@@ -17,7 +17,7 @@ pub(crate) fn name() -> PathBuf {
 }
 
 /// Opens a connection. The database is there as long as one of them is.
-pub(crate) fn connect(name: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+pub(crate) fn connect(name: &Path, busy_timeout: Duration) -> FaultResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -31,7 +31,7 @@ pub(crate) fn connect(name: &Path, busy_timeout: Duration) -> Outcome<Connection
 
 /// Copies all that a connection sees into a database in memory, which must be open and empty. The
 /// connection must know URIs.
-pub(crate) fn copy(from: &Connection, to: &Path) -> Outcome<()> {
+pub(crate) fn copy(from: &Connection, to: &Path) -> FaultResult<()> {
     from.execute("VACUUM INTO ?1", [format!("file:{}?vfs=memdb", to.display())])?;
     Ok(())
 }

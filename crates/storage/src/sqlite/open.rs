@@ -12,7 +12,7 @@ use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{
     CreateMode, Durability, SqliteOptions,
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     salvage,
     schema::{self, Identity},
     sums,
@@ -56,25 +56,25 @@ pub(crate) fn connection(
 }
 
 /// Opens a connection that only reads.
-pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> FaultResult<Connection> {
     for_reading(connection(path, READING, contexture_vfs::CHECKED)?, busy_timeout)
 }
 
 /// Opens a connection to a file that nobody writes and that has no log.
-pub(crate) fn still_reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+pub(crate) fn still_reader(path: &Path, busy_timeout: Duration) -> FaultResult<Connection> {
     let flags = READING | OpenFlags::SQLITE_OPEN_URI;
     for_reading(connection(immutable(path), flags, contexture_vfs::STILL)?, busy_timeout)
 }
 
 /// Opens a connection to a file that nobody writes and that has a log.
-pub(crate) fn still_log_reader(path: &Path, busy_timeout: Duration) -> Outcome<Connection> {
+pub(crate) fn still_log_reader(path: &Path, busy_timeout: Duration) -> FaultResult<Connection> {
     let db = connection(path, READING, contexture_vfs::STILL)?;
     // Who has a file alone keeps in memory what is shared beside it otherwise.
     db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     for_reading(db, busy_timeout)
 }
 
-fn for_reading(db: Connection, busy_timeout: Duration) -> Outcome<Connection> {
+fn for_reading(db: Connection, busy_timeout: Duration) -> FaultResult<Connection> {
     db.busy_timeout(busy_timeout)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "cache_size", -4_096)?;
@@ -172,7 +172,7 @@ fn immutable(path: &Path) -> String {
     uri
 }
 
-fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
+fn connect(path: &Path, options: &SqliteOptions) -> FaultResult<Connection> {
     let what = path.display().to_string();
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if options.create == CreateMode::IfMissing {
@@ -209,7 +209,7 @@ fn connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
 }
 
 /// Sets what the transactions of a connection survive from now on; not while one is under way.
-pub(crate) fn set_durability(db: &Connection, durability: Durability) -> Outcome<()> {
+pub(crate) fn set_durability(db: &Connection, durability: Durability) -> FaultResult<()> {
     match durability {
         Durability::PowerCut => {
             db.pragma_update(None, "synchronous", "FULL")?;
@@ -222,7 +222,7 @@ pub(crate) fn set_durability(db: &Connection, durability: Durability) -> Outcome
 }
 
 /// Refuses a file that ends within a page: SQLite would read zeros there.
-fn check_size(db: &Connection, path: &Path) -> Outcome<()> {
+fn check_size(db: &Connection, path: &Path) -> FaultResult<()> {
     let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     let page: u32 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let log = beside(path, "-wal");
@@ -242,7 +242,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Switches to a write-ahead log, after the tables were made, so that the mark of whose file it is
 /// stands in the file itself.
-fn log_ahead(db: &Connection, patience: Duration) -> Outcome<()> {
+fn log_ahead(db: &Connection, patience: Duration) -> FaultResult<()> {
     let began = Instant::now();
     loop {
         // SQLite does not wait here by itself when another process is opening the file too.

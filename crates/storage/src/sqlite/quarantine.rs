@@ -8,7 +8,7 @@ use rusqlite::{
     types::{Value, ValueRef},
 };
 
-use super::error::Outcome;
+use super::error::FaultResult;
 use crate::SystemClock;
 
 /// A row by its table and key.
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 
 impl RowKey {
     /// Moves the row into the quarantine.
-    pub(crate) fn take(&self, db: &Connection, reason: &str) -> Outcome<()> {
+    pub(crate) fn take(&self, db: &Connection, reason: &str) -> FaultResult<()> {
         self.keep(db, reason)?;
         let sql = format!("DELETE FROM {} WHERE {}", self.table.name, self.table.condition());
         db.prepare_cached(&sql)?.execute(params_from_iter(&self.key))?;
@@ -35,7 +35,7 @@ impl RowKey {
     }
 
     /// Puts a copy of the row into the quarantine, before it is written anew.
-    pub(crate) fn keep(&self, db: &Connection, reason: &str) -> Outcome<()> {
+    pub(crate) fn keep(&self, db: &Connection, reason: &str) -> FaultResult<()> {
         let sql = format!("SELECT * FROM {} WHERE {}", self.table.name, self.table.condition());
         let mut query = db.prepare_cached(&sql)?;
         let names: Vec<String> = query.column_names().map(str::to_owned).collect();
@@ -65,24 +65,24 @@ impl RowKey {
 }
 
 /// Puts bytes of the file itself into the quarantine.
-pub(crate) fn keep_bytes(db: &Connection, key: &str, bytes: &[u8]) -> Outcome<()> {
+pub(crate) fn keep_bytes(db: &Connection, key: &str, bytes: &[u8]) -> FaultResult<()> {
     let content = serde_json::json!({ "blob": hexadecimal(bytes) }).to_string();
     put(db, "file", key, &content, "it is not what was written")
 }
 
 /// Tells whether nothing is in it.
-pub(crate) fn is_empty(db: &Connection) -> Outcome<bool> {
+pub(crate) fn is_empty(db: &Connection) -> FaultResult<bool> {
     let sql = "SELECT NOT EXISTS (SELECT 1 FROM quarantine)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// Deletes all that is in it.
-pub(crate) fn empty(db: &Connection) -> Outcome<()> {
+pub(crate) fn empty(db: &Connection) -> FaultResult<()> {
     db.execute("DELETE FROM quarantine", [])?;
     Ok(())
 }
 
-fn put(db: &Connection, origin: &str, key: &str, content: &str, reason: &str) -> Outcome<()> {
+fn put(db: &Connection, origin: &str, key: &str, content: &str, reason: &str) -> FaultResult<()> {
     db.prepare_cached(
         "INSERT INTO quarantine (origin, key, content, reason, taken_at)
          VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -11,13 +11,13 @@ use std::{
 
 /// Jobs that wait. Once closed it takes no more, and drops what nobody will do.
 pub(crate) struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     /// How many jobs wait; more than any number once closed.
     waiting: AtomicUsize,
     enough: Condvar,
 }
 
-struct State<T> {
+struct QueueState<T> {
     jobs: VecDeque<T>,
     /// How many the writer hopes for.
     wanted: usize,
@@ -32,11 +32,11 @@ impl<T> std::fmt::Debug for Queue<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        let state = State { jobs: VecDeque::new(), wanted: 1, closed: false };
+        let state = QueueState { jobs: VecDeque::new(), wanted: 1, closed: false };
         Self { state: Mutex::new(state), waiting: AtomicUsize::new(0), enough: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         // Nothing panics while holding the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,11 +89,11 @@ impl<T> Queue<T> {
                 state = self.enough.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
                 break;
             }
-            let waited = self.enough.wait_timeout(state, left);
+            let waited = self.enough.wait_timeout(state, rest);
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         // While the writer is busy nobody need wake it.

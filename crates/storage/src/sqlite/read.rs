@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::{
     contents,
-    error::{Fault, Outcome, limit, natural},
+    error::{Fault, FaultResult, limit, natural},
     import::STAGED,
     lookup,
     rows::{self, PAGE_COLUMNS, PageColumns, PageHome, SegmentRow, SessionRow, ViewRow},
@@ -21,7 +21,7 @@ pub(crate) fn sessions(
     db: &Connection,
     after: Option<&SessionId>,
     most: usize,
-) -> Outcome<Vec<SessionInfo>> {
+) -> FaultResult<Vec<SessionInfo>> {
     let columns = SessionRow::COLUMNS;
     // What is still being taken over has names beyond all others.
     let sql = format!(
@@ -31,11 +31,11 @@ pub(crate) fn sessions(
     collect(db, &sql, params![after, limit(most), STAGED], |row| Ok(SessionRow::read(row)?.info))
 }
 
-pub(crate) fn session(db: &Connection, id: &SessionId) -> Outcome<Option<SessionInfo>> {
+pub(crate) fn session(db: &Connection, id: &SessionId) -> FaultResult<Option<SessionInfo>> {
     Ok(lookup::session(db, id)?.map(|row| row.info))
 }
 
-pub(crate) fn segments(db: &Connection, session: &SessionId) -> Outcome<Vec<Segment>> {
+pub(crate) fn segments(db: &Connection, session: &SessionId) -> FaultResult<Vec<Segment>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let columns = SegmentRow::COLUMNS;
     let sql = format!("SELECT {columns} FROM segments WHERE session = ?1 ORDER BY name");
@@ -49,7 +49,7 @@ pub(crate) fn pages(
     db: &Connection,
     session: &SessionId,
     indices: &[PageIndex],
-) -> Outcome<Vec<Option<Page>>> {
+) -> FaultResult<Vec<Option<Page>>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(vec![None; indices.len()]) };
     let mut segments: HashMap<&SegmentId, Option<i64>> = HashMap::new();
     let sql = format!("SELECT {PAGE_COLUMNS} FROM pages WHERE segment = ?1 AND number = ?2");
@@ -76,7 +76,7 @@ pub(crate) fn children(
     db: &Connection,
     session: &SessionId,
     query: &ChildQuery,
-) -> Outcome<Vec<Page>> {
+) -> FaultResult<Vec<Page>> {
     let Some((home, number)) = directory(db, session, &query.parent)? else {
         return Ok(Vec::new());
     };
@@ -117,7 +117,7 @@ pub(crate) fn child_count(
     db: &Connection,
     session: &SessionId,
     parent: &PageIndex,
-) -> Outcome<u64> {
+) -> FaultResult<u64> {
     let Some((home, number)) = directory(db, session, parent)? else { return Ok(0) };
     let count = db
         .prepare_cached("SELECT listed FROM directories WHERE segment = ?1 AND number = ?2")?
@@ -130,14 +130,18 @@ pub(crate) fn last_place(
     db: &Connection,
     session: &SessionId,
     parent: &PageIndex,
-) -> Outcome<Option<Place>> {
+) -> FaultResult<Option<Place>> {
     let Some((home, number)) = directory(db, session, parent)? else { return Ok(None) };
     let place = lookup::last_place(db, (home.key, number))?;
     let place = place.map(|place| natural(place, format!("the last place in {parent}")));
     Ok(place.transpose()?.map(Place))
 }
 
-pub(crate) fn scan(db: &Connection, session: &SessionId, query: &ScanQuery) -> Outcome<Vec<Page>> {
+pub(crate) fn scan(
+    db: &Connection,
+    session: &SessionId,
+    query: &ScanQuery,
+) -> FaultResult<Vec<Page>> {
     let Some(home) = home(db, session, &query.segment)? else { return Ok(Vec::new()) };
     let standing = match query.standing {
         StandingFilter::Listed => "AND standing = 0",
@@ -159,7 +163,7 @@ pub(crate) fn last_turn_page(
     session: &SessionId,
     segment: &SegmentId,
     author: &Actor,
-) -> Outcome<Option<Page>> {
+) -> FaultResult<Option<Page>> {
     let Some(home) = home(db, session, segment)? else { return Ok(None) };
     let sql = format!(
         "SELECT {PAGE_COLUMNS} FROM pages
@@ -176,7 +180,7 @@ pub(crate) fn next_turn_page(
     segment: &SegmentId,
     author: &Actor,
     after: Place,
-) -> Outcome<Option<Page>> {
+) -> FaultResult<Option<Page>> {
     let Some(home) = home(db, session, segment)? else { return Ok(None) };
     let Ok(after) = i64::try_from(after.0) else { return Ok(None) };
     let sql = format!(
@@ -189,7 +193,10 @@ pub(crate) fn next_turn_page(
     Ok(pages.into_iter().next())
 }
 
-pub(crate) fn contents(db: &Connection, hashes: &[ContentHash]) -> Outcome<Vec<Option<Content>>> {
+pub(crate) fn contents(
+    db: &Connection,
+    hashes: &[ContentHash],
+) -> FaultResult<Vec<Option<Content>>> {
     let mut query = db.prepare_cached(
         "SELECT raw, data FROM contents LEFT JOIN blobs ON blobs.id = contents.blob
          WHERE hash = ?1",
@@ -209,7 +216,7 @@ pub(crate) fn levels(
     db: &Connection,
     session: &SessionId,
     keys: &[ChunkKey],
-) -> Outcome<Vec<LevelChunk>> {
+) -> FaultResult<Vec<LevelChunk>> {
     let session = lookup::session_key(db, session)?;
     let mut chunks = Vec::with_capacity(keys.len());
     for key in keys {
@@ -226,7 +233,7 @@ pub(crate) fn levels(
 }
 
 /// Lists the chunks of level state that are stored, in order.
-pub(crate) fn level_keys(db: &Connection, session: &SessionId) -> Outcome<Vec<ChunkKey>> {
+pub(crate) fn level_keys(db: &Connection, session: &SessionId) -> FaultResult<Vec<ChunkKey>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = "SELECT levels.view, segments.name, levels.chunk FROM levels
                JOIN segments ON segments.id = levels.segment WHERE levels.session = ?1";
@@ -241,7 +248,7 @@ pub(crate) fn level_keys(db: &Connection, session: &SessionId) -> Outcome<Vec<Ch
     Ok(keys)
 }
 
-pub(crate) fn views(db: &Connection, session: &SessionId) -> Outcome<Vec<ViewHead>> {
+pub(crate) fn views(db: &Connection, session: &SessionId) -> FaultResult<Vec<ViewHead>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = format!("SELECT {} FROM views WHERE session = ?1", ViewRow::COLUMNS);
     let mut views = collect(db, &sql, [key], |row| {
@@ -261,7 +268,10 @@ pub(crate) fn views(db: &Connection, session: &SessionId) -> Outcome<Vec<ViewHea
     Ok(views)
 }
 
-pub(crate) fn custom(db: &Connection, session: &SessionId) -> Outcome<Vec<(CustomKey, String)>> {
+pub(crate) fn custom(
+    db: &Connection,
+    session: &SessionId,
+) -> FaultResult<Vec<(CustomKey, String)>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = "SELECT name, content, checksum FROM custom WHERE session = ?1 ORDER BY name";
     collect(db, sql, [key], |row| {
@@ -278,8 +288,8 @@ pub(crate) fn collect<T>(
     db: &Connection,
     sql: &str,
     params: impl Params,
-    mut read: impl FnMut(&Row<'_>) -> Outcome<T>,
-) -> Outcome<Vec<T>> {
+    mut read: impl FnMut(&Row<'_>) -> FaultResult<T>,
+) -> FaultResult<Vec<T>> {
     let mut query = db.prepare_cached(sql)?;
     let mut rows = query.query(params)?;
     let mut all = Vec::new();
@@ -293,7 +303,7 @@ fn home<'a>(
     db: &Connection,
     session: &'a SessionId,
     segment: &'a SegmentId,
-) -> Outcome<Option<PageHome<'a>>> {
+) -> FaultResult<Option<PageHome<'a>>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(None) };
     let key = lookup::segment_key(db, key, segment)?;
     Ok(key.map(|key| PageHome { session, segment, key }))
@@ -303,7 +313,7 @@ fn directory<'a>(
     db: &Connection,
     session: &'a SessionId,
     parent: &'a PageIndex,
-) -> Outcome<Option<(PageHome<'a>, i64)>> {
+) -> FaultResult<Option<(PageHome<'a>, i64)>> {
     let Ok(number) = i64::try_from(parent.number()) else { return Ok(None) };
     Ok(home(db, session, parent.segment())?.map(|home| (home, number)))
 }

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 #[cfg(feature = "files")]
 use super::memory;
 use super::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     open,
     still::Still,
 };
@@ -57,7 +57,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Refuses what was read of a file that was changed meanwhile.
-    pub(crate) fn check(&self) -> Outcome<()> {
+    pub(crate) fn check(&self) -> FaultResult<()> {
         self.still.as_ref().map_or(Ok(()), Still::check)
     }
 }
@@ -87,7 +87,7 @@ impl Readers {
     }
 
     /// Opens a connection to be kept.
-    pub(crate) fn open(&self) -> Outcome<Reader> {
+    pub(crate) fn open(&self) -> FaultResult<Reader> {
         match self.kind {
             Kind::Shared => {
                 Ok(Reader { db: open::reader(&self.path, self.busy_timeout)?, still: None })
@@ -102,7 +102,7 @@ impl Readers {
 
     /// Returns readers that see the present state for as long as they live.
     pub(crate) fn snapshot(&self) -> StorageResult<Self> {
-        let pin = || -> Outcome<Reader> {
+        let pin = || -> FaultResult<Reader> {
             let reader = match self.kind {
                 Kind::Shared | Kind::Still => self.open()?,
                 #[cfg(feature = "files")]
@@ -121,7 +121,7 @@ impl Readers {
 
     /// Returns a connection to a copy: a transaction that never ends would keep all others from writing.
     #[cfg(feature = "files")]
-    fn copied(&self) -> Outcome<Reader> {
+    fn copied(&self) -> FaultResult<Reader> {
         let copy = memory::name();
         let db = memory::connect(&copy, self.busy_timeout)?;
         memory::copy(&memory::connect(&self.path, self.busy_timeout)?, &copy)?;
@@ -139,12 +139,18 @@ impl Readers {
     }
 
     /// Runs a read in one transaction, so that it sees one state.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> StorageResult<T> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> FaultResult<T>,
+    ) -> StorageResult<T> {
         self.run(read).map_err(|fault: Fault| fault.at(&self.path))
     }
 
     /// Runs a read, and leaves its fault without the file's name.
-    pub(crate) fn run<T>(&self, read: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+    pub(crate) fn run<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> FaultResult<T>,
+    ) -> FaultResult<T> {
         if let Some(pinned) = &self.pinned {
             let reader = pinned.lock().unwrap_or_else(PoisonError::into_inner);
             let result = read(&reader.db);
@@ -160,7 +166,7 @@ impl Readers {
         loan.check().and(result)
     }
 
-    fn lend(&self) -> Outcome<Loan<'_>> {
+    fn lend(&self) -> FaultResult<Loan<'_>> {
         let stock = self.stock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stock = self
             .returned

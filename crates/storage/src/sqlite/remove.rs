@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use contexture_core::{ContentHash, SessionId};
 use rusqlite::Connection;
 
-use super::{contents, error::Outcome, import, lookup, rows::HistoryRow};
+use super::{contents, error::FaultResult, import, lookup, rows::HistoryRow};
 
 /// Removes a session; content that others share stays. Tells whether it was there.
-pub(crate) fn session(db: &Connection, session: &SessionId) -> Outcome<bool> {
+pub(crate) fn session(db: &Connection, session: &SessionId) -> FaultResult<bool> {
     import::drop_staged(db, session)?;
     let Some(key) = lookup::session_key(db, session)? else { return Ok(false) };
     rows(db, session, key)?;
@@ -16,7 +16,7 @@ pub(crate) fn session(db: &Connection, session: &SessionId) -> Outcome<bool> {
 }
 
 /// Removes all rows of a session.
-pub(crate) fn rows(db: &Connection, session: &SessionId, key: i64) -> Outcome<()> {
+pub(crate) fn rows(db: &Connection, session: &SessionId, key: i64) -> FaultResult<()> {
     for (hash, references) in references(db, session, key)? {
         contents::release(db, hash, references)?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn references(
     db: &Connection,
     session: &SessionId,
     key: i64,
-) -> Outcome<BTreeMap<ContentHash, i64>> {
+) -> FaultResult<BTreeMap<ContentHash, i64>> {
     let sql = format!("SELECT {} FROM history WHERE session = ?1", HistoryRow::COLUMNS);
     let mut query = db.prepare_cached(&sql)?;
     let mut rows = query.query([key])?;

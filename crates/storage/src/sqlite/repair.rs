@@ -14,7 +14,7 @@ use rusqlite::{Connection, Row, params, types::Value};
 
 use super::{
     counts,
-    error::{Fault, Outcome, natural},
+    error::{Fault, FaultResult, natural},
     import::STAGED,
     ledger::SentRow,
     quarantine::{RowKey, Table},
@@ -28,7 +28,7 @@ use super::{
 use contexture_core::Page;
 
 /// Mends everything; returns what was done, a sentence each.
-pub(crate) fn all(db: &Connection) -> Outcome<Vec<String>> {
+pub(crate) fn all(db: &Connection) -> FaultResult<Vec<String>> {
     let mut repair =
         Repair { db, done: Vec::new(), sessions: BTreeMap::new(), segments: HashMap::new() };
     repair.structure()?;
@@ -54,7 +54,7 @@ struct Repair<'a> {
 impl Repair<'_> {
     /// Rebuilds the indexes where they do not match the rows. Deeper damage cannot be repaired in place, but
     /// by [`super::salvage`].
-    fn structure(&mut self) -> Outcome<()> {
+    fn structure(&mut self) -> FaultResult<()> {
         if integrity(self.db).is_ok_and(|found| found.is_none()) {
             return Ok(());
         }
@@ -75,8 +75,8 @@ impl Repair<'_> {
         &self,
         table: Table,
         columns: &str,
-        read: impl Fn(&Row<'_>) -> Outcome<()>,
-    ) -> Outcome<Vec<(RowKey, Fault)>> {
+        read: impl Fn(&Row<'_>) -> FaultResult<()>,
+    ) -> FaultResult<Vec<(RowKey, Fault)>> {
         let sql = format!("SELECT {columns}, {} FROM {}", table.key.join(", "), table.name);
         let mut query = self.db.prepare(&sql)?;
         let first = query.column_count() - table.key.len();
@@ -96,25 +96,25 @@ impl Repair<'_> {
         &mut self,
         table: Table,
         columns: &str,
-        read: impl Fn(&Row<'_>) -> Outcome<()>,
-    ) -> Outcome<Vec<RowKey>> {
+        read: impl Fn(&Row<'_>) -> FaultResult<()>,
+    ) -> FaultResult<Vec<RowKey>> {
         let found = self.unreadable(table, columns, read)?;
         found.into_iter().map(|(row, fault)| self.take(row, fault)).collect()
     }
 
-    fn take(&mut self, row: RowKey, fault: Fault) -> Outcome<RowKey> {
-        let reason = told(&row, fault);
+    fn take(&mut self, row: RowKey, fault: Fault) -> FaultResult<RowKey> {
+        let reason = row_problem(&row, fault);
         row.take(self.db, &reason)?;
         self.done.push(format!("{reason}; it was moved to the quarantine"));
         Ok(row)
     }
 
     /// Returns the session a row belongs to.
-    fn session(&self, key: i64) -> Outcome<&SessionId> {
+    fn session(&self, key: i64) -> FaultResult<&SessionId> {
         self.sessions.get(&key).ok_or_else(|| Fault::corrupt("a row", "it belongs to nothing"))
     }
 
-    fn pages(&mut self) -> Outcome<()> {
+    fn pages(&mut self) -> FaultResult<()> {
         let table = Table { name: "pages", key: &["segment", "number"] };
         let columns = format!("{PAGE_COLUMNS}, segment");
         let found = self.unreadable(table, &columns, |row| self.page(row).map(|_| ()))?;
@@ -127,7 +127,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    fn page(&self, row: &Row<'_>) -> Outcome<Page> {
+    fn page(&self, row: &Row<'_>) -> FaultResult<Page> {
         let key = row.get(8)?;
         let (session, segment) = self
             .segments
@@ -137,7 +137,7 @@ impl Repair<'_> {
     }
 
     /// Reads a page whose data is what was written, though its columns are not.
-    fn decoded(&self, row: &RowKey) -> Outcome<Option<Page>> {
+    fn decoded(&self, row: &RowKey) -> FaultResult<Option<Page>> {
         let [Value::Integer(segment), Value::Integer(number)] = row.key[..] else {
             return Ok(None);
         };
@@ -155,7 +155,7 @@ impl Repair<'_> {
         Ok(page.filter(fits))
     }
 
-    fn put_columns(&mut self, row: &RowKey, page: &Page) -> Outcome<()> {
+    fn put_columns(&mut self, row: &RowKey, page: &Page) -> FaultResult<()> {
         row.keep(self.db, "its columns do not match its data")?;
         let columns = PageColumns::of(page)?;
         self.db
@@ -178,7 +178,7 @@ impl Repair<'_> {
     }
 
     /// Sweeps what stands alone: where it is gone, nothing else is wrong.
-    fn records(&mut self) -> Outcome<()> {
+    fn records(&mut self) -> FaultResult<()> {
         let known = self.sessions.clone();
         let of = |key: i64| {
             known.get(&key).ok_or_else(|| Fault::corrupt("a row", "it belongs to nothing"))
@@ -219,7 +219,7 @@ impl Repair<'_> {
     }
 
     /// Sweeps history; returns the revisions that are lost, by session.
-    fn history(&mut self) -> Outcome<Vec<(i64, u64)>> {
+    fn history(&mut self) -> FaultResult<Vec<(i64, u64)>> {
         let table = Table { name: "history", key: &["session", "revision"] };
         let known = self.sessions.clone();
         let lost = self.sweep(table, &format!("{}, session", HistoryRow::COLUMNS), |row| {
@@ -242,7 +242,7 @@ impl Repair<'_> {
     }
 
     /// Returns the revisions that history skips, by session: their rows are gone.
-    fn gaps(&self) -> Outcome<Vec<(i64, u64)>> {
+    fn gaps(&self) -> FaultResult<Vec<(i64, u64)>> {
         // One that is still being taken over need not be whole.
         let sql = "SELECT id, revision FROM sessions WHERE substr(name, 1, length(?1)) <> ?1";
         let heads = collect(self.db, sql, [STAGED], |row| {
@@ -266,7 +266,7 @@ impl Repair<'_> {
 
     /// Lists views that say something and are not listed. What last changed them is not known, but it
     /// is no later than the session's newest edit.
-    fn views(&mut self) -> Outcome<()> {
+    fn views(&mut self) -> FaultResult<()> {
         let sql = "SELECT sessions.id, said.view, sessions.revision FROM sessions JOIN (
                        SELECT session, view FROM levels
                        UNION SELECT session, view FROM focus
@@ -286,7 +286,7 @@ impl Repair<'_> {
     }
 
     /// Recounts the pages of every directory.
-    fn directories(&mut self) -> Outcome<()> {
+    fn directories(&mut self) -> FaultResult<()> {
         let counted = "SELECT segment, parent AS number, count(*) AS listed FROM pages
                        WHERE standing = 0 AND parent IS NOT NULL GROUP BY segment, parent";
         let sql = format!(
@@ -306,7 +306,7 @@ impl Repair<'_> {
 }
 
 /// Returns the first thing that is wrong with the file's structure.
-fn integrity(db: &Connection) -> Outcome<Option<String>> {
+fn integrity(db: &Connection) -> FaultResult<Option<String>> {
     let mut query = db.prepare("PRAGMA integrity_check(1)")?;
     let line: String = query.query_row([], |row| row.get(0))?;
     Ok((line != "ok").then_some(line))
@@ -323,7 +323,7 @@ fn beyond_repair(found: &str) -> Fault {
 }
 
 /// Says what is wrong with a row.
-fn told(row: &RowKey, fault: Fault) -> String {
+fn row_problem(row: &RowKey, fault: Fault) -> String {
     match fault {
         Fault::Storage(error) => error.to_string(),
         Fault::Sqlite(error) => {

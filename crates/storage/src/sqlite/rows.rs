@@ -13,12 +13,12 @@ use rusqlite::{Connection, Row, params};
 
 use crate::packing::{Packed, checksum, unpack};
 
-use super::error::{Fault, Outcome, natural};
+use super::error::{Fault, FaultResult, natural};
 
 pub(crate) use crate::columns::PageColumns;
 
 /// Tells whether a row's checksum, in column `at`, is the one expected.
-pub(crate) fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> Outcome<bool> {
+pub(crate) fn fits(row: &Row<'_>, at: usize, expected: [u8; 16]) -> FaultResult<bool> {
     Ok(row.get_ref(at)?.as_blob().is_ok_and(|stored| *stored == expected))
 }
 
@@ -56,7 +56,7 @@ impl SessionRow {
         checksum(&parts)
     }
 
-    pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
+    pub(crate) fn read(row: &Row<'_>) -> FaultResult<Self> {
         let name: String = row.get(1)?;
         let what = format!("session '{name}'");
         let id: SessionId = name.parse().map_err(|error| Fault::corrupt(&what, error))?;
@@ -100,7 +100,7 @@ impl SegmentRow {
         session: i64,
         id: &SegmentId,
         segment: Option<&Segment>,
-    ) -> Outcome<i64> {
+    ) -> FaultResult<i64> {
         let key = db
             .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM segments")?
             .query_row([], |row| row.get(0))?;
@@ -124,7 +124,7 @@ impl SegmentRow {
         }
     }
 
-    pub(crate) fn read(row: &Row<'_>, session: i64, session_id: &SessionId) -> Outcome<Self> {
+    pub(crate) fn read(row: &Row<'_>, session: i64, session_id: &SessionId) -> FaultResult<Self> {
         let key = row.get(0)?;
         let name = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         let what = || format!("segment {name} of {}", session_name(session_id));
@@ -164,7 +164,7 @@ pub(crate) fn page_checksum(segment: i64, data: &[u8]) -> [u8; 16] {
     checksum(&[&segment.to_le_bytes(), data])
 }
 
-pub(crate) fn read_page(row: &Row<'_>, home: PageHome<'_>) -> Outcome<Page> {
+pub(crate) fn read_page(row: &Row<'_>, home: PageHome<'_>) -> FaultResult<Page> {
     let number: i64 = row.get(0)?;
     let corrupt =
         |reason: &str| Fault::corrupt(page_name(home.session, home.segment, number), reason);
@@ -226,7 +226,7 @@ impl HistoryRow {
         row: &Row<'_>,
         session: i64,
         session_id: &SessionId,
-    ) -> Outcome<HistoryEntry> {
+    ) -> FaultResult<HistoryEntry> {
         let revision: i64 = row.get(0)?;
         let corrupt = |reason: &str| {
             Fault::corrupt(format!("revision {revision} of {}", session_name(session_id)), reason)
@@ -271,7 +271,7 @@ impl ChunkRow<'_> {
     }
 
     /// Reads the columns `data, checksum` from `at`.
-    pub(crate) fn read(self, row: &Row<'_>, at: usize) -> Outcome<LevelChunk> {
+    pub(crate) fn read(self, row: &Row<'_>, at: usize) -> FaultResult<LevelChunk> {
         let what = || format!("chunk {} of the levels of view {}", self.chunk, self.view);
         let data = row.get_ref(at)?.as_blob().map_err(rusqlite::Error::from)?;
         if !fits(row, at + 1, self.checksum(data))? {
@@ -296,7 +296,7 @@ impl ViewRow {
         checksum(&[&session, self.view.as_bytes(), &touched])
     }
 
-    pub(crate) fn write(&self, db: &Connection) -> Outcome<()> {
+    pub(crate) fn write(&self, db: &Connection) -> FaultResult<()> {
         db.prepare_cached(
             "INSERT INTO views VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (session, view) DO UPDATE SET
@@ -311,7 +311,7 @@ impl ViewRow {
         row: &Row<'_>,
         session: i64,
         session_id: &SessionId,
-    ) -> Outcome<(ViewId, Revision)> {
+    ) -> FaultResult<(ViewId, Revision)> {
         let head = Self { session, view: row.get(0)?, touched: row.get(1)? };
         let what = format!("view '{}' of {}", head.view, session_name(session_id));
         if !fits(row, 2, head.checksum())? {
@@ -328,7 +328,7 @@ pub(crate) fn text_checksum(session: i64, name: &str, text: &str) -> [u8; 16] {
 }
 
 /// Reads the columns `name, text, checksum` of a row of `focus` or `custom`.
-pub(crate) fn read_text(row: &Row<'_>, session: i64, what: &str) -> Outcome<(String, String)> {
+pub(crate) fn read_text(row: &Row<'_>, session: i64, what: &str) -> FaultResult<(String, String)> {
     let (name, text): (String, String) = (row.get(0)?, row.get(1)?);
     if !fits(row, 2, text_checksum(session, &name, &text))? {
         return Err(Fault::corrupt(format!("{what} '{name}'"), "its checksum does not match"));

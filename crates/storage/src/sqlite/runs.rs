@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::packing::checksum;
 
 use super::{
-    error::{Fault, Outcome, integer, natural},
+    error::{Fault, FaultResult, integer, natural},
     lookup,
     rows::{fits, session_name},
 };
@@ -17,7 +17,11 @@ use super::{
 pub(crate) const COLUMNS: &str = "key, version, value, updated_at, checksum";
 
 /// Reads the records whose keys begin with a prefix, by key.
-pub(crate) fn read(db: &Connection, session: &SessionId, prefix: &str) -> Outcome<Vec<RunRecord>> {
+pub(crate) fn read(
+    db: &Connection,
+    session: &SessionId,
+    prefix: &str,
+) -> FaultResult<Vec<RunRecord>> {
     let Some(key) = lookup::session_key(db, session)? else { return Ok(Vec::new()) };
     let sql = format!("SELECT {COLUMNS} FROM runs WHERE session = ?1 AND key >= ?2 ORDER BY key");
     let mut query = db.prepare_cached(&sql)?;
@@ -35,7 +39,11 @@ pub(crate) fn read(db: &Connection, session: &SessionId, prefix: &str) -> Outcom
 }
 
 /// Reads a row, if it is what was written.
-pub(crate) fn read_row(row: &Row<'_>, session: i64, session_id: &SessionId) -> Outcome<RunRecord> {
+pub(crate) fn read_row(
+    row: &Row<'_>,
+    session: i64,
+    session_id: &SessionId,
+) -> FaultResult<RunRecord> {
     let name = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
     let value = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
     let (version, at): (i64, i64) = (row.get(1)?, row.get(3)?);
@@ -56,7 +64,7 @@ fn row_checksum(session: i64, key: &str, version: i64, value: &str, at: i64) -> 
 
 /// Refuses a put when its record is not at the version expected. Without a key there is no session
 /// yet.
-pub(crate) fn check(db: &Connection, session: Option<i64>, put: &RunPut) -> Outcome<()> {
+pub(crate) fn check(db: &Connection, session: Option<i64>, put: &RunPut) -> FaultResult<()> {
     let mut query =
         db.prepare_cached("SELECT version FROM runs WHERE session = ?1 AND key = ?2")?;
     let stored: Option<i64> =
@@ -69,7 +77,7 @@ pub(crate) fn check(db: &Connection, session: Option<i64>, put: &RunPut) -> Outc
 }
 
 /// Writes what a put leaves.
-pub(crate) fn write(db: &Connection, session: i64, put: &RunPut) -> Outcome<()> {
+pub(crate) fn write(db: &Connection, session: i64, put: &RunPut) -> FaultResult<()> {
     let key = put.key.as_str();
     let Some(value) = &put.value else {
         db.prepare_cached("DELETE FROM runs WHERE session = ?1 AND key = ?2")?
@@ -80,7 +88,7 @@ pub(crate) fn write(db: &Connection, session: i64, put: &RunPut) -> Outcome<()> 
 }
 
 /// Writes a record as it is.
-pub(crate) fn write_record(db: &Connection, session: i64, record: &RunRecord) -> Outcome<()> {
+pub(crate) fn write_record(db: &Connection, session: i64, record: &RunRecord) -> FaultResult<()> {
     let RunRecord { key, version, value, updated_at } = record;
     put_row(db, session, key.as_str(), *version, value, *updated_at)
 }
@@ -92,7 +100,7 @@ fn put_row(
     version: Version,
     value: &str,
     at: Timestamp,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let (version, at) = (integer(version.0, "version")?, at.as_millis());
     db.prepare_cached(
         "INSERT INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6)

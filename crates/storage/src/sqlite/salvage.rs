@@ -26,10 +26,10 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, backup::Back
 
 use self::rescue::Rescue;
 use super::{
-    error::Outcome,
+    error::FaultResult,
     open::{self, beside, refused},
     repair, schema,
-    traces::Left,
+    traces::TraceReason,
 };
 
 /// What lies beside a file while it is being salvaged.
@@ -54,12 +54,12 @@ pub(crate) fn check_finished(path: &Path) -> StorageResult<()> {
 /// Only for those who have the file open: as long as they do nobody is salvaging it, and whoever does so
 /// later makes the copy again from the beginning. A copy that is whole is needed, and keeps a file from being
 /// opened.
-pub(crate) fn remove_leftover(path: &Path) -> Option<Left> {
+pub(crate) fn remove_leftover(path: &Path) -> Option<TraceReason> {
     let begun = beside(path, BEGUN);
     match fs::remove_file(&begun) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::warn!(path = %begun.display(), %error, "a copy could not be removed");
-            Some(Left::Copy)
+            Some(TraceReason::Copy)
         }
         _ => None,
     }
@@ -68,7 +68,7 @@ pub(crate) fn remove_leftover(path: &Path) -> Option<Left> {
 /// Saves what can be saved of a file, if its structure is damaged; returns what was done, a sentence each.
 pub(crate) fn salvage(path: &Path, patience: Duration) -> StorageResult<Vec<String>> {
     let mut done = Vec::new();
-    let run = |done: &mut Vec<String>| -> Outcome<()> {
+    let run = |done: &mut Vec<String>| -> FaultResult<()> {
         let whole = beside(path, WHOLE);
         if !whole.exists() && is_sound(path, patience) {
             return Ok(());
@@ -92,7 +92,7 @@ pub(crate) fn salvage(path: &Path, patience: Duration) -> StorageResult<Vec<Stri
 
 /// Tells whether the structure of a file is in order.
 fn is_sound(path: &Path, patience: Duration) -> bool {
-    let look = || -> Outcome<bool> {
+    let look = || -> FaultResult<bool> {
         let db = open::reader(path, patience)?;
         let sql = "PRAGMA integrity_check(1)";
         let sound = db.query_row(sql, [], |row| row.get::<_, String>(0))? == "ok";
@@ -102,7 +102,7 @@ fn is_sound(path: &Path, patience: Duration) -> bool {
 }
 
 /// Returns how many pages a file says it has beyond those that are there.
-fn missing(pages: &mut Pages<'_>) -> Outcome<u64> {
+fn missing(pages: &mut Pages<'_>) -> FaultResult<u64> {
     let there = pages.count()?;
     if there == 0 || pages.is_damaged(1)? {
         return Ok(0);
@@ -115,7 +115,7 @@ fn missing(pages: &mut Pages<'_>) -> Outcome<u64> {
 ///
 /// Returns also how many pages the file says it has beyond those that are there: what SQLite does next
 /// corrects that.
-fn exclusive(path: &Path, patience: Duration) -> Outcome<(Connection, u64)> {
+fn exclusive(path: &Path, patience: Duration) -> FaultResult<(Connection, u64)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = open::connection(path, flags, contexture_vfs::SALVAGE)?;
     if db.is_readonly(MAIN_DB)? {
@@ -133,7 +133,12 @@ fn exclusive(path: &Path, patience: Duration) -> Outcome<(Connection, u64)> {
 }
 
 /// Makes a new file of what the old one still holds. Returns its path.
-fn rescue(old: &Connection, missing: u64, path: &Path, done: &mut Vec<String>) -> Outcome<PathBuf> {
+fn rescue(
+    old: &Connection,
+    missing: u64,
+    path: &Path,
+    done: &mut Vec<String>,
+) -> FaultResult<PathBuf> {
     let begun = beside(path, BEGUN);
     match fs::remove_file(&begun) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -163,7 +168,7 @@ fn rescue(old: &Connection, missing: u64, path: &Path, done: &mut Vec<String>) -
 
 /// Copies a whole file over a damaged one. Without a journal: cut off, it is done again, and taking it back
 /// would give damaged pages sums that are right.
-fn copy_over(whole: &Path, old: &mut Connection) -> Outcome<()> {
+fn copy_over(whole: &Path, old: &mut Connection) -> FaultResult<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let new = open::connection(whole, flags, contexture_vfs::CHECKED)?;
     old.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;

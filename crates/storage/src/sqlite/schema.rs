@@ -5,7 +5,7 @@ pub(crate) use contexture_core::storage::signs::APPLICATION_ID;
 use rusqlite::Connection;
 
 use super::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     read::collect,
     rows::ViewRow,
     tables,
@@ -31,16 +31,16 @@ const MIGRATIONS: &[Migration] = &[
 struct Migration {
     tables: &'static str,
     /// Writes the rows that the new tables owe to the old ones.
-    fill: fn(&Connection) -> Outcome<()>,
+    fill: fn(&Connection) -> FaultResult<()>,
 }
 
-fn nothing(_: &Connection) -> Outcome<()> {
+fn nothing(_: &Connection) -> FaultResult<()> {
     Ok(())
 }
 
 /// Lists the views that say anything. What last changed them is not known, but it is no later than
 /// the session's newest edit.
-fn list_views(db: &Connection) -> Outcome<()> {
+fn list_views(db: &Connection) -> FaultResult<()> {
     let sql = "SELECT sessions.id, said.view, sessions.revision FROM sessions JOIN (
                    SELECT session, view FROM levels
                    UNION SELECT session, view FROM focus
@@ -107,7 +107,7 @@ impl Identity {
 ///
 /// Only a file that is made here is of the newest version at once: to others, [`super::sums`] gives the
 /// checksums that it asks for.
-pub(crate) fn migrate(db: &mut Connection, what: &str) -> Outcome<()> {
+pub(crate) fn migrate(db: &mut Connection, what: &str) -> FaultResult<()> {
     let transaction = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let identity = Identity::read(&transaction)?;
     if !identity.is_blank() {
@@ -123,7 +123,7 @@ pub(crate) fn migrate(db: &mut Connection, what: &str) -> Outcome<()> {
 }
 
 /// Brings the tables from one version to another.
-fn apply(db: &Connection, from: usize, to: usize) -> Outcome<()> {
+fn apply(db: &Connection, from: usize, to: usize) -> FaultResult<()> {
     for migration in MIGRATIONS.get(from..to).unwrap_or_default() {
         db.execute_batch(migration.tables)?;
         (migration.fill)(db)?;
@@ -136,7 +136,7 @@ fn apply(db: &Connection, from: usize, to: usize) -> Outcome<()> {
 }
 
 /// Says that every page of the file carries its checksum.
-pub(crate) fn mark_sums(db: &Connection) -> Outcome<()> {
+pub(crate) fn mark_sums(db: &Connection) -> FaultResult<()> {
     Ok(db.pragma_update(None, "user_version", VERSION)?)
 }
 

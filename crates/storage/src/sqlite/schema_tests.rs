@@ -20,7 +20,7 @@ fn open(path: &Path) -> Arc<SqliteStorage> {
     Arc::new(SqliteStorage::open(path, SqliteOptions::default()).unwrap())
 }
 
-fn ok<T>(outcome: Outcome<T>) -> T {
+fn ok<T>(outcome: FaultResult<T>) -> T {
     outcome.unwrap_or_else(|fault| panic!("{fault:?}"))
 }
 

@@ -13,7 +13,7 @@ use std::{
 use contexture_core::storage::StorageError;
 
 use super::{
-    error::Outcome,
+    error::FaultResult,
     open::{self, beside},
     readers::Reader,
 };
@@ -35,7 +35,7 @@ struct Look {
 
 impl Still {
     /// Opens a connection that writes nothing beside the file.
-    pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> Outcome<Reader> {
+    pub(crate) fn reader(path: &Path, busy_timeout: Duration) -> FaultResult<Reader> {
         if beside(path, "-shm").exists() {
             return Ok(Reader { db: open::reader(path, busy_timeout)?, still: None });
         }
@@ -52,7 +52,7 @@ impl Still {
     }
 
     /// Refuses a file that was written since.
-    pub(crate) fn check(&self) -> Outcome<()> {
+    pub(crate) fn check(&self) -> FaultResult<()> {
         if *self == Self::of(&self.path) {
             return Ok(());
         }

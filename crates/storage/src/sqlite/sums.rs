@@ -6,7 +6,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{
-    error::Outcome,
+    error::FaultResult,
     schema::{self, Identity},
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn give(db: &Connection, what: &str) {
     }
 }
 
-fn exclusively(db: &Connection) -> Outcome<()> {
+fn exclusively(db: &Connection) -> FaultResult<()> {
     db.busy_timeout(std::time::Duration::ZERO)?;
     // Fails when anybody else has it open.
     db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
@@ -51,7 +51,7 @@ fn exclusively(db: &Connection) -> Outcome<()> {
 }
 
 /// Tells whether the structure of a file is in order: writing a damaged one anew would hide the damage.
-fn is_sound(db: &Connection) -> Outcome<bool> {
+fn is_sound(db: &Connection) -> FaultResult<bool> {
     let sql = "PRAGMA integrity_check(1)";
     Ok(db.query_row(sql, [], |row| row.get::<_, String>(0))? == "ok")
 }

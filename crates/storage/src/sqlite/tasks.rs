@@ -9,9 +9,9 @@ use futures::channel::oneshot;
 use rusqlite::Connection;
 
 use super::{
-    commit::{self, Refusal, Request},
+    commit::{self, CommitRequest, Refusal},
     counts,
-    error::Outcome,
+    error::FaultResult,
     heads::Heads,
     ledger::{self, Record, SentRow},
     runs,
@@ -22,7 +22,7 @@ pub(crate) type Reply<T> = oneshot::Sender<StorageResult<T>>;
 
 /// Something to be written, and who waits for it.
 pub(crate) enum Task {
-    Commit(Box<Request>, Reply<Committed>),
+    Commit(Box<CommitRequest>, Reply<Committed>),
     Record(Box<Record>, Reply<()>),
     Keep(Box<Keeping>, Reply<bool>),
     Counts(counts::Rows, Reply<()>),
@@ -53,7 +53,7 @@ impl Task {
     pub(crate) fn answer(self, result: StorageResult<()>) {
         match self {
             Task::Commit(request, reply) => {
-                let Request { revision, change, .. } = *request;
+                let CommitRequest { revision, change, .. } = *request;
                 drop(reply.send(result.map(|()| Committed { revision, change })));
             }
             Task::Keep(keep, reply) => drop(reply.send(result.map(|()| keep.found))),
@@ -76,7 +76,7 @@ impl Keeping {
     fn apply(&mut self, db: &Connection, heads: &mut Heads) -> Result<(), Refusal> {
         let checked = self.check(db, heads).map_err(Refusal::Before)?;
         let Some((session, reported)) = checked else { return Ok(()) };
-        let written = || -> Outcome<()> {
+        let written = || -> FaultResult<()> {
             self.keep.runs.iter().try_for_each(|put| runs::write(db, session, put))?;
             reported.iter().try_for_each(|row| row.write(db, session))
         };
@@ -89,7 +89,7 @@ impl Keeping {
         &mut self,
         db: &Connection,
         heads: &mut Heads,
-    ) -> Outcome<Option<(i64, Option<SentRow>)>> {
+    ) -> FaultResult<Option<(i64, Option<SentRow>)>> {
         let Keep { runs, report } = &self.keep;
         let Some(head) = heads.session(db, &self.session)? else {
             self.found = report.is_none();

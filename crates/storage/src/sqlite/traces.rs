@@ -5,7 +5,7 @@
 //! everything (somebody reads an earlier state). Until it is done, a small file beside the database
 //! says so; it is written before the purge is committed, so that a crash does not hide it either.
 
-mod left;
+mod reason;
 
 use std::{
     fs, io,
@@ -16,7 +16,7 @@ use std::{
 use contexture_core::storage::{StorageError, StorageResult, Trace};
 use rusqlite::{Connection, ErrorCode};
 
-pub(crate) use self::left::Left;
+pub(crate) use self::reason::TraceReason;
 use super::open::{self, beside};
 
 /// How long to wait for readers when nobody asked for it.
@@ -41,7 +41,7 @@ impl Reach {
 pub(crate) struct Note {
     /// Tells it from others that say the same.
     id: String,
-    pub(crate) left: Vec<Left>,
+    pub(crate) remaining: Vec<TraceReason>,
 }
 
 /// What says that something is still to be wiped.
@@ -65,7 +65,7 @@ impl Due {
 
     /// Notes that something is about to be taken out.
     pub(crate) fn begin(&self) -> StorageResult<()> {
-        self.write(&[Left::Begun]).map_err(|error| StorageError::Unavailable {
+        self.write(&[TraceReason::Begun]).map_err(|error| StorageError::Unavailable {
             what: self.what.clone(),
             reason: format!("the note that something must be wiped could not be written: {error}"),
         })
@@ -73,17 +73,17 @@ impl Due {
 
     /// Notes what is left; nothing takes the note away. Where that fails the earlier note stands, which
     /// says no less; so it does where another process has begun something since `seen` was read.
-    pub(crate) fn settle(&self, seen: &Note, left: &[Left]) {
+    pub(crate) fn update(&self, seen: &Note, remaining: &[TraceReason]) {
         if self.read().is_ok_and(|now| now != *seen) {
             return;
         }
-        let noted = if left.is_empty() {
+        let noted = if remaining.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }
         } else {
-            self.write(left)
+            self.write(remaining)
         };
         if let Err(error) = noted {
             tracing::warn!(path = self.what, %error, "the traces left by a purge could not be noted");
@@ -91,14 +91,14 @@ impl Due {
     }
 
     /// Puts a new file in its place: whatever link lies there is not followed.
-    fn write(&self, left: &[Left]) -> io::Result<()> {
+    fn write(&self, remaining: &[TraceReason]) -> io::Result<()> {
         let new = beside(&self.path, "-new");
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => open::make(&new)?,
         }
-        let lines: String = left.iter().map(|left| format!("{}\n", left.code())).collect();
-        let id: [u8; 8] = crate::seed::random("a note").unwrap_or_default();
+        let lines: String = remaining.iter().map(|reason| format!("{}\n", reason.code())).collect();
+        let id: [u8; 8] = crate::random::bytes("a note").unwrap_or_default();
         let text = format!("#{:x}\n{lines}", u64::from_le_bytes(id));
         // Without room for the words it is put there all the same.
         let _ = fs::write(&new, text);
@@ -120,21 +120,23 @@ impl Due {
             Err(error) => return Err(error),
         };
         let text = String::from_utf8_lossy(&text);
-        let known = |line: &str| Left::ALL.into_iter().find(|left| left.code() == line);
+        let known = |line: &str| TraceReason::ALL.into_iter().find(|reason| reason.code() == line);
         let (ids, lines): (Vec<&str>, Vec<&str>) =
             text.lines().partition(|line| line.starts_with('#'));
-        let left: Option<Vec<Left>> = lines.into_iter().map(known).collect();
-        let left = left.filter(|left| !left.is_empty()).unwrap_or_else(|| vec![Left::Begun]);
-        Ok(Note { id: ids.concat(), left })
+        let remaining: Option<Vec<TraceReason>> = lines.into_iter().map(known).collect();
+        let remaining = remaining
+            .filter(|remaining| !remaining.is_empty())
+            .unwrap_or_else(|| vec![TraceReason::Begun]);
+        Ok(Note { id: ids.concat(), remaining })
     }
 
     /// Returns it in words.
     pub(crate) fn traces(&self) -> StorageResult<Vec<Trace>> {
-        let left = self.read().map_err(|error| StorageError::Unavailable {
+        let note = self.read().map_err(|error| StorageError::Unavailable {
             what: self.what.clone(),
             reason: format!("which traces a purge left is unknown: {error}"),
         })?;
-        Ok(left.left.into_iter().map(|left| left.trace(&self.what)).collect())
+        Ok(note.remaining.into_iter().map(|reason| reason.trace(&self.what)).collect())
     }
 }
 
@@ -144,48 +146,49 @@ impl Due {
 /// With `patience` it waits no longer than that for readers of an earlier state.
 pub(crate) fn wipe(
     db: &Connection,
-    due: &[Left],
+    due: &[TraceReason],
     reach: Reach,
     patience: Option<Duration>,
-) -> Vec<Left> {
+) -> Vec<TraceReason> {
     let usual = number(db, "busy_timeout").unwrap_or(0);
     if let Some(patience) = patience {
         let _ = db.busy_timeout(patience);
     }
-    let mut left = Vec::new();
+    let mut remaining = Vec::new();
     if reach == Reach::Full || due.is_empty() || due.iter().any(|due| due.is_whole_file()) {
-        left.extend(rewrite(db, reach).err());
+        remaining.extend(rewrite(db, reach).err());
     }
-    if !left.contains(&Left::Read) {
-        left.extend(empty_log(db).err());
+    if !remaining.contains(&TraceReason::Read) {
+        remaining.extend(empty_log(db).err());
     }
     if patience.is_some() {
         let _ = db.busy_timeout(Duration::from_millis(u64::try_from(usual).unwrap_or(0)));
     }
-    left
+    remaining
 }
 
 /// Writes the whole file anew, into its log.
-fn rewrite(db: &Connection, reach: Reach) -> Result<(), Left> {
+fn rewrite(db: &Connection, reach: Reach) -> Result<(), TraceReason> {
     let size = || {
         let size = number(db, "page_count")?.saturating_mul(number(db, "page_size")?);
         Ok::<_, rusqlite::Error>(size)
     };
     let size = size().map_err(|error| reason(&error))?;
     if matches!(reach, Reach::UpTo(most) if size > most) {
-        return Err(Left::Large);
+        return Err(TraceReason::Large);
     }
     // While somebody reads an earlier state it would only fill the log, each time it is tried.
-    empty_log(db).map_err(|left| if left == Left::Log { Left::Read } else { left })?;
+    empty_log(db)
+        .map_err(|reason| if reason == TraceReason::Log { TraceReason::Read } else { reason })?;
     db.execute_batch("VACUUM").map_err(|error| reason(&error))
 }
 
 /// Brings the log into the file and empties it.
-fn empty_log(db: &Connection) -> Result<(), Left> {
+fn empty_log(db: &Connection) -> Result<(), TraceReason> {
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     match db.query_row(sql, [], |row| row.get::<_, bool>(0)) {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Left::Log),
+        Ok(true) => Err(TraceReason::Log),
         Err(error) => Err(reason(&error)),
     }
 }
@@ -194,12 +197,12 @@ fn number(db: &Connection, name: &str) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, name, |row| row.get(0))
 }
 
-fn reason(error: &rusqlite::Error) -> Left {
+fn reason(error: &rusqlite::Error) -> TraceReason {
     tracing::warn!(%error, "traces of removed data could not be wiped");
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Left::NoRoom,
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Left::Read,
-        _ => Left::Failed,
+        Some(ErrorCode::DiskFull) => TraceReason::NoRoom,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => TraceReason::Read,
+        _ => TraceReason::Failed,
     }
 }
 
@@ -226,7 +229,7 @@ mod tests {
     fn a_large_file_is_rewritten_when_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let (db, path) = database(folder.path());
-        assert_eq!(wipe(&db, &[], Reach::UpTo(0), None), [Left::Large]);
+        assert_eq!(wipe(&db, &[], Reach::UpTo(0), None), [TraceReason::Large]);
         assert_eq!(wipe(&db, &[], Reach::Full, None), []);
         assert!(!holds(&path));
     }
@@ -242,14 +245,14 @@ mod tests {
         reader.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap();
         let log = || fs::metadata(path.with_file_name("it.db-wal")).unwrap().len();
         let before = log();
-        let mut left = vec![Left::Begun];
+        let mut remaining = vec![TraceReason::Begun];
         for _ in 0..5 {
-            left = wipe(&db, &left, Reach::QUICK, Some(Duration::from_millis(1)));
-            assert_eq!((&left[..], log()), (&[Left::Read][..], before));
+            remaining = wipe(&db, &remaining, Reach::QUICK, Some(Duration::from_millis(1)));
+            assert_eq!((&remaining[..], log()), (&[TraceReason::Read][..], before));
         }
         assert!(holds(&path), "the reader still needs it");
         drop(reader);
-        assert_eq!(wipe(&db, &left, Reach::QUICK, Some(IN_PASSING)), []);
+        assert_eq!(wipe(&db, &remaining, Reach::QUICK, Some(IN_PASSING)), []);
         assert!(!holds(&path));
     }
 
@@ -258,33 +261,33 @@ mod tests {
     fn a_file_is_rewritten_once() {
         let folder = tempfile::tempdir().unwrap();
         let (db, path) = database(folder.path());
-        assert_eq!(wipe(&db, &[Left::Log], Reach::QUICK, None), []);
+        assert_eq!(wipe(&db, &[TraceReason::Log], Reach::QUICK, None), []);
         assert!(holds(&path), "it was not rewritten");
-        assert_eq!(wipe(&db, &[Left::Begun], Reach::QUICK, None), []);
+        assert_eq!(wipe(&db, &[TraceReason::Begun], Reach::QUICK, None), []);
         assert!(!holds(&path));
     }
 
     #[test]
-    fn what_is_left_is_noted_beside_the_file() {
+    fn remaining_traces_are_noted_beside_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let due = Due::of(&folder.path().join("it.db"));
         let read = || due.read().unwrap();
         assert_eq!(read(), Note::default());
         due.begin().unwrap();
         assert!(due.is_there() && folder.path().join("it.db-scrub").exists());
-        assert_eq!(read().left, [Left::Begun]);
-        due.settle(&read(), &Left::ALL);
-        assert_eq!(read().left, Left::ALL);
+        assert_eq!(read().remaining, [TraceReason::Begun]);
+        due.update(&read(), &TraceReason::ALL);
+        assert_eq!(read().remaining, TraceReason::ALL);
         // Another process began something meanwhile.
         let seen = read();
         due.begin().unwrap();
-        due.settle(&seen, &[]);
-        assert_eq!(read().left, [Left::Begun]);
+        due.update(&seen, &[]);
+        assert_eq!(read().remaining, [TraceReason::Begun]);
         for other in ["", "log\nsomething else", "\u{1b}[2J"] {
             fs::write(folder.path().join("it.db-scrub"), other).unwrap();
-            assert_eq!(read().left, [Left::Begun], "a note is a note");
+            assert_eq!(read().remaining, [TraceReason::Begun], "a note is a note");
         }
-        due.settle(&read(), &[]);
+        due.update(&read(), &[]);
         assert!(!due.is_there());
     }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Params, Row};
 
 use super::{
     contents, counts,
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     import::STAGED,
     ledger::SentRow,
     remove,
@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Lists what is wrong, one sentence each.
-pub(crate) fn problems(db: &Connection) -> Outcome<Vec<String>> {
+pub(crate) fn problems(db: &Connection) -> FaultResult<Vec<String>> {
     let mut survey = Survey { db, problems: Vec::new(), references: BTreeMap::new() };
     survey.pages_of_file();
     survey.rows("the file", "PRAGMA integrity_check(1000)", [], |_, row| {
@@ -50,10 +50,10 @@ impl Survey<'_> {
         what: &str,
         sql: &str,
         params: impl Params,
-        mut visit: impl FnMut(&mut Self, &Row<'_>) -> Outcome<()>,
+        mut visit: impl FnMut(&mut Self, &Row<'_>) -> FaultResult<()>,
     ) {
         let db = self.db;
-        let run = |survey: &mut Self| -> Outcome<()> {
+        let run = |survey: &mut Self| -> FaultResult<()> {
             let mut query = db.prepare_cached(sql)?;
             let mut rows = query.query(params)?;
             while let Some(row) = rows.next()? {
@@ -108,7 +108,7 @@ impl Survey<'_> {
     }
 
     /// Counts what a session that is being taken over refers to.
-    fn references_of(&mut self, key: i64, session: &SessionId) -> Outcome<()> {
+    fn references_of(&mut self, key: i64, session: &SessionId) -> FaultResult<()> {
         for (hash, count) in remove::references(self.db, session, key)? {
             *self.references.entry(hash).or_default() += count;
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use contexture_core::{SessionId, storage::StorageResult};
 
 use super::{
-    error::Outcome,
+    error::FaultResult,
     read,
     readers::{Reader, Readers},
 };
@@ -29,7 +29,7 @@ struct Looks {
 }
 
 impl Looks {
-    fn read(&mut self, sessions: &[SessionId], new: bool) -> Outcome<Option<Found>> {
+    fn read(&mut self, sessions: &[SessionId], new: bool) -> FaultResult<Option<Found>> {
         let reader = match self.reader.take() {
             Some(reader) if reader.check().is_ok() => reader,
             _ => {
@@ -41,7 +41,7 @@ impl Looks {
         let mut found = None;
         if new || self.version != Some(version) {
             let revision = |session| Ok(read::session(&reader.db, session)?.map(|it| it.revision));
-            let revisions: Outcome<Found> = sessions.iter().map(revision).collect();
+            let revisions: FaultResult<Found> = sessions.iter().map(revision).collect();
             found = Some(revisions?);
         }
         self.version = Some(version);

@@ -25,9 +25,9 @@ use rusqlite::Connection;
 
 use super::{
     Durability,
-    commit::{Refusal, Request},
+    commit::{CommitRequest, Refusal},
     counts,
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     heads::Heads,
     import::{self, Import},
     ledger::Record,
@@ -81,7 +81,7 @@ impl Writer {
         Ok(Self { path: path.to_owned(), queue, thread: Some(thread) })
     }
 
-    pub(crate) async fn commit(&self, request: Request) -> StorageResult<Committed> {
+    pub(crate) async fn commit(&self, request: CommitRequest) -> StorageResult<Committed> {
         self.ask(|reply| Job::Write(Task::Commit(Box::new(request), reply))).await
     }
 
@@ -206,8 +206,8 @@ impl Worker {
                 let _ = reply.send(done.map_err(|fault| fault.at(&path)));
             }
             Some(Job::Scrub(quarantine, reply)) => {
-                let left = self.scrub(quarantine).map_err(|fault| fault.at(&path));
-                let _ = reply.send(left);
+                let traces = self.scrub(quarantine).map_err(|fault| fault.at(&path));
+                let _ = reply.send(traces);
             }
             Some(job @ Job::Write(_)) => jobs.push_front(job),
             None => {}
@@ -218,8 +218,8 @@ impl Worker {
     fn alone<T>(
         &mut self,
         lasting: bool,
-        write: impl FnOnce(&Connection) -> Outcome<T>,
-    ) -> Outcome<T> {
+        write: impl FnOnce(&Connection) -> FaultResult<T>,
+    ) -> FaultResult<T> {
         let written = self.begin(lasting).and_then(|()| {
             let written = write(&self.db)?;
             self.end()?;
@@ -326,12 +326,12 @@ impl Worker {
         Ok(results)
     }
 
-    fn remove(&mut self, session: &SessionId) -> Outcome<bool> {
+    fn remove(&mut self, session: &SessionId) -> FaultResult<bool> {
         self.taking_away(|db| remove::session(db, session))
     }
 
     /// Takes in a part of a session. The last may take the place of another, which goes.
-    fn import(&mut self, import: &Import) -> Outcome<()> {
+    fn import(&mut self, import: &Import) -> FaultResult<()> {
         if import.must_last() {
             self.taking_away(|db| import::take(db, import)).map(drop)
         } else {
@@ -340,19 +340,22 @@ impl Worker {
     }
 
     /// Runs a transaction that says whether it took something away, of which nothing is to be left.
-    fn taking_away(&mut self, write: impl FnOnce(&Connection) -> Outcome<bool>) -> Outcome<bool> {
+    fn taking_away(
+        &mut self,
+        write: impl FnOnce(&Connection) -> FaultResult<bool>,
+    ) -> FaultResult<bool> {
         let was_due = self.due.is_there();
         self.due.begin()?;
         let removed = self.alone(true, write);
         match removed {
             Ok(true) => drop(self.wipe(Reach::QUICK, None)),
-            _ if !was_due => self.due.settle(&self.due.read().unwrap_or_default(), &[]),
+            _ if !was_due => self.due.update(&self.due.read().unwrap_or_default(), &[]),
             _ => {}
         }
         removed
     }
 
-    fn begin(&mut self, lasting: bool) -> Outcome<()> {
+    fn begin(&mut self, lasting: bool) -> FaultResult<()> {
         let wanted = if lasting { self.durability } else { Durability::Process };
         if self.present != wanted {
             open::set_durability(&self.db, wanted)?;
@@ -362,7 +365,7 @@ impl Worker {
         self.heads.refresh(&self.db, &self.what)
     }
 
-    fn end(&self) -> Outcome<()> {
+    fn end(&self) -> FaultResult<()> {
         self.db.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
     }
@@ -378,25 +381,25 @@ impl Worker {
     }
 
     /// Takes away what purges left, and what repairs set aside where that is asked for.
-    fn scrub(&mut self, quarantine: Quarantine) -> Outcome<Vec<Trace>> {
+    fn scrub(&mut self, quarantine: Quarantine) -> FaultResult<Vec<Trace>> {
         if quarantine == Quarantine::Empty {
             self.due.begin()?;
             self.alone(true, quarantine::empty)?;
         }
-        let mut left = self.wipe(Reach::Full, None);
+        let mut traces = self.wipe(Reach::Full, None);
         if !quarantine::is_empty(&self.db)? {
-            left.push(Trace::quarantine(&self.what));
+            traces.push(Trace::quarantine(&self.what));
         }
-        Ok(left)
+        Ok(traces)
     }
 
     /// Leaves nothing in the files of what was taken away; returns what is left all the same.
     fn wipe(&self, reach: Reach, patience: Option<Duration>) -> Vec<Trace> {
         let note = self.due.read().unwrap_or_default();
-        let mut left = traces::wipe(&self.db, &note.left, reach, patience);
-        left.extend(salvage::remove_leftover(&self.path));
-        self.due.settle(&note, &left);
-        left.into_iter().map(|left| left.trace(&self.what)).collect()
+        let mut remaining = traces::wipe(&self.db, &note.remaining, reach, patience);
+        remaining.extend(salvage::remove_leftover(&self.path));
+        self.due.update(&note, &remaining);
+        remaining.into_iter().map(|reason| reason.trace(&self.what)).collect()
     }
 }
 

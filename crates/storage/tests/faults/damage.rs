@@ -78,15 +78,15 @@ impl fmt::Display for Summary {
 /// The files of a folder, as they lay.
 pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-// B-11, C11: what is read is what was written, or it is said to be damaged.
+// B-11: what is read is what was written, or it is said to be damaged.
 pub(crate) fn run(backend: &dyn Backend, measure: Measure) -> Summary {
     let summary = Mutex::new(Summary { name: backend.name(), ..Summary::default() });
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
             let summary = &summary;
             scope.spawn(move || {
-                for left in [Left::Closed, Left::Killed] {
-                    Sample::new(backend, measure, left, worker).damage_all(summary);
+                for shutdown in [Shutdown::Closed, Shutdown::Killed] {
+                    Sample::new(backend, measure, shutdown, worker).damage_all(summary);
                 }
             });
         }
@@ -98,7 +98,7 @@ pub(crate) fn run(backend: &dyn Backend, measure: Measure) -> Summary {
 
 /// How the process left its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum Shutdown {
     Closed,
     /// As they lie while the storage is open: logs and locks beside the rest.
     Killed,
@@ -112,13 +112,13 @@ struct Sample {
     damaged: Cell<u64>,
     home: Box<dyn Home>,
     folder: PathBuf,
-    left: Left,
+    shutdown: Shutdown,
     files: Files,
     states: Vec<Option<Image>>,
 }
 
 impl Sample {
-    fn new(backend: &dyn Backend, measure: Measure, left: Left, worker: u64) -> Self {
+    fn new(backend: &dyn Backend, measure: Measure, shutdown: Shutdown, worker: u64) -> Self {
         let home = backend.home();
         let folder = home.folder().expect("it keeps files");
         let mut states = vec![None];
@@ -129,14 +129,14 @@ impl Sample {
         block_on(leaf(&system, "usr-0", "after reopening"));
         states.push(Some(image(&*storage)));
         let mut files = Files::new();
-        if left == Left::Killed {
+        if shutdown == Shutdown::Killed {
             collect(&folder, &folder, &mut files);
         }
         drop((system, storage));
-        if left == Left::Closed {
+        if shutdown == Shutdown::Closed {
             collect(&folder, &folder, &mut files);
         }
-        Self { measure, worker, damaged: Cell::new(0), home, folder, left, files, states }
+        Self { measure, worker, damaged: Cell::new(0), home, folder, shutdown, files, states }
     }
 
     /// Makes one of everything, and notes each state.
@@ -194,9 +194,9 @@ impl Sample {
         let every_byte = bytes.len() <= self.measure.every_byte && !bytes.is_empty() && !shared;
         summary.lock().unwrap().every_byte += u64::from(every_byte);
         let stride = if every_byte { 1 } else { bytes.len().div_ceil(self.measure.places).max(1) };
-        for left in (0..bytes.len()).step_by(stride) {
-            let what = format!("{} with {left} of {} bytes", path.display(), bytes.len());
-            self.damaged(what, summary, || fs::write(self.folder.join(path), &bytes[..left]));
+        for length in (0..bytes.len()).step_by(stride) {
+            let what = format!("{} with {length} of {} bytes", path.display(), bytes.len());
+            self.damaged(what, summary, || fs::write(self.folder.join(path), &bytes[..length]));
         }
     }
 
@@ -268,8 +268,8 @@ impl Sample {
             Verdict::Named => summary.named += 1,
             Verdict::Sound => summary.sound += 1,
             Verdict::Wrong(how) => {
-                let left = self.left;
-                summary.wrong.push(format!("{left:?}, {what}: {how}"));
+                let shutdown = self.shutdown;
+                summary.wrong.push(format!("{shutdown:?}, {what}: {how}"));
             }
         }
     }

@@ -41,9 +41,9 @@ fn main() -> ExitCode {
     let every = arguments.get(2).is_some_and(|which| which == "every");
     let mut backends = backends::all();
     backends.retain(|backend| only.is_none_or(|only| only == backend.name()));
-    let told = backends::side_by_side(&backends, |backend| strike(backend, part, every));
+    let lines = backends::side_by_side(&backends, |backend| strike(backend, part, every));
     println!();
-    let (lines, clean): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+    let (lines, clean): (Vec<_>, Vec<_>) = lines.into_iter().unzip();
     lines.iter().flatten().for_each(|line| println!("{line}"));
     let was_tested = lines.iter().any(|lines| !lines.is_empty());
     if was_tested && clean.iter().all(|it| *it) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 /// Tests a storage, or a part of it; returns what is to be told, and whether nothing was lost or wrong.
 fn strike(backend: &dyn Backend, part: Option<&String>, every: bool) -> (Vec<String>, bool) {
     let wanted = |what: &str| part.is_none_or(|part| part == what);
-    let (mut told, mut clean) = (Vec::new(), true);
+    let (mut lines, mut clean) = (Vec::new(), true);
     let began = Instant::now();
     let lap = |what: &str| {
         println!("{}: {what}: {:.1} s", backend.name(), began.elapsed().as_secs_f64());
@@ -64,27 +64,27 @@ fn strike(backend: &dyn Backend, part: Option<&String>, every: bool) -> (Vec<Str
         let summary = faults::run(backend, passes);
         summary.notes.iter().for_each(|note| println!("{note}"));
         clean &= summary.is_clean();
-        told.push(summary.to_string());
+        lines.push(summary.to_string());
         lap("writes");
     }
     let keeps_files = backend.home().folder().is_some();
     if keeps_files && wanted("disk") {
-        told.push(disk::run(backend));
+        lines.push(disk::run(backend));
         lap("disk");
     }
     if keeps_files && wanted("damage") {
         let measure = if every { Measure::WHOLE } else { Measure::SAMPLE };
         let summary = damage::run(backend, measure);
         clean &= summary.is_clean();
-        told.push(summary.to_string());
+        lines.push(summary.to_string());
         lap("damage");
     }
     if keeps_files && wanted("repair") {
         let measure = if every { repair::Measure::WHOLE } else { repair::Measure::SAMPLE };
         let summary = repair::run(backend, measure);
         clean &= summary.is_clean();
-        told.push(summary.to_string());
+        lines.push(summary.to_string());
         lap("repair");
     }
-    (told, clean)
+    (lines, clean)
 }

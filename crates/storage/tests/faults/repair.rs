@@ -231,7 +231,7 @@ impl Sample {
         let mut summary = summary.lock().unwrap();
         summary.damaged += 1;
         match repaired {
-            Ok(Outcome { accepted, whole }) => {
+            Ok(RepairOutcome { accepted, whole }) => {
                 summary.clean += u64::from(!accepted);
                 summary.accepted += u64::from(accepted);
                 summary.whole += u64::from(whole);
@@ -241,7 +241,7 @@ impl Sample {
     }
 
     /// Repairs as `store check --repair` does.
-    async fn try_repair(&self) -> Result<Outcome, String> {
+    async fn try_repair(&self) -> Result<RepairOutcome, String> {
         let text = |error: contexture_core::storage::StorageError| error.to_string();
         let at = Timestamp::from_millis(fixture::BEGIN);
         match self.name {
@@ -295,11 +295,11 @@ impl Sample {
         if !problems.is_empty() {
             return Err(format!("after another edit: {problems:?}"));
         }
-        Ok(Outcome { accepted, whole })
+        Ok(RepairOutcome { accepted, whole })
     }
 }
 
-struct Outcome {
+struct RepairOutcome {
     accepted: bool,
     whole: bool,
 }

@@ -54,7 +54,7 @@ fn a_page_file_with_a_flipped_bit_anywhere() {
     });
 }
 
-// C18: the file of another page, of another session, a symlink, a pipe's place, a folder.
+// The file of another page, of another session, a symlink, a pipe's place, a folder.
 #[test]
 fn a_page_file_swapped_for_something_else() {
     with_damage(|storage, dir| {
@@ -174,7 +174,7 @@ fn repair_moves_what_cannot_be_read_aside_and_deletes_nothing() {
 }
 
 #[test]
-fn repair_makes_a_lost_head_anew() {
+fn repair_makes_a_lost_head_again() {
     let dir = tempfile::tempdir().unwrap();
     let storage = open(dir.path());
     drop(fill(&storage));

@@ -48,7 +48,7 @@ fn what_is_not_ours_is_left_alone() {
     assert!(below(dir.path()).is_empty());
 }
 
-// C18: folders 0700, files 0600, whatever the process's mask.
+// Folders 0700, files 0600, whatever the process's mask.
 #[test]
 fn files_are_for_their_owner_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn every_page_has_a_file_of_its_name() {
     assert_eq!(names(), ["sys-0", "usr-0", "usr-1", "usr-3", "usr-4"]);
 }
 
-// C18: names that no file system takes as they are, or that differ only by case.
+// Names that no file system takes as they are, or that differ only by case.
 #[test]
 fn unusual_names() {
     let dir = tempfile::tempdir().unwrap();

@@ -116,7 +116,7 @@ fn what_a_session_without_a_head_left_is_set_aside() {
     }
 }
 
-// C23: killed at any part, the earlier state stands; the new one takes its place with the last. Notes that
+// Killed at any part, the earlier state stands; the new one takes its place with the last. Notes that
 // people keep beside our files stay.
 #[test]
 fn an_earlier_state_gives_way_to_a_later_one() {

@@ -63,7 +63,7 @@ fn the_whole_local_folder_may_go() {
 
 // A flip in the index that SQLite does not notice is found by a check and mended by a repair.
 #[test]
-fn repair_mends_a_flipped_index() {
+fn repairs_a_flipped_index() {
     let dir = tempfile::tempdir().unwrap();
     let storage = open(dir.path());
     drop(fill(&storage));

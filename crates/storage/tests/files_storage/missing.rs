@@ -161,7 +161,7 @@ fn repair_writes_again_what_the_index_knows() {
 }
 
 #[test]
-fn repair_tells_what_is_missing_and_goes_on_with_the_rest() {
+fn repair_reports_what_is_missing_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     drop(fill_all(&open(dir.path())));
     let head = fs::read(dir.path().join("sessions/test/session.json")).unwrap();

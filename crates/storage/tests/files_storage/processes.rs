@@ -130,7 +130,7 @@ fn share(path: &Path, name: &str) {
     }
 }
 
-// C13: processes on one folder lose no update.
+// Processes on one folder lose no update.
 #[test]
 fn processes_share_a_folder() {
     let dir = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn processes_share_a_folder() {
     assert_eq!(usr.next_number, 2 + (PROCESSES * ROUNDS) as u64);
 }
 
-// C13: the same with storages of their own in one process.
+// The same with storages of their own in one process.
 #[test]
 fn storages_share_a_folder() {
     let dir = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use futures::executor::block_on;
 
 use crate::open;
 
-// B-54, C11, C17: random edits through files, reopened at random moments, do what the model says.
+// B-54: random edits through files, reopened at random moments, do what the model says.
 #[test]
 fn random_edits_with_reopening_do_what_the_model_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn the_documented_set_up_works() {
     }
 }
 
-// C11: random edits through files, undone one by one.
+// Random edits through files, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn random_sequences_are_undone_one_by_one() {
     assert_eq!(block_on(open(folder.path()).verify()).unwrap(), [""; 0]);
 }
 
-// C13: 64 threads on one session in one folder.
+// 64 threads on one session in one folder.
 #[test]
 fn sixty_four_threads_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ fn through(url: &str) -> (Proxy, Arc<PostgresStorage>) {
     (proxy, Arc::new(block_on(PostgresStorage::open(&through, options)).unwrap()))
 }
 
-// C11: wherever the connection of a commit is cut, the edit is made once and acknowledged, or not made
+// Wherever the connection of a commit is cut, the edit is made once and acknowledged, or not made
 // and refused; a new connection finds out which.
 #[test]
 fn a_commit_cut_anywhere_is_answered_truthfully() {

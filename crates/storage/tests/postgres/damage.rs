@@ -74,7 +74,7 @@ fn a_flipped_byte_is_noticed_named_and_taken_away() {
 }
 
 #[test]
-fn damage_is_an_error_to_whoever_reads_it() {
+fn reading_damage_is_an_error() {
     let url = database();
     filled(&url);
     let storage = open(&url);
@@ -106,7 +106,7 @@ fn damage_is_an_error_to_whoever_reads_it() {
 
 // What is derived is derived anew.
 #[test]
-fn counts_and_a_session_s_row_are_mended() {
+fn repairs_counts_and_the_row_of_a_session() {
     let url = database();
     filled(&url);
     let storage = open(&url);

@@ -63,7 +63,7 @@ fn source() -> Arc<dyn PageStorage> {
     storage
 }
 
-// C23: a session is taken over as it is, and nothing of it shows before it is whole.
+// A session is taken over as it is, and nothing of it shows before it is whole.
 #[test]
 fn a_session_is_taken_over_whole_or_not_at_all() {
     let (from, url) = (source(), database());

@@ -24,7 +24,7 @@ fn refused(url: &str, options: PostgresOptions) -> StorageError {
     block_on(PostgresStorage::open(url, options)).expect_err("it cannot be opened")
 }
 
-// C13: eight processes and eight threads of one open an empty database at once; all can use it.
+// Eight processes and eight threads of one open an empty database at once; all can use it.
 #[test]
 fn many_open_an_empty_database_at_once() {
     let url = database();
@@ -97,7 +97,7 @@ fn disliking_server() -> u16 {
     port
 }
 
-// C19: what is wrong is said clearly, and no secret with it.
+// What is wrong is said clearly, and no secret with it.
 #[test]
 fn errors_are_clear_and_keep_secrets() {
     let port = disliking_server();

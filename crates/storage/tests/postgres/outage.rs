@@ -12,7 +12,7 @@ use futures::executor::block_on;
 
 use crate::support::{append, assert_sound, names};
 
-// C11, C19: while the server is away calls are unavailable; when it is back they succeed again without
+// While the server is away calls are unavailable; when it is back they succeed again without
 // reopening; every acknowledged edit is there, and none that was said not to be made.
 #[test]
 fn calls_recover_when_the_server_comes_back() {

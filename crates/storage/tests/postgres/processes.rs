@@ -50,9 +50,9 @@ fn increment(system: &contexture_core::ContextSystem) {
     }
 }
 
-// C13: four processes on one database, one killed: the others go on, and nothing acknowledged is lost.
+// Four processes on one database, one killed: the others go on, and nothing acknowledged is lost.
 #[test]
-fn the_others_go_on_when_one_is_killed() {
+fn the_others_continue_when_one_is_killed() {
     let url = database();
     let storage = open(&url);
     let made = block_on(fixture::session(storage.clone()));
@@ -65,31 +65,31 @@ fn the_others_go_on_when_one_is_killed() {
     let others: Vec<_> =
         (0..3).map(|at| spawn(&["work", &url, &format!("p{at}"), &rounds])).collect();
     let mut victim = spawn(&["work", &url, "victim", "1000000"]);
-    let mut told = BTreeSet::new();
+    let mut acknowledged = BTreeSet::new();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
     for line in lines.by_ref() {
-        told.extend(line.unwrap().strip_prefix("acknowledged ").map(str::to_owned));
-        if told.len() > 20 {
+        acknowledged.extend(line.unwrap().strip_prefix("acknowledged ").map(str::to_owned));
+        if acknowledged.len() > 20 {
             break;
         }
     }
     victim.kill().unwrap();
     victim.wait().unwrap();
     for line in lines.map_while(Result::ok) {
-        told.extend(line.strip_prefix("acknowledged ").map(str::to_owned));
+        acknowledged.extend(line.strip_prefix("acknowledged ").map(str::to_owned));
     }
     for other in others {
         let output = other.wait_with_output().unwrap();
         assert!(output.status.success());
         let lines = String::from_utf8(output.stdout).unwrap();
-        told.extend(
+        acknowledged.extend(
             lines.lines().filter_map(|line| line.strip_prefix("acknowledged ")).map(str::to_owned),
         );
     }
     let names = names(&*storage);
     let found: BTreeSet<&String> = names.iter().collect();
     assert_eq!(found.len(), names.len(), "an append was made twice");
-    let lost: Vec<&String> = told.iter().filter(|name| !found.contains(name)).collect();
+    let lost: Vec<&String> = acknowledged.iter().filter(|name| !found.contains(name)).collect();
     assert!(lost.is_empty(), "lost: {lost:?}");
     block_on(made.refresh()).unwrap();
     let counter = block_on(made.as_system().reader().page(&page("usr-1"))).unwrap().page;

@@ -15,7 +15,7 @@ pub(crate) enum Direction {
 }
 
 #[derive(Default)]
-struct State {
+struct ProxyState {
     /// After how many bytes in which direction the next cut comes.
     cut: Option<(Direction, usize)>,
     /// How many bytes went each way since it was last set.
@@ -28,7 +28,7 @@ struct State {
 
 /// Listens on loopback and passes on to a server.
 pub(crate) struct Proxy {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProxyState>>,
     port: u16,
 }
 
@@ -40,7 +40,7 @@ impl Proxy {
         let server = address.split('/').next().unwrap().to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(ProxyState::default()));
         let (shared, to) = (state.clone(), server.clone());
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -90,7 +90,7 @@ impl std::fmt::Debug for Proxy {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, direction: Direction, state: &Mutex<State>) {
+fn pass(mut from: TcpStream, mut to: TcpStream, direction: Direction, state: &Mutex<ProxyState>) {
     let mut bytes = [0; 16_384];
     loop {
         let count = from.read(&mut bytes).unwrap_or(0);

@@ -5,7 +5,7 @@ use futures::executor::block_on;
 
 use crate::support::{database, dynamic};
 
-// B-54, C11, C17: random edits through PostgreSQL, reopened at random moments, do what the model says.
+// B-54: random edits through PostgreSQL, reopened at random moments, do what the model says.
 #[test]
 fn random_edits_with_reopening_do_what_the_model_says() {
     let run = |seed| {
@@ -22,7 +22,7 @@ fn random_edits_with_reopening_do_what_the_model_says() {
     });
 }
 
-// C11: random edits through PostgreSQL, undone one by one.
+// Random edits through PostgreSQL, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let url = database();
@@ -30,7 +30,7 @@ fn random_sequences_are_undone_one_by_one() {
     assert_eq!(block_on(dynamic(&url).verify()).unwrap(), [""; 0]);
 }
 
-// C13: 64 threads on one session in one database.
+// 64 threads on one session in one database.
 #[test]
 fn sixty_four_threads_lose_nothing() {
     let storage = dynamic(&database());

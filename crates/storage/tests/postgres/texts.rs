@@ -19,7 +19,7 @@ fn texts(messages: &[Message]) -> String {
     message::detail_text(messages)
 }
 
-// C22: values are bound, never spelt out; no text is too strange.
+// Values are bound, never spelt out; no text is too strange.
 #[test]
 fn unusual_text_comes_back_as_it_went() {
     let url = database();

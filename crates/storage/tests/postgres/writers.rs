@@ -9,7 +9,7 @@ use futures::{executor::block_on, future::join_all};
 
 use crate::support::{append, assert_sound, database, names, open, system};
 
-// C13: 256 writers on one session: each append is made once, and transactions are hardly ever made again.
+// 256 writers on one session: each append is made once, and transactions are hardly ever made again.
 #[test]
 fn two_hundred_and_fifty_six_writers_on_one_session() {
     const WRITERS: usize = 256;
@@ -39,7 +39,7 @@ fn two_hundred_and_fifty_six_writers_on_one_session() {
     assert_sound(&*storage);
 }
 
-// C11: of those who change the same thing at once one wins; the others are refused, and nobody else is.
+// Of those who change the same thing at once one wins; the others are refused, and nobody else is.
 #[test]
 fn a_refused_change_concerns_only_itself() {
     let url = database();

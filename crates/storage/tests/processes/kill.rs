@@ -200,7 +200,7 @@ impl Acknowledged {
     }
 }
 
-// B-05, C11: what was acknowledged survives SIGKILL, wherever it strikes; the rest is whole or absent.
+// B-05: what was acknowledged survives SIGKILL, wherever it strikes; the rest is whole or absent.
 pub(crate) fn what_was_acknowledged_survives(backend: &dyn Backend) -> Summary {
     let mut random = Random::new(SEED);
     let mut summary = Summary { name: backend.name(), kills: 0, acknowledged: 0, lost: Vec::new() };

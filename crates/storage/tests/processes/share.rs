@@ -54,7 +54,7 @@ fn increment(agent: &AgentContext) {
     }
 }
 
-// C13: four processes with four threads each on one file: no lost update, no deadlock, check clean.
+// Four processes with four threads each on one file: no lost update, no deadlock, check clean.
 pub(crate) fn four_processes_lose_no_update(path: &Path) {
     make(path);
     let names: Vec<String> = (0..PROCESSES).map(|at| format!("p{at}")).collect();

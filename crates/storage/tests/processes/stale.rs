@@ -24,7 +24,7 @@ pub(crate) fn child(path: &Path) {
     println!("renamed");
 }
 
-// C13: a process that writes without a pause, in many threads, sees what another one wrote.
+// A process that writes without a pause, in many threads, sees what another one wrote.
 pub(crate) fn a_process_that_keeps_writing_sees_what_another_wrote(path: &Path) {
     make(path);
     let system = open(path);
@@ -43,7 +43,7 @@ pub(crate) fn a_process_that_keeps_writing_sees_what_another_wrote(path: &Path) 
         }
         let mut child = spawn(&["stale-child", path.to_str().unwrap()]);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let told = lines.next();
+        let line = lines.next();
         let before = commits.load(Ordering::Relaxed);
         let is_soon = || commits.load(Ordering::Relaxed) < before + SOON;
         let mut seen = false;
@@ -51,7 +51,7 @@ pub(crate) fn a_process_that_keeps_writing_sees_what_another_wrote(path: &Path) 
             seen = name().as_str() == NAME;
         }
         done.store(true, Ordering::Relaxed);
-        assert_eq!(told.unwrap().unwrap(), "renamed");
+        assert_eq!(line.unwrap().unwrap(), "renamed");
         assert!(child.wait().unwrap().success());
         assert!(seen, "not seen after {SOON} own commits");
     });

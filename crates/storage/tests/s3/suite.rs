@@ -19,7 +19,7 @@ fn fresh() -> String {
     S3Server::shared().fresh_prefix()
 }
 
-// B-54, C11, C17: random edits, reopened at random moments, do what the model says.
+// B-54: random edits, reopened at random moments, do what the model says.
 #[test]
 fn random_edits_with_reopening_do_what_the_model_says() {
     let prefix = fresh();
@@ -28,7 +28,7 @@ fn random_edits_with_reopening_do_what_the_model_says() {
     assert_eq!(block_on(open(&prefix, small()).verify()).unwrap(), [""; 0]);
 }
 
-// C11: random edits, undone one by one.
+// Random edits, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let prefix = fresh();
@@ -36,7 +36,7 @@ fn random_sequences_are_undone_one_by_one() {
     assert_eq!(block_on(open(&prefix, small()).verify()).unwrap(), [""; 0]);
 }
 
-// B-38, C13: threads on three storages, as three processes have them, on one session.
+// B-38: threads on three storages, as three processes have them, on one session.
 #[test]
 fn writers_on_several_storages_lose_nothing() {
     let prefix = fresh();

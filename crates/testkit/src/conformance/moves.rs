@@ -336,14 +336,14 @@ pub(super) async fn every_kind_of_move_is_seen(storage: Arc<dyn PageStorage>) {
     for (at, (read, by_helper, edits, expected)) in cases.into_iter().enumerate() {
         let scene = Scene::new(&storage, &format!("case-{at}")).await;
         let based = scene.based(read).await;
-        let told = format!("{edits:?}");
+        let made = format!("{edits:?}");
         for edit in edits {
             if by_helper {
-                scene.helper.apply(edit).await.unwrap_or_else(|error| panic!("{told}: {error}"));
+                scene.helper.apply(edit).await.unwrap_or_else(|error| panic!("{made}: {error}"));
             } else {
                 apply(&scene.system, edit).await;
             }
         }
-        assert_eq!(scene.conflicts(based).await, expected, "{read:?} was read, then {told}");
+        assert_eq!(scene.conflicts(based).await, expected, "{read:?} was read, then {made}");
     }
 }

@@ -158,8 +158,8 @@ pub(super) async fn a_change_may_bring_the_sessions_times(storage: Arc<dyn PageS
     let at = Timestamp::from_millis;
     let times = SessionTimes { created_at: at(1_000), updated_at: at(2_000) };
     storage.commit(&id, new("app")).await.expect("a new session");
-    let told = commit(&*storage, &id, Change { times: Some(times), ..change() }).await;
-    told.expect("it holds");
+    let committed = commit(&*storage, &id, Change { times: Some(times), ..change() }).await;
+    committed.expect("it holds");
     let info = storage.session(&id).await.expect("reads").expect("it exists");
     assert_eq!((info.created_at, info.updated_at), (at(1_000), at(2_000)));
     // What comes after it has its own time again.

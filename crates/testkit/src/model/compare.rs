@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use contexture_core::{ChunkKey, LevelEntry, Page, PageIndex, Segment, ViewId};
 
 use super::{Model, ModelPage, ModelSegment};
-use crate::state::State;
+use crate::state::SessionState;
 
 impl Model {
     /// Says where a snapshot differs from the model; empty when it does not.
-    pub fn compare(&self, state: &State) -> Vec<String> {
+    pub fn compare(&self, state: &SessionState) -> Vec<String> {
         let mut found = Vec::new();
         for (index, page) in &state.pages {
             found.extend(self.compare_page(index, Some(page)));
@@ -41,7 +41,7 @@ impl Model {
         (!equal).then(|| format!("page {index} is {page:?}\n  not {expected:?}"))
     }
 
-    fn compare_order(&self, state: &State, found: &mut Vec<String>) {
+    fn compare_order(&self, state: &SessionState, found: &mut Vec<String>) {
         let mut real: BTreeMap<&PageIndex, Vec<(u64, &PageIndex)>> = BTreeMap::new();
         for (index, page) in &state.pages {
             if let Some(parent) = &page.parent {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    fn compare_segments(&self, state: &State, found: &mut Vec<String>) {
+    fn compare_segments(&self, state: &SessionState, found: &mut Vec<String>) {
         for (id, segment) in &self.segments {
             // One whose addition was undone is no longer there.
             let expected = !segment.removed || self.pages.contains_key(&id.root());
@@ -81,7 +81,7 @@ impl Model {
         }
     }
 
-    fn compare_levels(&self, state: &State, found: &mut Vec<String>) {
+    fn compare_levels(&self, state: &SessionState, found: &mut Vec<String>) {
         let mut said = 0;
         for ((view, page), entry) in &self.levels {
             let key = ChunkKey::of(&ViewId::of(view), page);

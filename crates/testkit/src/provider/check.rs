@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use contexture_core::window::provider::{ProviderFormat, validate};
 use serde_json::Value;
 
-use super::{Protocol, Request};
+use super::{HttpRequest, Protocol};
 
 /// Why a request is refused.
 pub(super) enum Refusal {
@@ -18,7 +18,7 @@ pub(super) enum Refusal {
 type Checked = Result<(), String>;
 
 /// Checks a request, and returns whom it speaks to.
-pub(super) fn check(request: &Request, key: Option<&str>) -> Result<Protocol, Refusal> {
+pub(super) fn check(request: &HttpRequest, key: Option<&str>) -> Result<Protocol, Refusal> {
     let rule = |what: String| Refusal::Rule(what);
     let protocol = request
         .protocol()
@@ -41,7 +41,7 @@ pub(super) fn check(request: &Request, key: Option<&str>) -> Result<Protocol, Re
     Ok(protocol)
 }
 
-fn rules(protocol: Protocol, request: &Request) -> Checked {
+fn rules(protocol: Protocol, request: &HttpRequest) -> Checked {
     if !request.header("content-type").is_some_and(|it| it.starts_with("application/json")) {
         return Err("the content type is not JSON".to_owned());
     }
@@ -98,7 +98,7 @@ fn openai(body: &Value) -> Checked {
     })
 }
 
-fn anthropic(request: &Request, body: &Value) -> Checked {
+fn anthropic(request: &HttpRequest, body: &Value) -> Checked {
     if request.header("anthropic-version") != Some("2023-06-01") {
         return Err("no anthropic-version".to_owned());
     }
@@ -115,7 +115,7 @@ fn anthropic(request: &Request, body: &Value) -> Checked {
     })
 }
 
-fn gemini(request: &Request, body: &Value) -> Checked {
+fn gemini(request: &HttpRequest, body: &Value) -> Checked {
     let method = request.path.rsplit(':').next().unwrap_or_default();
     match (method, request.query.as_str()) {
         ("generateContent", "") | ("streamGenerateContent", "alt=sse") => {}

@@ -4,10 +4,10 @@ mod anthropic;
 mod gemini;
 mod openai;
 
-use super::{Protocol, Reply, Request};
+use super::{HttpRequest, Protocol, Reply};
 
 /// Writes a whole answer.
-pub(super) fn plain(protocol: Protocol, reply: &Reply, request: &Request) -> String {
+pub(super) fn plain(protocol: Protocol, reply: &Reply, request: &HttpRequest) -> String {
     let model = quoted(&request.model());
     match protocol {
         Protocol::OpenAi => openai::plain(reply, &model),
@@ -17,7 +17,7 @@ pub(super) fn plain(protocol: Protocol, reply: &Reply, request: &Request) -> Str
 }
 
 /// Writes the events of a stream, each with the empty line behind it.
-pub(super) fn stream(protocol: Protocol, reply: &Reply, request: &Request) -> Vec<String> {
+pub(super) fn stream(protocol: Protocol, reply: &Reply, request: &HttpRequest) -> Vec<String> {
     let model = quoted(&request.model());
     match protocol {
         Protocol::OpenAi => {

@@ -11,7 +11,7 @@ const LARGEST: u64 = 256 << 20;
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct HttpRequest {
     /// The method.
     pub method: String,
     /// The path, without the query.
@@ -24,7 +24,7 @@ pub struct Request {
     pub body: String,
 }
 
-impl Request {
+impl HttpRequest {
     /// Returns a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -64,7 +64,7 @@ impl Request {
 }
 
 /// Reads a request; nothing if the connection closed before one.
-pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<Request>> {
+pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<HttpRequest>> {
     let mut reader = BufReader::new(stream.take(LARGEST));
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -86,7 +86,7 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<Request>> {
     let mut body = String::new();
     reader.take(length).read_to_string(&mut body)?;
     let (path, query) = (path.to_owned(), query.to_owned());
-    Ok(Some(Request { method, path, query, headers, body }))
+    Ok(Some(HttpRequest { method, path, query, headers, body }))
 }
 
 /// Writes an answer with its length.

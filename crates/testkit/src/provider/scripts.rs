@@ -1,11 +1,11 @@
 //! Models that several tests share: they decide by what stands in the request, so they go on wherever
 //! a run goes on.
 
-use super::{Reply, Request};
+use super::{HttpRequest, Reply};
 
 /// Calls five tools, one after the other, then answers. The third edits `count.txt`, and doing that
 /// twice would show: what it looks for, `n=`, is still there afterwards.
-pub fn five_calls(request: &Request) -> Reply {
+pub fn five_calls(request: &HttpRequest) -> Reply {
     let done = (1..=5).take_while(|at| request.body.contains(&format!("step-{at}-call"))).count();
     let call = |at: usize, name: &str, arguments: &str| {
         Reply::text(format!("Now step-{at}-call.")).tool_call(&format!("s{at}"), name, arguments)

@@ -42,7 +42,7 @@ impl Absences {
 pub(super) struct Search {
     segments: Vec<Segment>,
     /// Places in their order that some had before an edit.
-    left: BTreeSet<u64>,
+    freed: BTreeSet<u64>,
     /// What is counted of them, where there is a place that none has.
     gap: Option<Tally>,
     holes: BTreeMap<SegmentId, Holes>,
@@ -53,7 +53,7 @@ struct Holes {
     tally: Tally,
     pages: BTreeSet<u64>,
     /// Those that history spoke of.
-    told: BTreeSet<u64>,
+    accounted: BTreeSet<u64>,
 }
 
 impl Search {
@@ -65,7 +65,7 @@ impl Search {
         let gap = gap.filter(|_| known.segments != Some(tally));
         Self {
             segments: segments.to_vec(),
-            left: BTreeSet::new(),
+            freed: BTreeSet::new(),
             gap: gap.map(|_| tally),
             holes: BTreeMap::new(),
         }
@@ -83,7 +83,7 @@ impl Search {
         let tally = Tally { given: segment.next_number, there: numbered, changed };
         if tally.there < tally.given && known.pages.get(&segment.id) != Some(&tally) {
             let pages = pages.keys().copied().collect();
-            let holes = Holes { tally, pages, told: BTreeSet::new() };
+            let holes = Holes { tally, pages, accounted: BTreeSet::new() };
             self.holes.insert(segment.id.clone(), holes);
         }
     }
@@ -105,14 +105,14 @@ impl Search {
             if self.segments.iter().all(|segment| segment.id != changed.id) {
                 return Err(lost(format!("segment {} is", changed.id)));
             }
-            self.left.extend(changed.before.as_ref().map(|before| before.ordinal));
+            self.freed.extend(changed.before.as_ref().map(|before| before.ordinal));
         }
         for touched in &entry.inverse.pages {
             let (index, number) = (&touched.index, touched.index.number());
             let Some(holes) = self.holes.get_mut(index.segment()) else { continue };
             // The newest edit of a page says whether it should be there.
             let is_hole = number < holes.tally.given && !holes.pages.contains(&number);
-            if !is_hole || !holes.told.insert(number) {
+            if !is_hole || !holes.accounted.insert(number) {
                 continue;
             }
             if entry.leaves(touched) {
@@ -128,7 +128,7 @@ impl Search {
             return Ok(());
         }
         let open = self.holes.iter().find_map(|(id, holes)| Some((id, holes.first()?)));
-        let gap = self.gap.and_then(|_| Segment::first_gap(&self.segments, &self.left));
+        let gap = self.gap.and_then(|_| Segment::first_gap(&self.segments, &self.freed));
         match (open, gap) {
             (Some((id, number)), _) => Err(lost(format!("page {id}-{number} is"))),
             (None, Some(place)) => Err(lost(format!("segment number {place} is"))),
@@ -139,11 +139,12 @@ impl Search {
 
 impl Holes {
     fn is_open(&self) -> bool {
-        self.tally.there + (self.told.len() as u64) < self.tally.given
+        self.tally.there + (self.accounted.len() as u64) < self.tally.given
     }
 
     fn first(&self) -> Option<u64> {
-        let is_open = |number: &u64| !self.pages.contains(number) && !self.told.contains(number);
+        let is_open =
+            |number: &u64| !self.pages.contains(number) && !self.accounted.contains(number);
         (1..self.tally.given).find(is_open)
     }
 }

@@ -4,7 +4,7 @@ use contexture_core::{Page, PageIndex, WindowLevel, storage::Order, system::Page
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Failed, Hand, arguments, named, standing::Standing};
+use super::{Done, Failed, Hand, arguments, named, window_snapshot::WindowSnapshot};
 use crate::tool::ToolOutput;
 
 /// What an answer says about a page that is no longer seen after its edit: because of the edit itself, or
@@ -33,12 +33,12 @@ pub(super) async fn hide(hand: &Hand, arguments: &Value) -> Done {
             named(page)
         )));
     }
-    let standing = Standing::of(hand).await;
-    let range = standing.range(hand, &page.index).await?;
+    let snapshot = WindowSnapshot::of(hand).await;
+    let range = snapshot.range(hand, &page.index).await?;
     hand.context.hide_details(&page.index).await?;
-    let now = range.as_ref().map_or(0, |range| standing.tokens(range));
+    let now = range.as_ref().map_or(0, |range| snapshot.tokens(range));
     let freed = now.saturating_sub(line(hand, page));
-    let effect = standing.effect(&[range]);
+    let effect = snapshot.effect(&[range]);
     Ok(ToolOutput::of(format!("hidden: {}: about {freed} tokens freed; {effect}", named(page))))
 }
 
@@ -63,14 +63,14 @@ pub(super) async fn update(hand: &Hand, arguments: &Value) -> Done {
     let Ok(view) = hand.context.get_page(&index).await else {
         return Ok(ToolOutput::of(format!("updated {index}; {GONE}")));
     };
-    let standing = Standing::of(hand).await;
+    let snapshot = WindowSnapshot::of(hand).await;
     // For a provider a page in full is its messages alone: its name does not stand there.
     let provider = matches!(hand.options.format, contexture_core::Format::Provider(_));
-    let effect = match standing.page(&index) {
+    let effect = match snapshot.page(&index) {
         Some((WindowLevel::Full, _)) if provider && !view.page.is_contents() => {
             "the window does not show its name while it is open: the cache stays valid".to_owned()
         }
-        Some(_) => standing.effect(&[standing.range(hand, &index).await.unwrap_or_default()]),
+        Some(_) => snapshot.effect(&[snapshot.range(hand, &index).await.unwrap_or_default()]),
         None => "the window does not show it on its own: the cache stays valid".to_owned(),
     };
     Ok(ToolOutput::of(format!(
@@ -92,14 +92,14 @@ pub(super) async fn move_page(hand: &Hand, arguments: &Value) -> Done {
     let (page, to) = (hand.context.index(&page)?, hand.context.index(&to)?);
     stays(hand, &page, "moved").await?;
     // Where both stand can only be seen before; if one is not there the edit says so.
-    let (standing, old, new) = before(hand, &page, &to).await?;
+    let (snapshot, old, new) = before(hand, &page, &to).await?;
     let outcome = hand.context.move_page(&page, &to).await?;
     let now = outcome.moved.iter().find(|(from, _)| *from == page).map(|(_, to)| to);
     let renamed = now.map(|now| format!("; its index is now {now}")).unwrap_or_default();
     let Ok(view) = hand.context.get_page(now.unwrap_or(&page)).await else {
         return Ok(ToolOutput::of(format!("moved {page} to the end of {to}{renamed}; {GONE}")));
     };
-    let effect = standing.effect(&[old, new]);
+    let effect = snapshot.effect(&[old, new]);
     Ok(ToolOutput::of(format!(
         "moved {page} to the end of {to}{renamed}, version {}: {effect}",
         view.page.version
@@ -135,28 +135,28 @@ async fn stays(hand: &Hand, page: &PageIndex, verb: &str) -> Result<(), Failed> 
 /// How many of the latest pages are looked through for the agent's own.
 const LATEST: usize = 256;
 
-type Ranges = (Standing, Option<std::ops::Range<usize>>, Option<std::ops::Range<usize>>);
+type Ranges = (WindowSnapshot, Option<std::ops::Range<usize>>, Option<std::ops::Range<usize>>);
 
 async fn before(hand: &Hand, page: &PageIndex, to: &PageIndex) -> Result<Ranges, Failed> {
     hand.context.get_page(page).await?;
     hand.context.get_page(to).await?;
-    let standing = Standing::of(hand).await;
-    let old = standing.range(hand, page).await?;
-    let new = standing.range(hand, to).await?;
-    Ok((standing, old, new))
+    let snapshot = WindowSnapshot::of(hand).await;
+    let old = snapshot.range(hand, page).await?;
+    let new = snapshot.range(hand, to).await?;
+    Ok((snapshot, old, new))
 }
 
 pub(super) async fn remove(hand: &Hand, arguments: &Value) -> Done {
     let One { page } = arguments::read(arguments)?;
     let view = hand.context.get_page(page).await?;
     stays(hand, &view.page.index, "removed").await?;
-    let standing = Standing::of(hand).await;
-    let range = standing.range(hand, &view.page.index).await?;
+    let snapshot = WindowSnapshot::of(hand).await;
+    let range = snapshot.range(hand, &view.page.index).await?;
     hand.context.remove_page(&view.page.index).await?;
     // A page of a run frees nothing: the run's line stays.
-    let own = view.page.is_contents() || standing.page(&view.page.index).is_some();
-    let freed = range.as_ref().filter(|_| own).map_or(0, |range| standing.tokens(range));
-    let effect = standing.effect(&[range]);
+    let own = view.page.is_contents() || snapshot.page(&view.page.index).is_some();
+    let freed = range.as_ref().filter(|_| own).map_or(0, |range| snapshot.tokens(range));
+    let effect = snapshot.effect(&[range]);
     Ok(ToolOutput::of(format!(
         "removed {} to the archive, where the system side can restore it: about {freed} tokens freed; {effect}",
         named(&view.page)
@@ -179,8 +179,8 @@ pub(super) async fn create_detail(hand: &Hand, arguments: &Value) -> Done {
     let parent = directory(hand, parent)?;
     let description = description.unwrap_or_default();
     let created = hand.context.create_detail_page(&name, &description, &detail, &parent).await?;
-    let standing = Standing::of(hand).await;
-    created_at(hand, &standing, &created, &parent).await
+    let snapshot = WindowSnapshot::of(hand).await;
+    created_at(hand, &snapshot, &created, &parent).await
 }
 
 #[derive(Deserialize)]
@@ -204,23 +204,23 @@ pub(super) async fn create_contents(hand: &Hand, arguments: &Value) -> Done {
         children.iter().map(|child| hand.context.index(child)).collect::<Result<_, _>>()?;
     if children.is_empty() {
         let created = hand.context.create_contents_page(&name, &description, &parent, &[]).await?;
-        let standing = Standing::of(hand).await;
-        return created_at(hand, &standing, &created, &parent).await;
+        let snapshot = WindowSnapshot::of(hand).await;
+        return created_at(hand, &snapshot, &created, &parent).await;
     }
     // Where the pages stand can only be seen before they go.
-    let standing = Standing::of(hand).await;
+    let snapshot = WindowSnapshot::of(hand).await;
     let mut ranges = Vec::new();
     for child in &children {
         hand.context.get_page(child).await?;
         stays(hand, child, "moved").await?;
-        ranges.push(standing.range(hand, child).await?);
+        ranges.push(snapshot.range(hand, child).await?);
     }
     let created =
         hand.context.create_contents_page(&name, &description, &parent, &children).await?;
     let Ok(view) = hand.context.get_page(&created).await else {
         return Ok(ToolOutput::of(format!("created {created} at the end of {parent}; {GONE}")));
     };
-    let (count, effect) = (children.len(), standing.effect(&ranges));
+    let (count, effect) = (children.len(), snapshot.effect(&ranges));
     Ok(ToolOutput::of(format!(
         "created {} at the end of {parent}, version {}, with {count} pages in it: {effect}",
         named(&view.page),
@@ -231,20 +231,20 @@ pub(super) async fn create_contents(hand: &Hand, arguments: &Value) -> Done {
 /// Says where a page that was just made stands.
 async fn created_at(
     hand: &Hand,
-    standing: &Standing,
+    snapshot: &WindowSnapshot,
     created: &PageIndex,
     parent: &PageIndex,
 ) -> Done {
     let Ok(view) = hand.context.get_page(created).await else {
         return Ok(ToolOutput::of(format!("created {created} at the end of {parent}; {GONE}")));
     };
-    let own = standing.page(created);
+    let own = snapshot.page(created);
     let range = match own {
-        Some(_) => standing.range(hand, created).await.unwrap_or_default(),
+        Some(_) => snapshot.range(hand, created).await.unwrap_or_default(),
         None => None,
     };
     let added = own.map_or(0, |(_, tokens)| tokens);
-    let effect = standing.effect(&[range]);
+    let effect = snapshot.effect(&[range]);
     Ok(ToolOutput::of(format!(
         "created {} at the end of {parent}, version {}: {added} tokens added; {effect}",
         named(&view.page),

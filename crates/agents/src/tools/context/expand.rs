@@ -12,7 +12,7 @@ use contexture_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Failed, Hand, arguments, named, standing::Standing};
+use super::{Done, Failed, Hand, arguments, named, window_snapshot::WindowSnapshot};
 use crate::tool::ToolOutput;
 
 /// The most tokens of content that one answer gives.
@@ -43,14 +43,14 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
     }
     let index = &view.page.index;
     let messages = hand.context.get_messages(index).await?;
-    let standing = Standing::of(hand).await;
-    if in_full(hand, &standing, &view, &messages) {
+    let snapshot = WindowSnapshot::of(hand).await;
+    if in_full(hand, &snapshot, &view, &messages) {
         return Ok(ToolOutput::of(format!(
             "{} is already shown in full in your window: nothing was added",
             named(&view.page)
         )));
     }
-    let (part, tokens) = part(hand, &standing, index, &detail_text(&messages), offset)?;
+    let (part, tokens) = part(hand, &snapshot, index, &detail_text(&messages), offset)?;
     let (opens, expands) = opening(&view);
     let head = format!("{}: {tokens} tokens, here only; {opens}", named(&view.page));
     Ok(ToolOutput { text: format!("{head}\n---\n{part}"), error: false, expands })
@@ -60,14 +60,14 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
 /// of the text.
 pub(super) fn part(
     hand: &Hand,
-    standing: &Standing,
+    snapshot: &WindowSnapshot,
     index: &PageIndex,
     text: &str,
     offset: Option<u64>,
 ) -> Result<(String, u64), Failed> {
     let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
     let counter = hand.options.counter.as_ref();
-    let piece = piece(counter, text, offset, room(hand, standing));
+    let piece = piece(counter, text, offset, room(hand, snapshot));
     if piece.text.is_empty() && offset > 0 {
         let past =
             format!("{index} has only {} bytes: there is nothing at offset {offset}", text.len());
@@ -99,13 +99,13 @@ fn opening(view: &PageView) -> (&'static str, Option<PageIndex>) {
 /// Tells whether all of a page stands in the window, nothing of it cut.
 pub(super) fn in_full(
     hand: &Hand,
-    standing: &Standing,
+    snapshot: &WindowSnapshot,
     view: &PageView,
     messages: &[Message],
 ) -> bool {
-    let Some((WindowLevel::Full, shown)) = standing.page(&view.page.index) else { return false };
+    let Some((WindowLevel::Full, shown)) = snapshot.page(&view.page.index) else { return false };
     let counter = hand.options.counter.as_ref();
-    let limit = part_limit(hand, standing);
+    let limit = part_limit(hand, snapshot);
     let cut = limit.and_then(|limit| trim_messages(counter, messages, limit, &|_| String::new()));
     // A fold may have cut results that the limit would leave.
     cut.is_none() && shown >= messages.iter().map(|message| least(counter, &message.parts)).sum()
@@ -122,16 +122,16 @@ pub(super) fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
     parts.iter().map(part).sum()
 }
 
-fn part_limit(hand: &Hand, standing: &Standing) -> Option<Tokens> {
+fn part_limit(hand: &Hand, snapshot: &WindowSnapshot) -> Option<Tokens> {
     let share = |budget: Tokens| Tokens(budget.0 * hand.options.shares.part / 1_000);
-    hand.options.part_limit.or(standing.budget().map(share))
+    hand.options.part_limit.or(snapshot.budget().map(share))
 }
 
 /// Returns how many tokens of content an answer may give: a sixteenth of the budget, and no more than
 /// the window shows of a part.
-fn room(hand: &Hand, standing: &Standing) -> u64 {
-    let fair = standing.budget().map_or(MOST, |budget| budget.0 / 16);
-    let shown = part_limit(hand, standing).map_or(MOST, |limit| limit.0);
+fn room(hand: &Hand, snapshot: &WindowSnapshot) -> u64 {
+    let fair = snapshot.budget().map_or(MOST, |budget| budget.0 / 16);
+    let shown = part_limit(hand, snapshot).map_or(MOST, |limit| limit.0);
     fair.min(shown).min(MOST).saturating_sub(AROUND).max(32)
 }
 

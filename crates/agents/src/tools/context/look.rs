@@ -10,7 +10,7 @@ use super::{
     Done, Hand, arguments,
     expand::{LISTED, part},
     named,
-    standing::Standing,
+    window_snapshot::WindowSnapshot,
 };
 use crate::tool::ToolOutput;
 
@@ -89,9 +89,9 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
             let (count, tokens) = (detail.messages, detail.weight / 4);
             let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
             let text = detail_text(&hand.context.get_messages(&page.index).await?);
-            let standing = Standing::of(hand).await;
+            let snapshot = WindowSnapshot::of(hand).await;
             let _ =
-                write!(answer, "\n---\n{}", part(hand, &standing, &page.index, &text, offset)?.0);
+                write!(answer, "\n---\n{}", part(hand, &snapshot, &page.index, &text, offset)?.0);
         }
         None => {
             let count = hand.context.reader().child_count(&page.index).await?;

@@ -11,7 +11,7 @@ use super::{
     Done, Failed, Hand, arguments,
     expand::{in_full, least},
     named,
-    standing::Standing,
+    window_snapshot::WindowSnapshot,
 };
 use crate::tool::ToolOutput;
 
@@ -34,17 +34,17 @@ pub(super) async fn pin(hand: &Hand, arguments: &Value) -> Done {
         let name = named(&view.page);
         return Ok(ToolOutput::of(format!("{name} is already pinned: nothing changed")));
     }
-    let standing = Standing::of(hand).await;
-    let range = standing.range(hand, index).await?;
-    let (size, full) = size(hand, &standing, &view).await?;
-    fits(hand, &standing, &view, size).await?;
+    let snapshot = WindowSnapshot::of(hand).await;
+    let range = snapshot.range(hand, index).await?;
+    let (size, full) = size(hand, &snapshot, &view).await?;
+    fits(hand, &snapshot, &view, size).await?;
     let mut edits = vec![Edit::PinPage(index.clone())];
     if view.level != WindowLevel::Full {
         // A page that was hidden on purpose stays so under its pin unless it is opened as well.
         edits.insert(0, Edit::ExpandDetails(index.clone()));
     }
     hand.context.apply(Edit::Batch(edits)).await?;
-    let effect = if full { HOLDS.to_owned() } else { standing.effect(&[range]) };
+    let effect = if full { HOLDS.to_owned() } else { snapshot.effect(&[range]) };
     let (name, stays) = (named(&view.page), stays(&view));
     Ok(ToolOutput::of(format!("pinned: {name}: {stays}; {effect}")))
 }
@@ -56,12 +56,12 @@ pub(super) async fn unpin(hand: &Hand, arguments: &Value) -> Done {
     if !view.pinned {
         return Ok(ToolOutput::of(format!("{name} is not pinned: nothing changed")));
     }
-    let standing = Standing::of(hand).await;
-    let range = standing.range(hand, index).await?;
+    let snapshot = WindowSnapshot::of(hand).await;
+    let range = snapshot.range(hand, index).await?;
     hand.context.unpin_page(index).await?;
     // A line of the folds since may stand for it now.
     let folded = hand.context.get_page(index).await.is_ok_and(|now| now.level != view.level);
-    let effect = if folded { standing.effect(&[range]) } else { HOLDS.to_owned() };
+    let effect = if folded { snapshot.effect(&[range]) } else { HOLDS.to_owned() };
     Ok(ToolOutput::of(format!("unpinned: {name}: it may fold when room is needed; {effect}")))
 }
 
@@ -74,20 +74,29 @@ fn stays(view: &PageView) -> &'static str {
 }
 
 /// Returns what a page takes in full, and whether it stands so already.
-async fn size(hand: &Hand, standing: &Standing, view: &PageView) -> Result<(u64, bool), Failed> {
+async fn size(
+    hand: &Hand,
+    snapshot: &WindowSnapshot,
+    view: &PageView,
+) -> Result<(u64, bool), Failed> {
     if view.page.is_contents() {
         return Ok((0, view.level == WindowLevel::Full));
     }
     let messages = hand.context.get_messages(&view.page.index).await?;
     let counter = hand.options.counter.as_ref();
     let size = messages.iter().map(|message| least(counter, &message.parts)).sum();
-    Ok((size, in_full(hand, standing, view, &messages)))
+    Ok((size, in_full(hand, snapshot, view, &messages)))
 }
 
 /// Refuses a pin with which pinned pages would take more than they may.
-async fn fits(hand: &Hand, standing: &Standing, view: &PageView, size: u64) -> Result<(), Failed> {
-    let Some(budget) = hand.options.budget.or(standing.budget()) else { return Ok(()) };
-    let pinned = pinned(hand, standing, &view.page.index).await;
+async fn fits(
+    hand: &Hand,
+    snapshot: &WindowSnapshot,
+    view: &PageView,
+    size: u64,
+) -> Result<(), Failed> {
+    let Some(budget) = hand.options.budget.or(snapshot.budget()) else { return Ok(()) };
+    let pinned = pinned(hand, snapshot, &view.page.index).await;
     let most = budget.0.saturating_mul(MOST) / 1_000;
     if size.saturating_add(pinned) <= most {
         return Ok(());
@@ -104,9 +113,9 @@ async fn fits(hand: &Hand, standing: &Standing, view: &PageView, size: u64) -> R
 }
 
 /// Adds up what other pinned pages take in the window.
-async fn pinned(hand: &Hand, standing: &Standing, but: &PageIndex) -> u64 {
+async fn pinned(hand: &Hand, snapshot: &WindowSnapshot, but: &PageIndex) -> u64 {
     let mut sum = 0;
-    for item in standing.pages().iter().filter(|item| item.page != *but) {
+    for item in snapshot.pages().iter().filter(|item| item.page != *but) {
         if hand.context.get_page(&item.page).await.is_ok_and(|view| view.pinned) {
             sum += item.tokens;
         }

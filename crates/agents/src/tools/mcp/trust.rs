@@ -28,12 +28,12 @@ pub struct Servers {
     /// Those to be started, by name.
     pub started: Vec<(String, McpConfig)>,
     /// Those that are not, and why.
-    pub left: Vec<LeftServer>,
+    pub skipped: Vec<SkippedServer>,
 }
 
 /// A server that is not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftServer {
+pub enum SkippedServer {
     /// The agent's file names it, and neither the file nor the settings say how it is reached.
     Undefined {
         /// The server.
@@ -48,14 +48,14 @@ pub enum LeftServer {
     },
 }
 
-impl fmt::Display for LeftServer {
+impl fmt::Display for SkippedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LeftServer::Undefined { server, agent } => write!(
+            SkippedServer::Undefined { server, agent } => write!(
                 f,
                 "MCP server '{server}' of agent '{agent}' is not defined: add mcpServers.{server} to the settings"
             ),
-            LeftServer::Untrusted { server } => {
+            SkippedServer::Untrusted { server } => {
                 write!(
                     f,
                     "MCP server '{server}' comes with the project's files and was not started"
@@ -76,13 +76,13 @@ pub fn servers(agent: &AgentDefinition, settings: &Settings, project: ProjectSer
             (None, Some(set)) => (&set.config, matches!(set.source, Source::User(_))),
             (None, None) => {
                 let agent = agent.name.clone();
-                servers.left.push(LeftServer::Undefined { server: name, agent });
+                servers.skipped.push(SkippedServer::Undefined { server: name, agent });
                 continue;
             }
         };
         match is_users || project == ProjectServers::Trusted {
             true => servers.started.push((name, config.clone())),
-            false => servers.left.push(LeftServer::Untrusted { server: name }),
+            false => servers.skipped.push(SkippedServer::Untrusted { server: name }),
         }
     }
     servers
@@ -125,7 +125,8 @@ mod tests {
 
     fn started(agent: &AgentDefinition, project: ProjectServers) -> Vec<String> {
         let servers = servers(agent, &settings(), project);
-        let undefined = servers.left.iter().filter(|it| matches!(it, LeftServer::Undefined { .. }));
+        let undefined =
+            servers.skipped.iter().filter(|it| matches!(it, SkippedServer::Undefined { .. }));
         assert_eq!(undefined.count(), 1, "nobody defines one");
         servers.started.into_iter().map(|(name, _)| name).collect()
     }

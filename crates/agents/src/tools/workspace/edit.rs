@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Done, Failed, Workspace, failed,
-    folder::{MOST_BYTES, PROBE, show, told},
+    folder::{MOST_BYTES, PROBE, io_failure, show},
     write::replace,
 };
 use crate::tools::{arguments, shorten};
@@ -86,7 +86,7 @@ fn whole(file: File, metadata: &Metadata, path: &Path) -> Result<String, Failed>
     }
     let mut bytes = Vec::new();
     // It may grow while it is read.
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| told(path, &error))?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| io_failure(path, &error))?;
     if bytes.len() as u64 > MOST_BYTES {
         return failed(format!("{} has more than {MOST_BYTES} bytes", show(path)));
     }

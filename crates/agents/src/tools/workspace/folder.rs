@@ -84,7 +84,7 @@ pub(super) fn show(path: &Path) -> String {
 }
 
 /// Says what went wrong with a path.
-pub(super) fn told(path: &Path, error: &io::Error) -> Failed {
+pub(super) fn io_failure(path: &Path, error: &io::Error) -> Failed {
     let path = show(path);
     Failed(match error.kind() {
         io::ErrorKind::NotFound => format!("no file {path}: list_files shows which files exist"),

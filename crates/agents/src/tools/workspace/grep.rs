@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     Done, Failed, Workspace,
     folder::{MOST_BYTES, show},
-    reach::Standing,
+    reach::OpenedPath,
     read::is_binary,
     walk::{Files, Glob},
 };
@@ -62,8 +62,8 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let mut search = Search::new(regex, limit);
     let reach = workspace.reach();
     match reach.open(&path)? {
-        Standing::File(file, metadata) => search.file(&path, file, &metadata),
-        Standing::Folder(folder) => {
+        OpenedPath::File(file, metadata) => search.file(&path, file, &metadata),
+        OpenedPath::Folder(folder) => {
             let mut files = Files::new(&reach, folder, glob);
             while let Some(found) = files.next().filter(|_| !search.done()) {
                 // What cannot be opened, or is not to be, is passed over.

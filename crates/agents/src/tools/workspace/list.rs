@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Done, Workspace, failed,
     folder::show,
-    reach::Standing,
+    reach::OpenedPath,
     walk::{DEPTH, Files, Found, Glob, LOOKS},
 };
 use crate::tools::arguments;
@@ -32,7 +32,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let path = workspace.path(path.as_deref().unwrap_or_default())?;
     let glob = pattern.as_deref().map(Glob::new).transpose()?;
     let reach = workspace.reach();
-    let Standing::Folder(folder) = reach.open(&path)? else {
+    let OpenedPath::Folder(folder) = reach.open(&path)? else {
         return failed(format!("{} is not a folder: read_file reads files", show(&path)));
     };
     let mut found = Files::new(&reach, folder, glob);

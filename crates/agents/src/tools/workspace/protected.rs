@@ -127,9 +127,10 @@ impl Protected {
 /// Returns where a project's repository keeps its state: a link or a file may lead to it.
 fn repository(root: &Path) -> Vec<PathBuf> {
     let git = root.join(".git");
-    let told = fs::metadata(&git).ok().filter(|it| it.is_file() && it.len() < 64 * 1024);
-    let told = told.and_then(|_| fs::read_to_string(&git).ok());
-    let elsewhere = told.and_then(|told| Some(told.strip_prefix("gitdir:")?.trim().into()));
+    let pointer = fs::metadata(&git).ok().filter(|it| it.is_file() && it.len() < 64 * 1024);
+    let pointer = pointer.and_then(|_| fs::read_to_string(&git).ok());
+    let elsewhere =
+        pointer.and_then(|pointer| Some(pointer.strip_prefix("gitdir:")?.trim().into()));
     [Some(git), elsewhere].into_iter().flatten().collect()
 }
 

@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, File, Metadata};
 
 use super::{
     Failed, failed,
-    folder::{show, told},
+    folder::{io_failure, show},
     place::{Identity, folded},
     protected::{Access, Guard, Refusal},
     recognise::reading,
@@ -34,7 +34,7 @@ pub(super) struct Folder {
 }
 
 /// What a path leads to.
-pub(super) enum Standing {
+pub(super) enum OpenedPath {
     Folder(Folder),
     File(File, Metadata),
 }
@@ -45,7 +45,7 @@ impl<'a> Reach<'a> {
     }
 
     /// Opens what a path leads to, for reading; symlinks are followed while they stay inside.
-    pub(super) fn open(&self, path: &Path) -> Result<Standing, Failed> {
+    pub(super) fn open(&self, path: &Path) -> Result<OpenedPath, Failed> {
         let real = self.real(path)?;
         let refuse = |refusal| refused(path, refusal);
         self.guard.path(&real, Access::Read).map_err(refuse)?;
@@ -55,20 +55,20 @@ impl<'a> Reach<'a> {
             self.guard.names(folder.identity, &names[at..], Access::Read).map_err(refuse)?;
             let is_last = at + 1 == names.len();
             let is_folder = || folder.dir.symlink_metadata(name).map(|found| found.is_dir());
-            if is_last && !is_folder().map_err(|error| told(path, &error))? {
+            if is_last && !is_folder().map_err(|error| io_failure(path, &error))? {
                 let (file, metadata) = self.open_in(&folder, name, path)?;
-                return Ok(Standing::File(file, metadata));
+                return Ok(OpenedPath::File(file, metadata));
             }
             folder = self.enter(&folder, name, path, Access::Read)?;
         }
-        Ok(Standing::Folder(folder))
+        Ok(OpenedPath::Folder(folder))
     }
 
     /// Opens a regular file for reading.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), Failed> {
         match self.open(path)? {
-            Standing::File(file, metadata) => Ok((file, metadata)),
-            Standing::Folder(_) => failed(is_folder(path)),
+            OpenedPath::File(file, metadata) => Ok((file, metadata)),
+            OpenedPath::Folder(_) => failed(is_folder(path)),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Reach<'a> {
         name: &OsStr,
         path: &Path,
     ) -> Result<(File, Metadata), Failed> {
-        let wrong = |error: io::Error| told(path, &error);
+        let wrong = |error: io::Error| io_failure(path, &error);
         let refuse = |refusal| refused(path, refusal);
         // Before it is opened, because opening and closing a file may do something to it.
         let before = folder.dir.symlink_metadata(name).map_err(wrong)?;
@@ -106,7 +106,7 @@ impl<'a> Reach<'a> {
         path: &Path,
         access: Access,
     ) -> Result<Folder, Failed> {
-        let wrong = |error: io::Error| told(path, &error);
+        let wrong = |error: io::Error| io_failure(path, &error);
         let dir = folder.dir.open_dir_nofollow(name).map_err(wrong)?;
         let identity = Identity::of_folder(&dir).map_err(wrong)?;
         self.guard.folder(&dir, identity, access).map_err(|refusal| refused(path, refusal))?;
@@ -151,7 +151,7 @@ impl<'a> Reach<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
                 match folder.dir.create_dir(name) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                        return Err(told(&walked, &error));
+                        return Err(io_failure(&walked, &error));
                     }
                     _ => {}
                 }
@@ -172,7 +172,7 @@ impl<'a> Reach<'a> {
         let found = match folder.dir.symlink_metadata(name) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(told(path, &error)),
+            Err(error) => return Err(io_failure(path, &error)),
         };
         if found.is_symlink() {
             return failed(through_link(path));
@@ -194,7 +194,7 @@ impl<'a> Reach<'a> {
     }
 
     fn root(&self, path: &Path) -> Result<Folder, Failed> {
-        let wrong = |error: io::Error| told(path, &error);
+        let wrong = |error: io::Error| io_failure(path, &error);
         let dir = self.root.try_clone().map_err(wrong)?;
         let identity = Identity::of_folder(&dir).map_err(wrong)?;
         Ok(Folder { dir, path: PathBuf::new(), identity })
@@ -205,7 +205,7 @@ impl<'a> Reach<'a> {
         if path.as_os_str().is_empty() {
             return Ok(PathBuf::new());
         }
-        let real = self.root.canonicalize(path).map_err(|error| told(path, &error))?;
+        let real = self.root.canonicalize(path).map_err(|error| io_failure(path, &error))?;
         Ok(real.components().filter(|part| !matches!(part, Component::CurDir)).collect())
     }
 }

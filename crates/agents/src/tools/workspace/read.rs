@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Done, Workspace, failed,
-    folder::{MOST_BYTES, PROBE, show, told},
+    folder::{MOST_BYTES, PROBE, io_failure, show},
 };
 use crate::tools::arguments;
 
@@ -41,11 +41,11 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let limit = limit.unwrap_or(LINES).max(1);
     let (file, metadata) = workspace.reach().open_file(&path)?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
-    if is_binary(&mut reader).map_err(|error| told(&path, &error))? {
+    if is_binary(&mut reader).map_err(|error| io_failure(&path, &error))? {
         return failed(format!("{} is binary, {} bytes", show(&path), metadata.len()));
     }
     let count = metadata.len() <= MOST_BYTES;
-    let lines = collect(reader, first, limit, count).map_err(|error| told(&path, &error))?;
+    let lines = collect(reader, first, limit, count).map_err(|error| io_failure(&path, &error))?;
     present(&path, first, metadata.len(), lines)
 }
 
@@ -99,8 +99,8 @@ fn collect(mut reader: impl BufRead, first: u64, limit: u64, count: bool) -> io:
             break;
         }
     }
-    let left = lines.bytes.len() > whole;
-    if left && (!lines.more || lines.shown == 0) {
+    let has_rest = lines.bytes.len() > whole;
+    if has_rest && (!lines.more || lines.shown == 0) {
         // The last line has no line break, or the first has no end in sight.
         (lines.cut, lines.shown) = (lines.more, lines.shown + 1);
     } else {

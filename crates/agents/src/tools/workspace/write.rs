@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     Done, Failed, Workspace, failed,
-    folder::{MOST_BYTES, show, told},
+    folder::{MOST_BYTES, io_failure, show},
     place::folded,
     reach::Reach,
 };
@@ -107,7 +107,7 @@ pub(super) fn replace(
     if let Err(error) = written {
         // It may not be there at all; what matters is that nothing is left.
         let _ = dir.remove_file(&beside);
-        return Err(told(path, &error));
+        return Err(io_failure(path, &error));
     }
     // The name is only safe from a power cut when the folder is synced; not every system can.
     if let Ok(folder) = dir.open(".") {

@@ -90,14 +90,14 @@ fn share(tokens: &mut [u64; KINDS.len()], taken: u64, bytes: &[u64; KINDS.len()]
         tokens[LINES] += taken;
         return;
     }
-    let mut left = taken;
+    let mut rest = taken;
     for (kind, weight) in bytes.iter().enumerate() {
         let part = u128::from(taken) * u128::from(*weight) / u128::from(all);
-        let part = u64::try_from(part).unwrap_or(left).min(left);
+        let part = u64::try_from(part).unwrap_or(rest).min(rest);
         tokens[kind] += part;
-        left -= part;
+        rest -= part;
     }
-    tokens[largest] += left;
+    tokens[largest] += rest;
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use super::team;
 use crate::{
     args::Suggested,
     commands::Status,
-    crew::Crew,
     error::{Result, Stop},
     lines,
     printer::Printer,
     process,
+    project::Project,
     settings::Settings,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(
     args: Args,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
@@ -51,7 +51,7 @@ pub(crate) async fn run(
         .parse()
         .map_err(|reason: String| Stop::invalid(reason, "use isolated, published or all"))?;
     let team = team(settings).await?;
-    let name = known(&args.name, crew, &team)?;
+    let name = known(&args.name, project, &team)?;
     let now = team.system().now();
     let cleared = team.clear(&name, scope, |stored| process::is_alive(stored, now)).await?;
     let session = team.session_mode(&name).await.ok().flatten();
@@ -59,15 +59,15 @@ pub(crate) async fn run(
         printer.json(&ClearedObject::of(&name, scope, &cleared, session))?;
         return Ok(Status::Done);
     }
-    for line in told(&name, scope, &cleared, session) {
+    for line in report(&name, scope, &cleared, session) {
         printer.line(line)?;
     }
     Ok(Status::Done)
 }
 
 /// Finds an agent by name: one with a file, or one that the session remembers.
-fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
-    match crew.agent(name) {
+fn known(name: &str, project: &Project, team: &Team) -> Result<AgentName> {
+    match project.agent(name) {
         Ok(agent) => Ok(agent.name.clone()),
         Err(stop) => {
             let members = team.members();
@@ -76,45 +76,45 @@ fn known(name: &str, crew: &Crew, team: &Team) -> Result<AgentName> {
     }
 }
 
-/// Returns what was and what was not cleared, as lines (C32).
-fn told(
+/// Returns what was and what was not cleared, as lines.
+fn report(
     agent: &AgentName,
     scope: ClearScope,
     cleared: &Cleared,
     session: Option<ContextMode>,
 ) -> Vec<String> {
     let pages = |pages: &[PageIndex]| lines::count(pages.len() as u64, "page");
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if scope != ClearScope::Published {
-        told.push(format!("{} of agent-{agent} moved to the archive", pages(&cleared.isolated)));
+        lines.push(format!("{} of agent-{agent} moved to the archive", pages(&cleared.isolated)));
     }
     if scope != ClearScope::Isolated {
         let published = pages(&cleared.published);
-        told.push(format!("{published} published in the main session moved to the archive"));
+        lines.push(format!("{published} published in the main session moved to the archive"));
     }
     if cleared.published_kept > 0 {
         let kept = lines::count(cleared.published_kept, "published page");
-        told.push(format!("kept {kept} in the main session"));
+        lines.push(format!("kept {kept} in the main session"));
     }
     if cleared.kept > 0 {
         let kept = lines::count(cleared.kept, "page");
-        told.push(format!("kept {kept} that it wrote in the main session itself"));
+        lines.push(format!("kept {kept} that it wrote in the main session itself"));
     }
     if cleared.group_kept > 0 {
         let kept = lines::count(cleared.group_kept, "page");
-        told.push(format!("kept {kept} that it wrote in groups"));
+        lines.push(format!("kept {kept} that it wrote in groups"));
     }
     if cleared.published.is_empty() {
-        told.push("the main session is unchanged".to_owned());
+        lines.push("the main session is unchanged".to_owned());
     }
     if cleared.runs > 0 {
-        told.push(format!("gave up {}", lines::count(cleared.runs, "interrupted run")));
+        lines.push(format!("gave up {}", lines::count(cleared.runs, "interrupted run")));
     }
     if let Some(mode) = session {
-        told.push(format!("kept the session's override ({mode})"));
+        lines.push(format!("kept the session's override ({mode})"));
     }
     if !cleared.isolated.is_empty() || !cleared.published.is_empty() {
-        told.push("`contexture undo` brings them back".to_owned());
+        lines.push("`contexture undo` brings them back".to_owned());
     }
-    told
+    lines
 }

@@ -2,24 +2,26 @@
 
 use contexture_agents::{
     AgentDefinition, ContextMode, Team,
+    effective_mode::EffectiveMode,
     mode::{Asked, resolve},
     run::Ending,
     runner::link_name,
     settings::Source,
-    standing::Standing,
     team::{LastRun, Link, StoredRun},
     wire::{AgentContextObject, ListObject, RunObject},
 };
 
-use super::{graph, list, standing, team, team_if_any, warn_of_files};
+use super::{effective_mode, graph, list, team, team_if_any, warn_of_files};
 use crate::{
+    agent_run,
     args::Suggested,
     commands::Status,
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
-    process, running,
+    process,
+    project::Project,
+    sanitize,
     settings::Settings,
 };
 
@@ -56,41 +58,41 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(
     args: Args,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let Some(name) = &args.name else {
         let team = team_if_any(settings).await?;
         return match args.graph {
-            true => graph::run(crew, team.as_ref(), printer).await,
-            false => all(crew, team.as_ref(), printer).await,
+            true => graph::run(project, team.as_ref(), printer).await,
+            false => all(project, team.as_ref(), printer).await,
         };
     };
-    let agent = crew.agent(name)?;
+    let agent = project.agent(name)?;
     if let Some(wanted) = &args.mode {
-        return set(wanted, agent, crew, settings, printer).await;
+        return set(wanted, agent, project, settings, printer).await;
     }
     let team = team_if_any(settings).await?;
-    let standing = Standing::of(agent, &crew.settings, team.as_ref()).await?;
+    let effective = EffectiveMode::of(agent, &project.settings, team.as_ref()).await?;
     let (last, runs) = match &team {
         Some(team) => (team.state(&agent.name).await?.0.last, unfinished(team, agent).await?),
         None => (None, Vec::new()),
     };
     if printer.is_json() {
-        let standing = standing.object(agent, &crew.project);
-        printer.json(&AgentContextObject { standing, last_run: last, runs })?;
+        let effective = effective.object(agent, &project.folder);
+        printer.json(&AgentContextObject { effective, last_run: last, runs })?;
         return Ok(Status::Done);
     }
-    print(&standing, agent, printer)?;
-    explain(crew, &standing, printer)?;
+    print(&effective, agent, printer)?;
+    explain(project, &effective, printer)?;
     if let Some(last) = &last {
         printer.line(last_line(last))?;
     }
     for run in &runs {
         printer.line(run_line(agent, run))?;
     }
-    for warning in &standing.resolution.warnings {
+    for warning in &effective.resolution.warnings {
         printer.warn(warning)?;
     }
     Ok(Status::Done)
@@ -102,34 +104,38 @@ pub(super) fn mode(text: &str) -> Result<ContextMode> {
 }
 
 /// Prints an agent's mode in the words of the seed (M-31, M-32).
-fn print(standing: &Standing, agent: &AgentDefinition, printer: &mut Printer<'_>) -> Result<()> {
+fn print(
+    effective: &EffectiveMode,
+    agent: &AgentDefinition,
+    printer: &mut Printer<'_>,
+) -> Result<()> {
     printer.line(format_args!("Agent: {}", agent.name))?;
-    let mode = standing.mode();
-    let note = match standing.session() {
+    let mode = effective.mode();
+    let note = match effective.session() {
         Some(_) => " (session override)",
-        None if standing.is_gated() => " (shared contexts are forbidden here)",
+        None if effective.is_shared_forbidden() => " (shared contexts are forbidden here)",
         None => "",
     };
     printer.line(format_args!("Context Mode: {mode}{note}"))?;
     if !note.is_empty() {
-        printer.line(format_args!("Original Mode: {}", standing.resolution.original().1))?;
+        printer.line(format_args!("Original Mode: {}", effective.resolution.original().1))?;
     }
-    if !matches!(standing.link, Link::Own(_)) {
-        printer.line(format_args!("Linked to: {}", link_name(&standing.link)))?;
+    if !matches!(effective.link, Link::Own(_)) {
+        printer.line(format_args!("Linked to: {}", link_name(&effective.link)))?;
     }
     Ok(())
 }
 
 /// Prints every source of the mode, in order of precedence.
-fn explain(crew: &Crew, standing: &Standing, printer: &mut Printer<'_>) -> Result<()> {
+fn explain(project: &Project, effective: &EffectiveMode, printer: &mut Printer<'_>) -> Result<()> {
     printer.line("")?;
     printer.line("Decided by the first of:")?;
-    for (source, mode) in &standing.resolution.said {
-        let by = harmless::line(&crew.said_by(source));
+    for (source, mode) in &effective.resolution.said {
+        let by = sanitize::line(&project.said_by(source));
         printer.line(format_args!("  {:8}  {by}", mode.as_str()))?;
     }
-    if let Some(gate) = &crew.settings.shared_forbidden {
-        let gate = harmless::line(&crew.said_by(gate));
+    if let Some(gate) = &project.settings.shared_forbidden {
+        let gate = sanitize::line(&project.said_by(gate));
         printer.line(format_args!("  shared contexts are forbidden by {gate}"))?;
     }
     Ok(())
@@ -138,10 +144,10 @@ fn explain(crew: &Crew, standing: &Standing, printer: &mut Printer<'_>) -> Resul
 fn last_line(last: &LastRun) -> String {
     let ending = match &last.ending {
         Ending::Answered => "answered".to_owned(),
-        other => running::ended(other).unwrap_or_default(),
+        other => agent_run::ended(other).unwrap_or_default(),
     };
     let (number, mode, at) = (last.number, last.mode, lines::time(last.ended_at));
-    let (model, ending) = (harmless::line(&last.model), harmless::line(&ending));
+    let (model, ending) = (sanitize::line(&last.model), sanitize::line(&ending));
     format!("Last run: {mode} on {model}, {at} (run {number}: {ending})")
 }
 
@@ -165,11 +171,11 @@ async fn unfinished(team: &Team, agent: &AgentDefinition) -> Result<Vec<RunObjec
     Ok(team.runs(Some(&agent.name)).await?.iter().map(object).collect())
 }
 
-/// Sets or clears the session's mode; a mode that the settings forbid is refused (C28, M-27).
+/// Sets or clears the session's mode; a mode that the settings forbid is refused (M-27).
 async fn set(
     wanted: &str,
     agent: &AgentDefinition,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
@@ -181,11 +187,11 @@ async fn set(
         })?),
     };
     let team = team(settings).await?;
-    resolve(agent, &crew.settings, Asked { flag: None, session })?;
+    resolve(agent, &project.settings, Asked { flag: None, session })?;
     team.set_session_mode(&agent.name, session).await?;
-    let standing = Standing::of(agent, &crew.settings, Some(&team)).await?;
+    let effective = EffectiveMode::of(agent, &project.settings, Some(&team)).await?;
     if printer.is_json() {
-        printer.json(&standing.object(agent, &crew.project))?;
+        printer.json(&effective.object(agent, &project.folder))?;
         return Ok(Status::Done);
     }
     match session {
@@ -193,46 +199,48 @@ async fn set(
             printer.line(format_args!("✓ Context mode changed to {mode} for this session"))?;
         }
         None => {
-            let by = match &standing.resolution.source {
+            let by = match &effective.resolution.source {
                 Source::Default => "by default".to_owned(),
-                source => format!("by {}", harmless::line(&crew.said_by(source))),
+                source => format!("by {}", sanitize::line(&project.said_by(source))),
             };
-            printer.line(format_args!("✓ Context mode is {} again, {by}", standing.mode()))?;
+            printer.line(format_args!("✓ Context mode is {} again, {by}", effective.mode()))?;
         }
     }
-    for warning in &standing.resolution.warnings {
+    for warning in &effective.resolution.warnings {
         printer.warn(warning)?;
     }
     Ok(Status::Done)
 }
 
 /// Lists the modes of all agents (M-28).
-async fn all(crew: &Crew, team: Option<&Team>, printer: &mut Printer<'_>) -> Result<Status> {
+async fn all(project: &Project, team: Option<&Team>, printer: &mut Printer<'_>) -> Result<Status> {
     let mut found = Vec::new();
-    for agent in crew.catalog.agents() {
-        if let Some(standing) = list::standing(crew, team, agent, printer).await? {
-            found.push((agent, standing));
+    for agent in project.catalog.agents() {
+        if let Some(effective) = list::effective_mode(project, team, agent, printer).await? {
+            found.push((agent, effective));
         }
     }
     if printer.is_json() {
-        let items =
-            found.iter().map(|(agent, standing)| standing.object(agent, &crew.project)).collect();
+        let items = found
+            .iter()
+            .map(|(agent, effective)| effective.object(agent, &project.folder))
+            .collect();
         printer.json(&ListObject { items, next: None })?;
     } else {
-        let width = |text: fn(&(&AgentDefinition, Standing)) -> String| {
+        let width = |text: fn(&(&AgentDefinition, EffectiveMode)) -> String| {
             found.iter().map(|row| text(row).len()).max().unwrap_or_default()
         };
         let name = width(|(agent, _)| agent.name.to_string());
-        let mode = width(|(_, standing)| standing::short(standing));
+        let mode = width(|(_, effective)| effective_mode::short(effective));
         let paint = printer.paint();
-        for (agent, standing) in &found {
+        for (agent, effective) in &found {
             printer.line(lines::join([
                 paint.id(format!("{:name$}", agent.name.to_string())),
-                format!("{:mode$}", standing::short(standing)),
-                link_name(&standing.link),
+                format!("{:mode$}", effective_mode::short(effective)),
+                link_name(&effective.link),
             ]))?;
         }
     }
-    warn_of_files(crew, printer)?;
+    warn_of_files(project, printer)?;
     Ok(Status::Done)
 }

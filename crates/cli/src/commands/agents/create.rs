@@ -10,10 +10,10 @@ use super::shown;
 use crate::{
     args::Suggested,
     commands::Status,
-    crew::Crew,
     error::{Result, Stop},
-    harmless,
     printer::Printer,
+    project::Project,
+    sanitize,
 };
 
 /// The values that `--context` suggests.
@@ -54,9 +54,9 @@ pub(crate) struct Args {
     user: bool,
 }
 
-pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<Status> {
-    let folder = match (args.user, &crew.config) {
-        (false, _) => crew.project.join(".contexture/agents"),
+pub(crate) fn run(args: Args, project: &Project, printer: &mut Printer<'_>) -> Result<Status> {
+    let folder = match (args.user, &project.config) {
+        (false, _) => project.folder.join(".contexture/agents"),
         (true, Some(config)) => config.join("agents"),
         (true, None) => {
             let hint = "set HOME or XDG_CONFIG_HOME";
@@ -79,20 +79,20 @@ pub(crate) fn run(args: Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<
     };
     let file = create(&agent, &folder)?;
     let name = &agent.name;
-    let path = shown(crew, &file).display().to_string();
+    let path = shown(project, &file).display().to_string();
     if printer.is_json() {
         let scope = if args.user { Scope::Global } else { Scope::Project };
         printer.json(&CreatedAgentObject { name: name.clone(), file: path, scope })?;
     } else {
-        let path = harmless::line(&path);
+        let path = sanitize::line(&path);
         printer.line(format_args!("created agent {} in {path}", printer.paint().id(name)))?;
         printer.line("write its prompt below the second ---, then run it:")?;
         printer.line(format_args!("  contexture agents run {name} 'what to do'"))?;
     }
     // Another file for that name may take precedence.
-    let catalog = Catalog::load(&crew.places());
+    let catalog = Catalog::load(&project.places());
     if let Some(used) = catalog.get(name).filter(|used| used.file != file) {
-        let used = shown(crew, &used.file).display().to_string();
+        let used = shown(project, &used.file).display().to_string();
         printer.warn(&format!("another file for agent '{name}' is used instead: {used}"))?;
     }
     Ok(Status::Done)

@@ -9,17 +9,17 @@ use contexture_agents::{
 };
 
 use super::{list, show, warn_of_files};
-use crate::{commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer};
+use crate::{commands::Status, error::Result, lines, printer::Printer, project::Project, sanitize};
 
 pub(super) async fn run(
-    crew: &Crew,
+    project: &Project,
     team: Option<&Team>,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let mut agents = Vec::new();
-    for agent in crew.catalog.agents() {
-        let standing = list::standing(crew, team, agent, printer).await?;
-        agents.extend(standing.map(|standing| (agent, standing)));
+    for agent in project.catalog.agents() {
+        let effective = list::effective_mode(project, team, agent, printer).await?;
+        agents.extend(effective.map(|effective| (agent, effective)));
     }
     let graph = GraphObject::of(&agents, team).await?;
     if printer.is_json() {
@@ -29,7 +29,7 @@ pub(super) async fn run(
             draw(history, printer)?;
         }
     }
-    warn_of_files(crew, printer)?;
+    warn_of_files(project, printer)?;
     Ok(Status::Done)
 }
 
@@ -38,7 +38,7 @@ fn draw(history: &SharedHistoryObject, printer: &mut Printer<'_>) -> Result<()> 
         Some(pages) => lines::count(pages, "page"),
         None => "no pages yet".to_owned(),
     };
-    let label = harmless::line(&history.label);
+    let label = sanitize::line(&history.label);
     let below = format!("{} · {pages}", history.segment);
     let width = label.chars().count().max(below.chars().count());
     let paint = printer.paint();

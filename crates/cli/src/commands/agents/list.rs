@@ -3,13 +3,13 @@
 use contexture_agents::{
     AgentDefinition, Team,
     definition::Scope,
-    standing::Standing,
+    effective_mode::EffectiveMode,
     wire::{AgentObject, ListObject},
 };
 
-use super::{standing, team_if_any, warn_of_files};
+use super::{effective_mode, team_if_any, warn_of_files};
 use crate::{
-    commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer,
+    commands::Status, error::Result, lines, printer::Printer, project::Project, sanitize,
     settings::Settings,
 };
 
@@ -22,23 +22,28 @@ pub(crate) struct Args {}
 
 pub(crate) async fn run(
     _: Args,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let team = team_if_any(settings).await?;
     let (mut objects, mut rows) = (Vec::new(), Vec::new());
-    for agent in crew.catalog.agents() {
-        let standing = standing(crew, team.as_ref(), agent, printer).await?;
-        rows.push(row(crew, agent, standing.as_ref()));
-        objects.push(AgentObject::of(agent, standing.as_ref(), &crew.settings, &crew.project));
+    for agent in project.catalog.agents() {
+        let effective = effective_mode(project, team.as_ref(), agent, printer).await?;
+        rows.push(row(project, agent, effective.as_ref()));
+        objects.push(AgentObject::of(
+            agent,
+            effective.as_ref(),
+            &project.settings,
+            &project.folder,
+        ));
     }
     if printer.is_json() {
         printer.json(&ListObject { items: objects, next: None })?;
     } else {
         print(&rows, printer)?;
     }
-    warn_of_files(crew, printer)?;
+    warn_of_files(project, printer)?;
     if rows.is_empty() {
         printer.tip("no agents yet: `contexture agents create NAME` creates one")?;
     }
@@ -46,14 +51,14 @@ pub(crate) async fn run(
 }
 
 /// Returns an agent's mode; none, with a warning, if the settings refuse the mode it asks for.
-pub(super) async fn standing(
-    crew: &Crew,
+pub(super) async fn effective_mode(
+    project: &Project,
     team: Option<&Team>,
     agent: &AgentDefinition,
     printer: &mut Printer<'_>,
-) -> Result<Option<Standing>> {
-    match Standing::of(agent, &crew.settings, team).await {
-        Ok(standing) => Ok(Some(standing)),
+) -> Result<Option<EffectiveMode>> {
+    match EffectiveMode::of(agent, &project.settings, team).await {
+        Ok(effective) => Ok(Some(effective)),
         Err(error) => {
             printer.warn(&error.to_string())?;
             Ok(None)
@@ -61,16 +66,20 @@ pub(super) async fn standing(
     }
 }
 
-fn row(crew: &Crew, agent: &AgentDefinition, standing: Option<&Standing>) -> [String; 6] {
+fn row(
+    project: &Project,
+    agent: &AgentDefinition,
+    effective: Option<&EffectiveMode>,
+) -> [String; 6] {
     let scope = match agent.scope {
         Scope::Global => "global",
         Scope::Project => "project",
     };
     [
         agent.name.to_string(),
-        harmless::line(&agent.title),
-        standing.map_or_else(|| "refused".to_owned(), standing::short),
-        harmless::line(&crew.model_of(agent, None).0),
+        sanitize::line(&agent.title),
+        effective.map_or_else(|| "refused".to_owned(), effective_mode::short),
+        sanitize::line(&project.model_of(agent, None).0),
         agent.dialect.title().to_owned(),
         scope.to_owned(),
     ]

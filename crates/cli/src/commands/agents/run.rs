@@ -9,13 +9,13 @@ use contexture_core::{ContextSystem, ErrorKind};
 
 use super::{create::MODES, team};
 use crate::{
+    agent_run::{self, Interrupt, ReadyRun, RunOptions, RunPrinter},
     args::Suggested,
     commands::Status,
-    crew::{Crew, explained},
     error::{Result, Stop},
     input,
     printer::Printer,
-    running::{self, How, Interrupt, Ready, Shown},
+    project::{Project, explained},
     settings::Settings,
     shares::ShareArgs,
 };
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the line with the options after the request moved before it, if there are any (C33). The
+    /// Returns the line with the options after the request moved before it, if there are any. The
     /// request extends to the end of the line.
     pub(crate) fn rearranged(&self, line: &[OsString]) -> Result<Option<Vec<OsString>>> {
         let begins = line.len().saturating_sub(self.prompt.len());
@@ -113,30 +113,30 @@ struct Flags {
 
 pub(crate) async fn run(
     args: Args,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let Args { name, flags, resume, prompt } = args;
-    let mut how = how(flags)?;
-    how.store = Some(settings.store.clone());
+    let mut options = run_options(flags)?;
+    options.store = Some(settings.store.clone());
     let prompt = match prompt.join(" ") {
         dash if dash == "-" => input::text(Path::new("-"))?,
         prompt => prompt,
     };
     let system = team(settings).await?.system().clone();
-    let agent = crew.agent(&name)?;
+    let agent = project.agent(&name)?;
     if resume {
-        let left = interrupted(crew, &system, agent).await?;
+        let interrupted = interrupted_run(project, &system, agent).await?;
         // It resumes as it began, unless the call says otherwise.
-        how.context = Some(left.run.mode);
-        how.model.get_or_insert(left.run.model);
+        options.context = Some(interrupted.run.mode);
+        options.model.get_or_insert(interrupted.run.model);
     }
     // Servers may be slow to start: stopping must not wait for them.
     let interrupt = Interrupt::listen();
     let mut stop = interrupt.signal();
     let ready = tokio::select! {
-        ready = running::prepare(crew, &system, agent, &how) => ready?,
+        ready = agent_run::prepare(project, &system, agent, &options) => ready?,
         () = stop.wait() => {
             printer.warn("stopped before the run began")?;
             return Ok(Status::NotOk);
@@ -146,7 +146,7 @@ pub(crate) async fn run(
     execute(&ready, prompt.as_deref(), &interrupt, printer).await
 }
 
-fn how(flags: Flags) -> Result<How> {
+fn run_options(flags: Flags) -> Result<RunOptions> {
     let context = flags.context.as_deref().map(super::context::mode).transpose()?;
     if flags.temperature.is_some_and(|it| !it.is_finite() || it < 0.0) {
         return Err(Stop::invalid(
@@ -154,7 +154,7 @@ fn how(flags: Flags) -> Result<How> {
             "most models accept 0 to 2",
         ));
     }
-    Ok(How {
+    Ok(RunOptions {
         context,
         model: flags.model,
         budget: flags.budget,
@@ -170,14 +170,14 @@ fn how(flags: Flags) -> Result<How> {
     })
 }
 
-async fn interrupted(
-    crew: &Crew,
+async fn interrupted_run(
+    project: &Project,
     system: &ContextSystem,
     agent: &AgentDefinition,
 ) -> Result<StoredRun> {
-    let runner = crew.runner(system.clone(), "");
-    let left = runner.team().runs(Some(&agent.name)).await?.pop();
-    left.ok_or_else(|| {
+    let runner = project.runner(system.clone(), "");
+    let run = runner.team().runs(Some(&agent.name)).await?.pop();
+    run.ok_or_else(|| {
         let message = format!("agent '{}' has no interrupted run", agent.name);
         Stop::failed(ErrorKind::NotFound, message, "give it a request instead of --resume")
     })
@@ -185,18 +185,18 @@ async fn interrupted(
 
 /// Runs an agent; without a prompt, resumes its interrupted run.
 async fn execute(
-    ready: &Ready<'_>,
+    ready: &ReadyRun<'_>,
     prompt: Option<&str>,
     interrupt: &Interrupt,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let Ready { runner, job, warnings } = ready;
+    let ReadyRun { runner, job, warnings } = ready;
     if !printer.is_json() {
         for warning in warnings {
             printer.warn(warning)?;
         }
     }
-    let mut shown = Shown::new(printer);
+    let mut shown = RunPrinter::new(printer);
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
         None => runner.resume(job, &mut shown, interrupt.signal()).await,
@@ -210,9 +210,9 @@ async fn execute(
             return Err(Stop::failed(ErrorKind::Conflict, message, hint));
         }
         Err(error) => {
-            let left =
+            let is_resumable =
                 runner.team().runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
-            return Err(failed(explained(error).await.into(), job.agent, left));
+            return Err(failed(explained(error).await.into(), job.agent, is_resumable));
         }
     };
     let seen = seen?;
@@ -221,10 +221,10 @@ async fn execute(
         printer.json(&ResponseObject { response: &response, warnings })?;
         return Ok(status(&response.ending));
     }
-    if let Some(why) = running::ended(&response.ending) {
+    if let Some(why) = agent_run::ended(&response.ending) {
         printer.warn(&why)?;
     }
-    printer.note(&running::status(&response, seen.window))?;
+    printer.note(&agent_run::status(&response, seen.window))?;
     Ok(status(&response.ending))
 }
 
@@ -236,9 +236,9 @@ fn status(ending: &Ending) -> Status {
 }
 
 /// Adds to an error how to resume the run, if there is one to resume.
-fn failed(stop: Stop, agent: &AgentDefinition, left: bool) -> Stop {
+fn failed(stop: Stop, agent: &AgentDefinition, is_resumable: bool) -> Stop {
     match stop {
-        Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
+        Stop::Failed { kind, message, hint } if is_resumable && kind != ErrorKind::Conflict => {
             let resume =
                 format!("`contexture agents run {} --resume` continues from here", agent.name);
             Stop::failed(kind, message, format!("{hint}; {resume}"))

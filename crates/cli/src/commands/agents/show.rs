@@ -3,15 +3,15 @@
 use contexture_agents::{
     AgentDefinition,
     definition::{ContextFilter, McpConfig, McpServer, PublishResult, Scope},
-    standing::Standing,
+    effective_mode::EffectiveMode,
     tools::{ALWAYS, mcp::without_secrets},
     wire::AgentFileObject,
 };
 use contexture_core::Timestamp;
 
-use super::{list, shown, standing, team_if_any};
+use super::{effective_mode, list, shown, team_if_any};
 use crate::{
-    commands::Status, crew::Crew, error::Result, harmless, lines, printer::Printer,
+    commands::Status, error::Result, lines, printer::Printer, project::Project, sanitize,
     settings::Settings,
 };
 
@@ -27,19 +27,19 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(
     args: Args,
-    crew: &Crew,
+    project: &Project,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let agent = crew.agent(&args.name)?;
+    let agent = project.agent(&args.name)?;
     let team = team_if_any(settings).await?;
-    let standing = list::standing(crew, team.as_ref(), agent, printer).await?;
+    let effective = list::effective_mode(project, team.as_ref(), agent, printer).await?;
     if printer.is_json() {
-        printer.json(&AgentFileObject::of(agent, standing.as_ref(), &crew.settings))?;
+        printer.json(&AgentFileObject::of(agent, effective.as_ref(), &project.settings))?;
         return Ok(Status::Done);
     }
     let paint = printer.paint();
-    for (field, value) in fields(crew, agent, standing.as_ref()) {
+    for (field, value) in fields(project, agent, effective.as_ref()) {
         if !value.is_empty() {
             printer.line(format_args!("{} {}", paint.dim(format!("{field:12}")), value))?;
         }
@@ -47,22 +47,22 @@ pub(crate) async fn run(
     let prompt = agent.system_prompt.trim();
     if !prompt.is_empty() {
         printer.line("")?;
-        printer.line(harmless::text(prompt))?;
+        printer.line(sanitize::text(prompt))?;
     }
     Ok(Status::Done)
 }
 
 fn fields(
-    crew: &Crew,
+    project: &Project,
     agent: &AgentDefinition,
-    standing: Option<&Standing>,
+    effective: Option<&EffectiveMode>,
 ) -> Vec<(String, String)> {
-    let optional = |text: &Option<String>| text.as_deref().map(harmless::line).unwrap_or_default();
+    let optional = |text: &Option<String>| text.as_deref().map(sanitize::line).unwrap_or_default();
     let time = |at: Option<Timestamp>| at.map(lines::time).unwrap_or_default();
-    let (model, source) = crew.model_of(agent, None);
+    let (model, source) = project.model_of(agent, None);
     let model = match agent.model {
         Some(_) => model,
-        None => format!("{model} ({})", crew.said_by(&source)),
+        None => format!("{model} ({})", project.said_by(&source)),
     };
     let publishes = match agent.publish_result {
         PublishResult::Exchange => "request and answer",
@@ -78,24 +78,24 @@ fn fields(
     };
     let mut fields = vec![
         ("name", agent.name.to_string()),
-        ("title", harmless::line(&agent.title)),
-        ("description", harmless::line(&agent.description)),
-        ("file", harmless::line(&shown(crew, &agent.file).display().to_string())),
+        ("title", sanitize::line(&agent.title)),
+        ("description", sanitize::line(&agent.description)),
+        ("file", sanitize::line(&shown(project, &agent.file).display().to_string())),
         ("dialect", agent.dialect.title().to_owned()),
         ("scope", scope.to_owned()),
         ("version", optional(&agent.version)),
         ("color", optional(&agent.color)),
-        ("mode", standing.map_or_else(|| "refused".to_owned(), standing::short)),
+        ("mode", effective.map_or_else(|| "refused".to_owned(), effective_mode::short)),
         ("group", optional(&agent.context_group)),
         ("filter", filter(&agent.context_filter)),
         ("publishes", publishes.to_owned()),
-        ("model", harmless::line(&model)),
+        ("model", sanitize::line(&model)),
         ("temperature", agent.temperature.map(|it| it.to_string()).unwrap_or_default()),
         ("effort", optional(&agent.effort)),
         ("shares", agent.shares.to_string()),
         ("max turns", agent.max_turns.map(|it| it.to_string()).unwrap_or_default()),
-        ("tools", harmless::line(&allowed)),
-        ("denied", harmless::line(&agent.tools.deny.join(", "))),
+        ("tools", sanitize::line(&allowed)),
+        ("denied", sanitize::line(&agent.tools.deny.join(", "))),
         ("MCP servers", agent.mcp.iter().map(server).collect::<Vec<_>>().join(", ")),
         ("created", time(agent.created_at)),
         ("changed", time(agent.updated_at)),
@@ -104,7 +104,7 @@ fn fields(
     .map(|(field, value)| (field.to_owned(), value))
     .collect::<Vec<_>>();
     let kept = agent.extra.iter().map(|(key, value)| {
-        (harmless::line(key), format!("{} (unknown field, kept)", harmless::line(value)))
+        (sanitize::line(key), format!("{} (unknown field, kept)", sanitize::line(value)))
     });
     fields.extend(kept);
     fields
@@ -116,7 +116,7 @@ fn server(server: &McpServer) -> String {
         Some(McpConfig::Http { url, .. }) => format!(" ({})", without_secrets(url)),
         None => String::new(),
     };
-    harmless::line(&format!("{}{how}", server.name))
+    sanitize::line(&format!("{}{how}", server.name))
 }
 
 /// Returns in words what a filter lets through; empty if it lets everything through.
@@ -136,7 +136,7 @@ pub(super) fn filter(filter: &ContextFilter) -> String {
     }
     match parts.is_empty() {
         true => String::new(),
-        false => format!("only {}", harmless::line(&parts.join("; "))),
+        false => format!("only {}", sanitize::line(&parts.join("; "))),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use contexture_agents::{
-    definition::{Problem, Scope, Severity, read},
+    definition::{FileProblem, Scope, Severity, read},
     wire::{FileProblemObject, ValidatedObject},
 };
 use contexture_core::ErrorKind;
@@ -11,10 +11,11 @@ use contexture_core::ErrorKind;
 use super::shown;
 use crate::{
     commands::Status,
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
+    project::Project,
+    sanitize,
 };
 
 /// Check agent files: all of them, or those named
@@ -32,15 +33,15 @@ pub(crate) struct Args {
     which: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result<Status> {
+pub(crate) fn run(args: &Args, project: &Project, printer: &mut Printer<'_>) -> Result<Status> {
     let mut problems = Vec::new();
     if args.which.is_empty() {
-        problems = crew.catalog.problems().to_vec();
+        problems = project.catalog.problems().to_vec();
     }
     for which in &args.which {
-        problems.extend(problems_of(crew, which)?);
+        problems.extend(problems_of(project, which)?);
     }
-    let of = |severity: Severity| -> Vec<&(PathBuf, Problem)> {
+    let of = |severity: Severity| -> Vec<&(PathBuf, FileProblem)> {
         problems.iter().filter(|(_, problem)| problem.severity == severity).collect()
     };
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
@@ -48,8 +49,8 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
     if printer.is_json() {
         printer.json(&ValidatedObject {
             ok: errors.is_empty(),
-            errors: errors.iter().map(|it| object(crew, it)).collect(),
-            warnings: warnings.iter().map(|it| object(crew, it)).collect(),
+            errors: errors.iter().map(|it| object(project, it)).collect(),
+            warnings: warnings.iter().map(|it| object(project, it)).collect(),
         })?;
         return Ok(status);
     }
@@ -57,11 +58,11 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
         if at > 0 && at == errors.len() {
             printer.line("")?;
         }
-        let problem = problem.display(shown(crew, file)).to_string();
-        printer.line(harmless::text(&problem))?;
+        let problem = problem.display(shown(project, file)).to_string();
+        printer.line(sanitize::text(&problem))?;
     }
     let agents = match args.which.len() {
-        0 => lines::count(crew.catalog.agents().len() as u64, "agent"),
+        0 => lines::count(project.catalog.agents().len() as u64, "agent"),
         some => format!("{some} checked"),
     };
     let (errors, warnings) = (errors.len() as u64, warnings.len() as u64);
@@ -70,23 +71,26 @@ pub(crate) fn run(args: &Args, crew: &Crew, printer: &mut Printer<'_>) -> Result
     Ok(status)
 }
 
-fn object<'a>(crew: &Crew, (file, problem): &'a (PathBuf, Problem)) -> FileProblemObject<'a> {
-    FileProblemObject { file: shown(crew, file).display().to_string(), problem }
+fn object<'a>(
+    project: &Project,
+    (file, problem): &'a (PathBuf, FileProblem),
+) -> FileProblemObject<'a> {
+    FileProblemObject { file: shown(project, file).display().to_string(), problem }
 }
 
 /// Returns the problems of a file, or of the files that define or should define an agent.
-fn problems_of(crew: &Crew, which: &str) -> Result<Vec<(PathBuf, Problem)>> {
+fn problems_of(project: &Project, which: &str) -> Result<Vec<(PathBuf, FileProblem)>> {
     let path = Path::new(which);
     if path.is_file() {
         let parsed = read(path, Scope::Project);
         return Ok(parsed.problems.into_iter().map(|it| (path.to_owned(), it)).collect());
     }
-    let agent = crew.catalog.get(which);
+    let agent = project.catalog.get(which);
     let is_meant = |file: &Path| match agent {
         Some(agent) => agent.file == file,
         None => file.file_stem().is_some_and(|stem| stem == which),
     };
-    let problems = crew.catalog.problems().iter();
+    let problems = project.catalog.problems().iter();
     let found: Vec<_> = problems.filter(|(file, _)| is_meant(file)).cloned().collect();
     if found.is_empty() && agent.is_none() {
         if which.contains(['/', '.']) {
@@ -94,7 +98,7 @@ fn problems_of(crew: &Crew, which: &str) -> Result<Vec<(PathBuf, Problem)>> {
             let hint = "pass an agent file or the name of an agent";
             return Err(Stop::failed(ErrorKind::NotFound, message, hint));
         }
-        return crew.agent(which).map(|_| Vec::new());
+        return project.agent(which).map(|_| Vec::new());
     }
     Ok(found)
 }

@@ -5,81 +5,85 @@ use std::sync::atomic::Ordering;
 use contexture_agents::AgentDefinition;
 use contexture_core::{ContextSystem, ErrorKind};
 
-use super::{Chat, Go, compact::Compact, line::Request};
+use super::{Chat, Next, compact::Compact, line::ChatRequest};
 use crate::{
-    crew::{Crew, explained},
+    agent_run::{self, Interrupt, ReadyRun, RunOptions, RunPrinter},
     error::{Result, Stop},
-    harmless,
     printer::Printer,
-    running::{self, How, Interrupt, Ready, Shown},
+    project::{Project, explained},
+    sanitize,
 };
 
 impl Chat<'_> {
     /// Asks an agent; Ctrl-C stops it and keeps everything so far.
     pub(super) fn ask(
         &self,
-        crew: &Crew,
+        project: &Project,
         agent: &AgentDefinition,
-        request: &Request<'_>,
+        request: &ChatRequest<'_>,
         printer: &mut Printer<'_>,
-    ) -> Result<Go> {
+    ) -> Result<Next> {
         if request.prompt.trim().is_empty() {
             let message = format!("the request for agent '{}' is empty", agent.name);
             return Err(Stop::invalid(message, "write what it should do after its name"));
         }
-        let how = How {
+        let options = RunOptions {
             context: request.context,
             model: request.model.map(str::to_owned).or_else(|| self.args.model.clone()),
             budget: request.budget.or(self.args.budget),
-            ..self.how()
+            ..self.run_options()
         };
-        self.drive(crew, agent, &how, Some(request.prompt), printer)
+        self.drive(project, agent, &options, Some(request.prompt), printer)
     }
 
     /// Resumes an agent's interrupted run.
     pub(super) fn resume(
         &self,
-        crew: &Crew,
+        project: &Project,
         agent: &AgentDefinition,
         printer: &mut Printer<'_>,
-    ) -> Result<Go> {
-        let left = self.runtime.block_on(async {
+    ) -> Result<Next> {
+        let interrupted = self.runtime.block_on(async {
             let system = self.session().await?.system().clone();
-            let runner = crew.runner(system, "");
+            let runner = project.runner(system, "");
             Ok::<_, Stop>(runner.team().runs(Some(&agent.name)).await?.pop())
         })?;
-        let Some(left) = left else { return Err(nothing_left(agent)) };
-        let how = How { context: Some(left.run.mode), model: Some(left.run.model), ..self.how() };
-        self.drive(crew, agent, &how, None, printer)
+        let Some(interrupted) = interrupted else { return Err(no_interrupted_run(agent)) };
+        let options = RunOptions {
+            context: Some(interrupted.run.mode),
+            model: Some(interrupted.run.model),
+            ..self.run_options()
+        };
+        self.drive(project, agent, &options, None, printer)
     }
 
-    fn how(&self) -> How {
+    fn run_options(&self) -> RunOptions {
         let args = &self.args;
-        How {
+        RunOptions {
             budget: args.budget,
             ask: args.ask,
             trust_mcp: args.trust_mcp,
             store: Some(self.settings.store.clone()),
-            ..How::default()
+            ..RunOptions::default()
         }
     }
 
     /// Runs an agent; without a prompt, resumes its interrupted run.
     fn drive(
         &self,
-        crew: &Crew,
+        project: &Project,
         agent: &AgentDefinition,
-        how: &How,
+        options: &RunOptions,
         prompt: Option<&str>,
         printer: &mut Printer<'_>,
-    ) -> Result<Go> {
+    ) -> Result<Next> {
         self.running.store(true, Ordering::SeqCst);
         let done = self.runtime.block_on(async {
             let interrupt = Interrupt::listen();
             let system = self.session().await?.system().clone();
             let mut stop = interrupt.signal();
             let ready = tokio::select! {
-                ready = running::prepare(crew, &system, agent, how) => ready?,
+                ready = agent_run::prepare(project, &system, agent, options) => ready?,
                 () = stop.wait() => {
                     printer.warn("stopped before the run began")?;
                     return Ok(None);
@@ -89,29 +93,29 @@ impl Chat<'_> {
         });
         self.running.store(false, Ordering::SeqCst);
         if let Some((tokens, _)) = done?
-            && agent.name == crew.assistant().name
+            && agent.name == project.assistant().name
         {
             self.asked.set(Some(tokens));
         }
-        Ok(Go::On)
+        Ok(Next::Line)
     }
 }
 
 /// Runs a prepared agent; returns the tokens of the last window, and its budget.
 async fn execute(
-    ready: &Ready<'_>,
+    ready: &ReadyRun<'_>,
     system: &ContextSystem,
     interrupt: &Interrupt,
     prompt: Option<&str>,
     printer: &mut Printer<'_>,
 ) -> Result<Option<(u64, u64)>> {
-    let Ready { runner, job, warnings, .. } = ready;
+    let ReadyRun { runner, job, warnings, .. } = ready;
     for warning in warnings {
         printer.warn(warning)?;
     }
-    let title = printer.paint().strong(format!("{}:", harmless::line(&job.agent.title)));
+    let title = printer.paint().strong(format!("{}:", sanitize::line(&job.agent.title)));
     printer.line(title)?;
-    let mut shown = Compact(Shown::new(printer));
+    let mut shown = Compact(RunPrinter::new(printer));
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
         None => runner.resume(job, &mut shown, interrupt.signal()).await,
@@ -119,29 +123,30 @@ async fn execute(
     let seen = shown.0.finish()?;
     let response = match done {
         Ok(Some(response)) => response,
-        Ok(None) => return Err(nothing_left(job.agent)),
+        Ok(None) => return Err(no_interrupted_run(job.agent)),
         Err(error) => {
             let team = contexture_agents::Team::new(system.clone());
-            let left = team.runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
-            return Err(failed(explained(error).await.into(), left));
+            let is_resumable =
+                team.runs(Some(&job.agent.name)).await.is_ok_and(|it| !it.is_empty());
+            return Err(failed(explained(error).await.into(), is_resumable));
         }
     };
-    if let Some(why) = running::ended(&response.ending) {
+    if let Some(why) = agent_run::ended(&response.ending) {
         printer.warn(&why)?;
     }
-    printer.note(&running::status(&response, seen.window))?;
+    printer.note(&agent_run::status(&response, seen.window))?;
     Ok(seen.window)
 }
 
-fn nothing_left(agent: &AgentDefinition) -> Stop {
+fn no_interrupted_run(agent: &AgentDefinition) -> Stop {
     let message = format!("agent '{}' has no interrupted run", agent.name);
     Stop::failed(ErrorKind::NotFound, message, "send it a request instead")
 }
 
 /// Adds to an error how to resume the run, if there is one to resume.
-fn failed(stop: Stop, left: bool) -> Stop {
+fn failed(stop: Stop, is_resumable: bool) -> Stop {
     match stop {
-        Stop::Failed { kind, message, hint } if left && kind != ErrorKind::Conflict => {
+        Stop::Failed { kind, message, hint } if is_resumable && kind != ErrorKind::Conflict => {
             Stop::failed(kind, message, format!("{hint}; /resume continues from here"))
         }
         stop => stop,

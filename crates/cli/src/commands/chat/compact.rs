@@ -9,13 +9,13 @@ use contexture_agents::{
 use contexture_core::FoldReport;
 use serde_json::Value;
 
-use crate::running::Shown;
+use crate::agent_run::RunPrinter;
 
 /// The arguments that say what a call is about, in the order they are shown.
 const TELLING: [&str; 6] = ["pattern", "path", "index", "query", "command", "url"];
 
 /// Shortens tool calls to what they are about; passes everything else on.
-pub(super) struct Compact<'p, 'w>(pub(super) Shown<'p, 'w>);
+pub(super) struct Compact<'p, 'w>(pub(super) RunPrinter<'p, 'w>);
 
 impl Watcher for Compact<'_, '_> {
     fn text(&mut self, piece: &str) {
@@ -77,7 +77,7 @@ mod tests {
     use super::about;
 
     #[test]
-    fn calls_are_told_by_what_they_are_about() {
+    fn calls_are_shown_by_what_they_are_about() {
         let edit = r#"{"old_text":"a","path":"src/utils.py","new_text":"b"}"#;
         assert_eq!(about(edit), "src/utils.py");
         assert_eq!(about(r#"{"path":"src","pattern":"fn main"}"#), "fn main src");

@@ -8,7 +8,7 @@ use rustyline::{
 };
 
 use super::slash;
-use crate::{context::Caller, crew::Crew, error::Result, settings::Settings};
+use crate::{context::Caller, error::Result, project::Project, settings::Settings};
 
 /// How many pages to look through at a time, and how many times.
 const PAGES: (usize, usize) = (1_000, 10);
@@ -73,7 +73,7 @@ impl Completion {
 
 /// Returns the agents' names; none if the files cannot be read, which the next line will report.
 fn agents() -> Vec<String> {
-    let names = Crew::load().map(|crew| crew.names());
+    let names = Project::load().map(|project| project.names());
     names.unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 

@@ -1,10 +1,10 @@
-//! Parses a line: who it is for, and which of its words are options (C33).
+//! Parses a line: who it is for, and which of its words are options.
 
 use contexture_agents::ContextMode;
 
 use crate::{
     error::{Result, Stop},
-    nearest::nearest,
+    misuse::nearest,
 };
 
 /// The options a request may have.
@@ -35,7 +35,7 @@ pub(super) enum Line<'a> {
 
 /// What to ask an agent, and how to run it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub(super) struct ChatRequest<'a> {
     pub(super) context: Option<ContextMode>,
     pub(super) model: Option<&'a str>,
     pub(super) budget: Option<u64>,
@@ -58,8 +58,8 @@ pub(super) fn read(line: &str) -> Line<'_> {
 
 /// Separates a request from the options before and after it; `--` ends them. A word within it that is
 /// spelled like an option is refused: an option is never silently ignored.
-pub(super) fn request(text: &str) -> Result<Request<'_>> {
-    let mut request = Request::default();
+pub(super) fn parse_request(text: &str) -> Result<ChatRequest<'_>> {
+    let mut request = ChatRequest::default();
     let mut rest = text;
     loop {
         rest = rest.trim_start();
@@ -84,7 +84,7 @@ pub(super) fn request(text: &str) -> Result<Request<'_>> {
     Ok(request)
 }
 
-impl<'a> Request<'a> {
+impl<'a> ChatRequest<'a> {
     /// Takes an option before the request; returns the text after it.
     fn leading(&mut self, word: &'a str, after: &'a str) -> Result<&'a str> {
         if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_valued(name)) {
@@ -225,12 +225,12 @@ mod tests {
     use super::*;
 
     fn asked(text: &str) -> (Option<ContextMode>, &str) {
-        let request = request(text).unwrap();
+        let request = parse_request(text).unwrap();
         (request.context, request.prompt)
     }
 
     fn refused(text: &str) -> (String, String) {
-        match request(text) {
+        match parse_request(text) {
             Err(Stop::Failed { message, hint, .. }) => (message, hint),
             other => panic!("{text}: {other:?}"),
         }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(read("/"), Line::Command { name: "", rest: "" });
     }
 
-    // M-24, M-25, C33: options before the request or at its end, everything else byte for byte.
+    // M-24, M-25: options before the request or at its end, everything else byte for byte.
     #[test]
     fn options_stand_before_the_request_or_at_its_end() {
         let (shared, isolated) = (Some(ContextMode::Shared), Some(ContextMode::Isolated));
@@ -263,7 +263,7 @@ mod tests {
             "go --model openai/x --budget 9000",
             "--budget 9000 go --model=openai/x ",
         ] {
-            let said = request(text).unwrap();
+            let said = parse_request(text).unwrap();
             let options = (said.model, said.budget);
             assert_eq!((options, said.prompt), ((Some("openai/x"), Some(9000)), "go"), "{text}");
         }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
+    fn reports_what_makes_no_sense() {
         let (message, hint) = refused("--sharde fix");
         assert_eq!(message, "unknown option '--sharde'");
         assert!(hint.starts_with("did you mean --shared?"), "{hint}");

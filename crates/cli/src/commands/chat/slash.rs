@@ -8,15 +8,15 @@ use contexture_core::{
     system::FoldOutcome,
 };
 
-use super::{Chat, Go, line};
+use super::{Chat, Next, line};
 use crate::{
     commands::window,
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
-    nearest::nearest,
+    lines,
+    misuse::nearest,
     printer::Printer,
-    run,
+    project::Project,
+    run, sanitize,
 };
 
 /// A command, as `/help` shows it.
@@ -80,7 +80,7 @@ pub(super) fn run(
     name: &str,
     rest: &str,
     printer: &mut Printer<'_>,
-) -> Result<Go> {
+) -> Result<Next> {
     let argument = rest.trim();
     match name {
         "agents" => return agents(chat, rest, printer),
@@ -93,17 +93,18 @@ pub(super) fn run(
         "undo" if argument.is_empty() => undo(chat, printer)?,
         "undo" => through(chat, &["undo", "--", argument], printer),
         "resume" => {
-            let crew = Crew::load()?;
-            let agent = if argument.is_empty() { crew.assistant() } else { crew.agent(argument)? };
-            return chat.resume(&crew, agent, printer);
+            let project = Project::load()?;
+            let agent =
+                if argument.is_empty() { project.assistant() } else { project.agent(argument)? };
+            return chat.resume(&project, agent, printer);
         }
         "status" => status(chat, printer)?,
         "history" => through(chat, &["history", "--limit", "20"], printer),
         "help" => help(printer)?,
-        "quit" | "exit" => return Ok(Go::Out),
+        "quit" | "exit" => return Ok(Next::Leave),
         _ => return Err(unknown(name)),
     }
-    Ok(Go::On)
+    Ok(Next::Line)
 }
 
 fn unknown(name: &str) -> Stop {
@@ -116,7 +117,7 @@ fn unknown(name: &str) -> Stop {
     Stop::invalid(format!("unknown command '/{name}'"), hint)
 }
 
-fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> {
+fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Next> {
     // A request is taken byte for byte; everything else is split into words.
     if let ("run", rest) = line::first_word(rest.trim_start()) {
         let (name, rest) = line::first_word(rest.trim_start());
@@ -126,8 +127,8 @@ fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> 
                 "/agents run NAME REQUEST [--context shared]; /agents list shows the agents",
             ));
         }
-        let crew = Crew::load()?;
-        return chat.ask(&crew, crew.agent(name)?, &line::request(rest)?, printer);
+        let project = Project::load()?;
+        return chat.ask(&project, project.agent(name)?, &line::parse_request(rest)?, printer);
     }
     let words = line::words(rest)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -140,7 +141,7 @@ fn agents(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<Go> 
         words => words,
     };
     through(chat, &[&["agents"], words].concat(), printer);
-    Ok(Go::On)
+    Ok(Next::Line)
 }
 
 /// Runs a command of the command line on the chat's session; the command reports its own errors.
@@ -178,9 +179,9 @@ fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
 
 fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
     let budget = budget("window", rest)?;
-    let crew = Crew::load()?;
+    let project = Project::load()?;
     let window = chat.runtime.block_on(async {
-        let seen = Seen::of_assistant(chat, &crew, Format::Markdown, budget).await?;
+        let seen = Seen::of_assistant(chat, &project, Format::Markdown, budget).await?;
         Ok::<_, Stop>(seen.context.reader().window(&seen.options).await?)
     })?;
     window::print(&window, printer)
@@ -189,9 +190,9 @@ fn print_window(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Resul
 /// Commits the fold that is due in the assistant's view.
 fn fold(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
     let budget = budget("fold", rest)?;
-    let crew = Crew::load()?;
+    let project = Project::load()?;
     let (folded, account) = chat.runtime.block_on(async {
-        let seen = Seen::of_assistant(chat, &crew, Format::Markdown, budget).await?;
+        let seen = Seen::of_assistant(chat, &project, Format::Markdown, budget).await?;
         let folded = seen.context.fold(&seen.options).await?;
         let window = seen.context.reader().window(&seen.options).await?;
         Ok::<_, Stop>((folded, window.account))
@@ -211,7 +212,7 @@ fn fold(chat: &Chat<'_>, rest: &str, printer: &mut Printer<'_>) -> Result<()> {
 
 /// Parses the arguments of a command that takes only a budget.
 fn budget(name: &str, rest: &str) -> Result<Option<u64>> {
-    let request = line::request(rest)?;
+    let request = line::parse_request(rest)?;
     if !request.prompt.is_empty() || request.context.is_some() || request.model.is_some() {
         let message = format!("/{name} takes no arguments except --budget N");
         return Err(Stop::invalid(message, "/help lists the commands and their arguments"));
@@ -229,23 +230,23 @@ impl Seen {
     /// Sets up windows as a run of the assistant does.
     async fn of_assistant(
         chat: &Chat<'_>,
-        crew: &Crew,
+        project: &Project,
         format: Format,
         budget: Option<u64>,
     ) -> Result<Self> {
-        let agent = crew.assistant();
+        let agent = project.assistant();
         let caller = chat.session().await?;
         let team = Team::new(caller.system().clone());
-        let mode = crew.mode(&team, agent, None).await?.mode;
-        let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
-        let set = crew.settings.budget.as_ref().map(|set| set.value);
+        let mode = project.mode(&team, agent, None).await?.mode;
+        let (model, _) = project.model_of(agent, chat.args.model.as_deref());
+        let set = project.settings.budget.as_ref().map(|set| set.value);
         let set = team.session_budget().await?.or(set);
         let budget = budget.or(chat.args.budget).or(set).unwrap_or(DEFAULT_BUDGET);
         let mut options = window::options(format, Some(budget), Some(&model));
         options.explain = None;
-        options.shares = crew.shares(&ShareSettings::default(), Some(agent))?.shares();
+        options.shares = project.shares(&ShareSettings::default(), Some(agent))?.shares();
         if mode == ContextMode::Shared {
-            options.max_messages = Some(crew.settings.max_messages());
+            options.max_messages = Some(project.settings.max_messages());
         }
         let view = team.view(agent, mode).await?;
         let context = AgentContext::new(caller.system().clone(), view);
@@ -265,17 +266,17 @@ impl Seen {
 }
 
 fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
-    let crew = Crew::load()?;
-    let agent = crew.assistant();
-    let (model, _) = crew.model_of(agent, chat.args.model.as_deref());
-    let store = harmless::line(&chat.settings.store.to_string());
+    let project = Project::load()?;
+    let agent = project.assistant();
+    let (model, _) = project.model_of(agent, chat.args.model.as_deref());
+    let store = sanitize::line(&chat.settings.store.to_string());
     printer.line(format_args!("session {} in {store}", chat.settings.session))?;
-    let title = harmless::line(&agent.title);
-    printer.line(format_args!("{title} on {}", harmless::line(&model)))?;
+    let title = sanitize::line(&agent.title);
+    printer.line(format_args!("{title} on {}", sanitize::line(&model)))?;
     // Without a provider, count the format that a person reads.
-    let format = crew.format_of(&model).unwrap_or(Format::Markdown);
+    let format = project.format_of(&model).unwrap_or(Format::Markdown);
     let (now, budget) = chat.runtime.block_on(async {
-        let seen = Seen::of_assistant(chat, &crew, format, None).await?;
+        let seen = Seen::of_assistant(chat, &project, format, None).await?;
         let budget = seen.options.budget.unwrap_or_default();
         Ok::<_, Stop>((seen.tokens().await?, budget.0))
     })?;
@@ -285,10 +286,10 @@ fn status(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     };
     let (now, budget) = (lines::grouped(now), lines::grouped(budget));
     printer.line(format_args!("window {now} of {budget} tokens{last}"))?;
-    let names: Vec<String> = crew.names().iter().map(|name| format!("@{name}")).collect();
+    let names: Vec<String> = project.names().iter().map(|name| format!("@{name}")).collect();
     let names = if names.is_empty() { "no agents".to_owned() } else { names.join(" ") };
     printer.line(names)?;
-    for warning in &crew.settings.warnings {
+    for warning in &project.settings.warnings {
         printer.warn(warning)?;
     }
     Ok(())

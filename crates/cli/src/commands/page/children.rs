@@ -59,11 +59,11 @@ pub(crate) async fn run(
     let last = listing.items.last().map(|seen| seen.page.place);
     let next = last.filter(|_| listing.more).map(|place| place.to_string());
     // The number of pages before a cursor is not known.
-    let left = match next.is_some() && is_begin && !printer.is_json() {
+    let remaining = match next.is_some() && is_begin && !printer.is_json() {
         true => Some(reader.child_count(&index).await?.saturating_sub(listing.items.len() as u64)),
         false => None,
     };
-    super::print_list(&caller, &listing.items, next, left, texts, printer).await
+    super::print_list(&caller, &listing.items, next, remaining, texts, printer).await
 }
 
 fn place(cursor: &str) -> Result<Place> {

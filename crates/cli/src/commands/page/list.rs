@@ -50,12 +50,13 @@ pub(crate) async fn run(
     let next = next(&listing);
     let (items, texts) = (&listing.items, args.text.texts());
     // With --newest the remaining pages are not counted.
-    let left = match items.last().filter(|_| listing.more && !args.newest && !printer.is_json()) {
-        Some(last) => count_after(&caller, &last.page.index, args.archived).await?,
-        None => None,
-    };
+    let remaining =
+        match items.last().filter(|_| listing.more && !args.newest && !printer.is_json()) {
+            Some(last) => count_after(&caller, &last.page.index, args.archived).await?,
+            None => None,
+        };
     let is_old_first = next.is_some() && !args.newest && !printer.is_json();
-    super::print_list(&caller, items, next, left, texts, printer).await?;
+    super::print_list(&caller, items, next, remaining, texts, printer).await?;
     if is_old_first && args.list.cursor.is_none() {
         printer.tip("--newest lists the newest pages first")?;
     }

@@ -63,21 +63,21 @@ pub(crate) async fn run(
         }
         Principal::Agent(_) => (caller.apply(Edit::PurgePage(page)).await?, Vec::new()),
     };
-    let left = caller.system().storage().traces().await?;
+    let traces = caller.system().storage().traces().await?;
     if printer.is_json() {
         printer.json(&PurgedObject {
             purged: outcome.pages,
             runs_given_up: given_up.iter().map(|run| run.record.key.to_string()).collect(),
-            traces: left.clone(),
+            traces: traces.clone(),
         })?;
-        return Ok(traces::status(&left));
+        return Ok(traces::status(&traces));
     }
     let pages = lines::indices(printer.paint(), &outcome.pages);
-    let how = if left.is_empty() { "purged for good" } else { "purged" };
+    let how = if traces.is_empty() { "purged for good" } else { "purged" };
     printer.line(format_args!("{how}: {pages}"))?;
     for stored in &given_up {
         let (number, agent) = (stored.run.number, &stored.run.agent);
         printer.line(format_args!("run {number} of agent '{agent}' was given up"))?;
     }
-    traces::tell(&left, printer)
+    traces::report(&traces, printer)
 }

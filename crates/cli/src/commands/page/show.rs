@@ -4,7 +4,7 @@ use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::system::PageView;
 
 use crate::{
-    commands::Status, context::Caller, error::Result, harmless, lines, printer::Printer,
+    commands::Status, context::Caller, error::Result, lines, printer::Printer, sanitize,
     settings::Settings,
 };
 
@@ -46,10 +46,10 @@ pub(crate) async fn run(
 fn print_page(seen: &PageView, object: &PageObject, printer: &mut Printer<'_>) -> Result<()> {
     let paint = printer.paint();
     let page = &seen.page;
-    let name = harmless::line(page.name.as_str());
+    let name = sanitize::line(page.name.as_str());
     printer.line(format_args!("{}  {}", paint.id(&page.index), paint.strong(name)))?;
     if !page.description.is_empty() {
-        printer.line(harmless::text(page.description.as_str()))?;
+        printer.line(sanitize::text(page.description.as_str()))?;
     }
     for (label, fact) in facts(seen, object) {
         printer.line(format_args!("{} {fact}", paint.dim(format!("{label:9}"))))?;
@@ -57,7 +57,7 @@ fn print_page(seen: &PageView, object: &PageObject, printer: &mut Printer<'_>) -
     match &object.body {
         BodyObject::Detail { said: Some(said), .. } if !said.detail.is_empty() => {
             printer.line("")?;
-            printer.line(harmless::text(&said.detail).trim_end_matches('\n'))
+            printer.line(sanitize::text(&said.detail).trim_end_matches('\n'))
         }
         BodyObject::Detail { .. } | BodyObject::Contents { .. } => Ok(()),
     }

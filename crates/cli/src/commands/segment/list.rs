@@ -33,8 +33,8 @@ pub(crate) async fn run(
     };
     let limit = args.list.limit();
     let segments: Vec<_> = all.iter().skip(begin).take(limit).map(|segment| &**segment).collect();
-    let left = all.len() - begin - segments.len();
-    let next = segments.last().filter(|_| left > 0).map(|segment| segment.id.to_string());
+    let remaining = all.len() - begin - segments.len();
+    let next = segments.last().filter(|_| remaining > 0).map(|segment| segment.id.to_string());
     if printer.is_json() {
         let items = segments.into_iter().map(SegmentObject::from).collect();
         printer.json(&ListObject { items, next })?;
@@ -43,6 +43,6 @@ pub(crate) async fn run(
     for line in lines::segments(printer.paint(), segments) {
         printer.line(line)?;
     }
-    printer.more(next.as_deref(), Some(left as u64))?;
+    printer.more(next.as_deref(), Some(remaining as u64))?;
     Ok(Status::Done)
 }

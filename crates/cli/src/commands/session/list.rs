@@ -7,8 +7,9 @@ use crate::{
     args::ListArgs,
     commands::Status,
     error::Result,
-    harmless, lines,
+    lines,
     printer::{Paint, Printer},
+    sanitize,
     settings::Settings,
     store::Access,
 };
@@ -52,6 +53,6 @@ pub(super) fn line(paint: Paint, info: &SessionInfo, width: usize) -> String {
         paint.id(format!("{:width$}", info.id.as_str())),
         format!("revision {}", info.revision),
         paint.dim(format!("changed {}", lines::time(info.updated_at))),
-        harmless::line(&info.app),
+        sanitize::line(&info.app),
     ])
 }

@@ -49,14 +49,14 @@ pub(crate) async fn run(
     if !storage.remove_session(&session).await? {
         return Err(Error::SessionNotFound { session }.into());
     }
-    let left = storage.traces().await?;
+    let traces = storage.traces().await?;
     if printer.is_json() {
-        printer.json(&RemovedObject { removed: session.to_string(), traces: left.clone() })?;
-        return Ok(traces::status(&left));
+        printer.json(&RemovedObject { removed: session.to_string(), traces: traces.clone() })?;
+        return Ok(traces::status(&traces));
     }
-    let how = if left.is_empty() { "removed for good" } else { "removed" };
+    let how = if traces.is_empty() { "removed for good" } else { "removed" };
     printer.line(format_args!("session {session} {how}"))?;
-    traces::tell(&left, printer)
+    traces::report(&traces, printer)
 }
 
 /// Asks whether to destroy the session; if nobody can be asked, it is an error.

@@ -7,8 +7,8 @@ use crate::{
     commands::Status,
     context::Caller,
     error::{Result, Stop},
-    harmless,
     printer::Printer,
+    sanitize,
     settings::Settings,
 };
 
@@ -59,10 +59,10 @@ pub(crate) async fn run(
         return Ok(Status::Done);
     }
     for (key, value) in custom {
-        let key = printer.paint().id(harmless::line(key.as_str()));
+        let key = printer.paint().id(sanitize::line(key.as_str()));
         let value = RawJson::of_text(&value);
         let text = value.read::<String>().unwrap_or_else(|_| value.as_str().to_owned());
-        printer.line(format_args!("{key} = {}", harmless::line(&text)))?;
+        printer.line(format_args!("{key} = {}", sanitize::line(&text)))?;
     }
     Ok(Status::Done)
 }

@@ -10,8 +10,8 @@ use contexture_storage::SystemClock;
 use crate::{
     commands::Status,
     error::{Result, Stop},
-    harmless,
     printer::Printer,
+    sanitize,
     settings::Settings,
     store::Access,
 };
@@ -80,15 +80,15 @@ pub(crate) async fn run(
     }
     for done in checked.repaired.iter().flatten() {
         let label = printer.paint().strong("repaired:");
-        printer.line(format_args!("{label} {}", harmless::line(done)))?;
+        printer.line(format_args!("{label} {}", sanitize::line(done)))?;
     }
     if checked.ok {
-        let store = harmless::line(&settings.store.to_string());
+        let store = sanitize::line(&settings.store.to_string());
         printer.line(format_args!("{store}: no problems found"))?;
     } else {
         for problem in &checked.problems {
             let label = printer.paint().failure("problem:");
-            printer.line(format_args!("{label} {}", harmless::line(problem)))?;
+            printer.line(format_args!("{label} {}", sanitize::line(problem)))?;
         }
         match args.repair {
             false => printer.tip(

@@ -11,8 +11,8 @@ use contexture_core::{
 use crate::{
     commands::Status,
     error::{Result, Stop},
-    harmless,
     printer::Printer,
+    sanitize,
     settings::Settings,
     store::{Access, StoreUrl},
 };
@@ -141,7 +141,7 @@ fn print(copied: &[Copied], to: &StoreUrl, printer: &mut Printer<'_>) -> Result<
             copied.checksum()
         ))?;
     }
-    let (count, to) = (copied.len(), harmless::line(&to.to_string()));
+    let (count, to) = (copied.len(), sanitize::line(&to.to_string()));
     let sessions = if count == 1 { "session is" } else { "sessions are" };
     printer.line(format_args!("{count} {sessions} in {to}"))
 }

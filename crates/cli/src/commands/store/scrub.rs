@@ -5,7 +5,7 @@ use contexture_core::storage::Quarantine;
 
 use super::traces;
 use crate::{
-    commands::Status, error::Result, harmless, printer::Printer, settings::Settings, store::Access,
+    commands::Status, error::Result, printer::Printer, sanitize, settings::Settings, store::Access,
 };
 
 /// Wipe the traces that purges and removals left in the store's own files
@@ -34,19 +34,19 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let storage = settings.store.open(Access::Existing).await?;
     let quarantine = if args.quarantine { Quarantine::Empty } else { Quarantine::Keep };
-    let left = storage.scrub(quarantine).await?;
+    let traces = storage.scrub(quarantine).await?;
     if printer.is_json() {
-        printer.json(&ScrubbedObject { traces: left.clone() })?;
-        return Ok(traces::status(&left));
+        printer.json(&ScrubbedObject { traces: traces.clone() })?;
+        return Ok(traces::status(&traces));
     }
-    if left.is_empty() {
+    if traces.is_empty() {
         let store = settings.store.to_string();
-        let store = harmless::line(&store);
+        let store = sanitize::line(&store);
         printer.line(format_args!("no traces of purged or removed data remain in {store}"))?;
     }
-    for trace in &left {
+    for trace in &traces {
         let label = printer.paint().failure("traces remain:");
-        printer.line(format_args!("{label} in {}", harmless::line(&trace.to_string())))?;
+        printer.line(format_args!("{label} in {}", sanitize::line(&trace.to_string())))?;
     }
-    Ok(traces::status(&left))
+    Ok(traces::status(&traces))
 }

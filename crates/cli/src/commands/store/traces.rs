@@ -2,23 +2,23 @@
 
 use contexture_core::storage::Trace;
 
-use crate::{commands::Status, error::Result, harmless, printer::Printer};
+use crate::{commands::Status, error::Result, printer::Printer, sanitize};
 
 /// Returns the status of a command that leaves these traces.
-pub(crate) fn status(left: &[Trace]) -> Status {
-    if left.is_empty() { Status::Done } else { Status::TracesRemain }
+pub(crate) fn status(traces: &[Trace]) -> Status {
+    if traces.is_empty() { Status::Done } else { Status::TracesRemain }
 }
 
 /// Prints the remaining traces, and how to wipe them.
-pub(crate) fn tell(left: &[Trace], printer: &mut Printer<'_>) -> Result<Status> {
-    for trace in left {
+pub(crate) fn report(traces: &[Trace], printer: &mut Printer<'_>) -> Result<Status> {
+    for trace in traces {
         let label = printer.paint().failure("traces remain:");
-        printer.line(format_args!("{label} in {}", harmless::line(&trace.to_string())))?;
+        printer.line(format_args!("{label} in {}", sanitize::line(&trace.to_string())))?;
     }
-    if !left.is_empty() {
+    if !traces.is_empty() {
         printer.tip(
             "`contexture store scrub` wipes traces, and with --quarantine also data that repairs set aside",
         )?;
     }
-    Ok(status(left))
+    Ok(status(traces))
 }

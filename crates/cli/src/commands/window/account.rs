@@ -9,9 +9,9 @@ use contexture_core::{
 use crate::{
     context::Caller,
     error::Result,
-    harmless,
     lines::{self, grouped},
     printer::{Paint, Printer},
+    sanitize,
 };
 
 /// How many of the largest pages to name.
@@ -68,7 +68,7 @@ pub(super) async fn print(
 
 /// Returns what a model is expected to count.
 fn estimate_line(estimate: &EstimateObject) -> String {
-    let (tokens, model) = (grouped(estimate.tokens.0), harmless::line(&estimate.model));
+    let (tokens, model) = (grouped(estimate.tokens.0), sanitize::line(&estimate.model));
     let percent = (estimate.error * 100.0).round();
     let rests = match estimate.observations {
         0 => "no reports from its provider yet".to_owned(),
@@ -132,7 +132,7 @@ fn by_level(segment: &SegmentAccount) -> String {
 async fn page_row(account: &PageAccount, caller: &Caller, paint: Paint) -> Result<Row> {
     // The first page of a run may be gone by now; the run is still shown.
     let seen = caller.reader().page(&account.page).await.ok();
-    let name = seen.map_or(String::new(), |seen| harmless::line(seen.page.name.as_str()));
+    let name = seen.map_or(String::new(), |seen| sanitize::line(seen.page.name.as_str()));
     let level = match account.level {
         WindowLevel::Full => String::new(),
         level => paint.dim(level.as_str()),

@@ -1,7 +1,7 @@
 //! Paints a window in Markdown for a person. Only colour is added; control characters, which a terminal
 //! would obey, become pictures.
 
-use crate::{harmless, printer::Paint};
+use crate::{printer::Paint, sanitize};
 
 /// How the lines of pages and runs begin.
 const LEVELS: [&str; 4] = ["[FULL] ", "[SUMMARY] ", "[GIST] ", "[RUN] "];
@@ -14,7 +14,7 @@ const LIVE: [&str; 3] = ["---", "Focus: ", "Actions: "];
 
 /// Paints the lines of a window.
 pub(super) fn lines(paint: Paint, body: &str) -> Vec<String> {
-    harmless::text(body).lines().map(|line| painted(paint, line)).collect()
+    sanitize::text(body).lines().map(|line| painted(paint, line)).collect()
 }
 
 fn painted(paint: Paint, line: &str) -> String {

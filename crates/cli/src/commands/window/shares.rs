@@ -7,18 +7,22 @@ use contexture_agents::{
     wire::ShareObject,
 };
 
-use crate::{crew::Crew, error::Result, harmless, printer::Printer};
+use crate::{error::Result, printer::Printer, project::Project, sanitize};
 
 /// Prints the shares that apply, each with its source.
-pub(super) fn print(shares: &ResolvedShares, crew: &Crew, printer: &mut Printer<'_>) -> Result<()> {
-    let said = |(share, value, source)| (share, ShareObject { value, by: crew.said_by(source) });
+pub(super) fn print(
+    shares: &ResolvedShares,
+    project: &Project,
+    printer: &mut Printer<'_>,
+) -> Result<()> {
+    let said = |(share, value, source)| (share, ShareObject { value, by: project.said_by(source) });
     let shares: BTreeMap<Share, ShareObject> = shares.iter().map(said).collect();
     if printer.is_json() {
         return printer.json(&shares);
     }
     let paint = printer.paint();
     for (share, ShareObject { value, by }) in shares {
-        let by = paint.dim(harmless::line(&by));
+        let by = paint.dim(sanitize::line(&by));
         printer.line(format_args!(
             "{}  {:5}  {by}",
             paint.id(format!("{share:9}")),

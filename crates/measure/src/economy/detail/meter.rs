@@ -31,7 +31,7 @@ pub(crate) enum Shown {
 
 /// What a policy asks for at a call to the model.
 #[derive(Debug, Default)]
-pub(crate) struct Request {
+pub(crate) struct PolicyRequest {
     /// Its messages.
     pub(crate) segments: Vec<Rc<Segment>>,
     /// How many of them stand before each breakpoint, the end and the end before left out.
@@ -118,7 +118,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Takes a request into the sums.
-    pub(crate) fn take(&mut self, call: &Call, request: &Request) {
+    pub(crate) fn take(&mut self, call: &Call, request: &PolicyRequest) {
         let now: Vec<Block> = request.segments.iter().map(|segment| segment.block).collect();
         self.sums.written += automatic(&self.before, &now, WRITE) + request.extra;
         self.sums.plain += automatic(&self.before, &now, 1.0) + request.extra;
@@ -150,7 +150,7 @@ impl<'a> Meter<'a> {
         self.sums
     }
 
-    fn later_use(&mut self, call: &Call, request: &Request) {
+    fn later_use(&mut self, call: &Call, request: &PolicyRequest) {
         for item in &self.talk.items[self.items..call.items] {
             self.said[item.text] += 1;
         }
@@ -208,7 +208,7 @@ mod tests {
         let talk = Talk::new(&session, counter.as_ref());
         let measure = |segments: Vec<Rc<Segment>>| {
             let mut meter = Meter::new(&talk, 100);
-            meter.take(&talk.calls[0], &Request { segments, ..Request::default() });
+            meter.take(&talk.calls[0], &PolicyRequest { segments, ..PolicyRequest::default() });
             let sums = meter.finish();
             (sums.uses, sums.visible)
         };

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     charge::Block,
-    meter::{Explicit, Request, Segment, Shown},
+    meter::{Explicit, PolicyRequest, Segment, Shown},
     policy::Policy,
     talk::{Call, Talk, TextId, said},
 };
@@ -51,7 +51,7 @@ impl<'a> Ours<'a> {
 }
 
 impl Policy for Ours<'_> {
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request> {
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest> {
         block_on(self.replay.append(call.exchanges))?;
         let sent = block_on(self.replay.send(&self.automatic))?;
         let marked = block_on(self.replay.send(&self.explicit))?;
@@ -66,12 +66,12 @@ impl Policy for Ours<'_> {
                 explicit.marks.push(explicit.blocks.len());
             }
         }
-        Ok(Request {
+        Ok(PolicyRequest {
             segments,
             explicit: Some(explicit),
             folded: sent.record.fold.is_some(),
             account: sent.record.tokens.0,
-            ..Request::default()
+            ..PolicyRequest::default()
         })
     }
 }

@@ -15,14 +15,14 @@ pub(crate) use list::{Clear, Sliding, Summary};
 
 use super::{
     charge::Block,
-    meter::{Request, Segment, Shown},
+    meter::{PolicyRequest, Segment, Shown},
     talk::{Call, Talk},
 };
 
 /// A way of keeping a conversation within a budget.
 pub(crate) trait Policy {
     /// Returns the request at a call to the model. Calls come in order.
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request>;
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest>;
 }
 
 /// The share of the budget beyond which a message is cut.
@@ -66,20 +66,20 @@ impl<'a> Ground<'a> {
         self.budget * thousandths / 1_000
     }
 
-    fn push(&self, request: &mut Request, range: Range<usize>) {
+    fn push(&self, request: &mut PolicyRequest, range: Range<usize>) {
         request.segments.extend_from_slice(&self.segments[range]);
     }
 
     /// Begins a request with the system prompt, and a breakpoint behind it.
-    fn begin(&self) -> Request {
-        let mut request = Request::default();
+    fn begin(&self) -> PolicyRequest {
+        let mut request = PolicyRequest::default();
         self.push(&mut request, 0..self.talk.system);
         request.marks.push(request.segments.len());
         request
     }
 
     /// Drops the oldest messages of a request that is still over its budget.
-    fn fit(&self, mut request: Request) -> Request {
+    fn fit(&self, mut request: PolicyRequest) -> PolicyRequest {
         let system = self.talk.system;
         let mut total: u64 = request.segments.iter().map(|it| it.block.tokens).sum();
         while total > self.budget && request.segments.len() > system {

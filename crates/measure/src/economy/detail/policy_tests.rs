@@ -14,11 +14,11 @@ fn talk() -> Talk {
     Talk::new(&session, contexture_tokens::counter_for("o200k_base").as_ref())
 }
 
-fn requests(policy: &mut dyn Policy, talk: &Talk) -> Vec<Request> {
+fn requests(policy: &mut dyn Policy, talk: &Talk) -> Vec<PolicyRequest> {
     talk.calls.iter().map(|call| policy.request(call).unwrap()).collect()
 }
 
-fn total(request: &Request) -> u64 {
+fn total(request: &PolicyRequest) -> u64 {
     request.segments.iter().map(|segment| segment.block.tokens).sum()
 }
 
@@ -53,7 +53,7 @@ fn a_frozen_part_stays_and_a_fold_goes_down_to_its_share() {
     let counter = contexture_tokens::counter_for("o200k_base");
     let ground = Ground::new(&talk, 4_000, counter.as_ref());
     let requests = requests(&mut Fold::new(&ground, 400, 600), &talk);
-    let folds: Vec<&Request> = requests.iter().filter(|request| request.folded).collect();
+    let folds: Vec<&PolicyRequest> = requests.iter().filter(|request| request.folded).collect();
     assert!(!folds.is_empty());
     for request in folds {
         assert!((2_000..=2_400).contains(&total(request)), "{}", total(request));

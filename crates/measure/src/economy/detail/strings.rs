@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_by_what_plain_words_lack() {
+    fn identifiers_are_recognised_by_what_plain_words_lack() {
         assert_eq!(
             found("plain parse_x camelCase abc1 12345 123456 ____ Üb3r"),
             ["123456", "abc1", "camelCase", "parse_x", "Üb3r"]

@@ -14,7 +14,7 @@ use crate::economy::record::Recorded;
 const REQUEST: usize = 3_000;
 
 /// How many exchanges of a turn its line tells of.
-const TOLD: usize = 6;
+const FOLDED_SHOWN: usize = 6;
 
 /// Drops the oldest groups until the rest fits.
 pub(super) struct Sliding {
@@ -65,28 +65,28 @@ impl FoldOldest {
 
     fn render(&self, talk: &Talk<'_>) -> Vec<Rc<str>> {
         let mut window = talk.system.clone();
-        let mut told: Vec<String> = Vec::new();
-        let flush = |told: &mut Vec<String>, window: &mut Vec<Rc<str>>| {
-            if !told.is_empty() {
-                let last = &told[told.len().saturating_sub(TOLD)..];
+        let mut folded: Vec<String> = Vec::new();
+        let flush = |folded: &mut Vec<String>, window: &mut Vec<Rc<str>>| {
+            if !folded.is_empty() {
+                let last = &folded[folded.len().saturating_sub(FOLDED_SHOWN)..];
                 let text = format!("[folded] {}", last.join(" | "));
                 window.push(line(&json!({ "role": "user", "content": text })));
-                told.clear();
+                folded.clear();
             }
         };
         for group in 0..if self.lines { self.start } else { 0 } {
             let first = talk.first(group);
             if first.role == "user" {
                 if talk.asks(group) {
-                    flush(&mut told, &mut window);
+                    flush(&mut folded, &mut window);
                     let text: String = first.content().chars().take(REQUEST).collect();
                     window.push(line(&json!({ "role": "user", "content": text })));
                 }
                 continue;
             }
-            told.push(said(first));
+            folded.push(said(first));
         }
-        flush(&mut told, &mut window);
+        flush(&mut folded, &mut window);
         window.extend((self.start..talk.past).flat_map(|group| talk.lines(group)).cloned());
         window
     }

@@ -122,16 +122,16 @@ mod tests {
             let json = serde_json::json!({ "role": "assistant", "tool_calls": calls });
             serde_json::from_value(json).unwrap()
         };
-        let told = |id: &str, content: &str| -> Recorded {
+        let answer = |id: &str, content: &str| -> Recorded {
             let json =
                 serde_json::json!({ "role": "tool", "tool_call_id": id, "content": content });
             serde_json::from_value(json).unwrap()
         };
         let mut readings = Readings::new(false);
         readings.hear(&said(&[call("1", "read", "a.rs"), call("2", "read", "b.rs")]));
-        readings.hear(&told("2", "text of the second"));
+        readings.hear(&answer("2", "text of the second"));
         readings.hear(&message("user", "what the user says"));
-        readings.hear(&told("1", "text of the first"));
+        readings.hear(&answer("1", "text of the first"));
         let edit = said(&[call("3", "edit", "a.rs"), call("4", "write", "c.rs")]);
         assert_eq!(readings.about_to_change(&edit), [&lines(&["text of the first"])]);
     }

@@ -58,8 +58,8 @@ pub(super) fn add_runs(text: &str, runs: &mut HashSet<u64>) {
 
 /// Adds the lines of a text, without the numbers that tools put before them and blanks around them.
 pub(super) fn add_lines(text: &str, lines: &mut HashSet<u64>) {
-    let told = text.lines().map(|line| without_number(line).trim());
-    lines.extend(told.filter(|line| line.chars().nth(LINE - 1).is_some()).map(hash));
+    let trimmed = text.lines().map(|line| without_number(line).trim());
+    lines.extend(trimmed.filter(|line| line.chars().nth(LINE - 1).is_some()).map(hash));
 }
 
 fn without_number(line: &str) -> &str {

@@ -4,7 +4,7 @@ use contexture_core::{ChunkKey, SessionId, storage::LedgerQuery};
 use rusqlite::Connection;
 
 use super::super::{names::Spot, record::Record};
-use crate::sqlite::{error::Outcome, ledger, lookup, read, runs};
+use crate::sqlite::{error::FaultResult, ledger, lookup, read, runs};
 
 /// Returns what the file of a spot says. A page comes without its words; contents are not known here.
 pub(crate) fn record(
@@ -12,7 +12,7 @@ pub(crate) fn record(
     key: i64,
     session: &SessionId,
     spot: &Spot,
-) -> Outcome<Option<Record>> {
+) -> FaultResult<Option<Record>> {
     Ok(match spot {
         Spot::Head => super::head(db, session)?.map(Record::Head),
         Spot::Segment(id) => {

@@ -12,7 +12,7 @@ use super::super::{
     record::{Head, Record},
 };
 use crate::sqlite::{
-    error::{Fault, Outcome, integer},
+    error::{Fault, FaultResult, integer},
     ledger::SentRow,
     lookup,
     rows::{self, ChunkRow, HistoryRow, PageColumns, SegmentRow, SessionRow, ViewRow},
@@ -20,7 +20,7 @@ use crate::sqlite::{
 };
 
 /// Takes in a session's head; returns the session's key.
-pub(crate) fn put_head(db: &Connection, head: &Head, stamp: Stamp) -> Outcome<i64> {
+pub(crate) fn put_head(db: &Connection, head: &Head, stamp: Stamp) -> FaultResult<i64> {
     let info: &SessionInfo = &head.info;
     let key = match lookup::session_key(db, &info.id)? {
         Some(key) => key,
@@ -68,7 +68,7 @@ pub(crate) fn put(
     id: &SessionId,
     record: &Record,
     stamp: Stamp,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     match record {
         Record::Head(head) => return put_head(db, head, stamp).map(|_| ()),
         Record::Segment(segment) => put_segment(db, session, segment)?,
@@ -103,7 +103,7 @@ pub(crate) fn put(
 }
 
 /// Notes what a file looked like when it was taken in.
-fn set_stamp(db: &Connection, session: i64, spot: &Spot, stamp: Stamp) -> Outcome<()> {
+fn set_stamp(db: &Connection, session: i64, spot: &Spot, stamp: Stamp) -> FaultResult<()> {
     db.prepare_cached(
         "INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (session, path) DO UPDATE SET
@@ -114,7 +114,12 @@ fn set_stamp(db: &Connection, session: i64, spot: &Spot, stamp: Stamp) -> Outcom
 }
 
 /// Takes out what a file said.
-pub(crate) fn remove(db: &Connection, session: i64, id: &SessionId, spot: &Spot) -> Outcome<()> {
+pub(crate) fn remove(
+    db: &Connection,
+    session: i64,
+    id: &SessionId,
+    spot: &Spot,
+) -> FaultResult<()> {
     match spot {
         Spot::Head => return remove_session(db, id),
         Spot::Segment(segment) => {
@@ -184,7 +189,7 @@ pub(crate) fn remove(db: &Connection, session: i64, id: &SessionId, spot: &Spot)
 }
 
 /// Takes out a session with all it holds.
-pub(crate) fn remove_session(db: &Connection, id: &SessionId) -> Outcome<()> {
+pub(crate) fn remove_session(db: &Connection, id: &SessionId) -> FaultResult<()> {
     let Some(key) = lookup::session_key(db, id)? else { return Ok(()) };
     for sql in [
         "DELETE FROM pages WHERE segment IN (SELECT id FROM segments WHERE session = ?1)",
@@ -209,7 +214,7 @@ pub(crate) fn remove_session(db: &Connection, id: &SessionId) -> Outcome<()> {
 }
 
 /// Returns a segment's key, giving its name one if it has none.
-fn segment_key(db: &Connection, session: i64, id: &SegmentId) -> Outcome<i64> {
+fn segment_key(db: &Connection, session: i64, id: &SegmentId) -> FaultResult<i64> {
     if let Some(key) = lookup::segment_key(db, session, id)? {
         return Ok(key);
     }
@@ -225,7 +230,7 @@ fn segment_key(db: &Connection, session: i64, id: &SegmentId) -> Outcome<i64> {
     Ok(key)
 }
 
-fn put_segment(db: &Connection, session: i64, segment: &Segment) -> Outcome<()> {
+fn put_segment(db: &Connection, session: i64, segment: &Segment) -> FaultResult<()> {
     let key = segment_key(db, session, &segment.id)?;
     let data = SegmentRow::encode(segment);
     let sum = SegmentRow::checksum(session, key, segment.id.as_str(), Some(&data));
@@ -239,7 +244,7 @@ fn put_page(
     session: i64,
     page: &Page,
     carries: Option<ContentHash>,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let segment = segment_key(db, session, page.index.segment())?;
     let number = integer(page.index.number(), "page number")?;
     let (columns, data) = (PageColumns::of(page)?, page.encode());
@@ -270,7 +275,7 @@ fn put_page(
 }
 
 /// Undoes what a page's row counts for elsewhere.
-fn forget_page(db: &Connection, session: i64, segment: i64, number: i64) -> Outcome<()> {
+fn forget_page(db: &Connection, session: i64, segment: i64, number: i64) -> FaultResult<()> {
     let mut query =
         db.prepare_cached("SELECT data FROM pages WHERE segment = ?1 AND number = ?2")?;
     let old: Option<Vec<u8>> = query.query_row([segment, number], |row| row.get(0)).optional()?;
@@ -283,7 +288,7 @@ fn forget_page(db: &Connection, session: i64, segment: i64, number: i64) -> Outc
     }
 }
 
-fn count_listed(db: &Connection, segment: i64, number: Option<i64>, by: i64) -> Outcome<()> {
+fn count_listed(db: &Connection, segment: i64, number: Option<i64>, by: i64) -> FaultResult<()> {
     if let Some(number) = number {
         db.prepare_cached(
             "INSERT INTO directories VALUES (?1, ?2, ?3)
@@ -300,7 +305,7 @@ fn carry(
     hash: ContentHash,
     segment: i64,
     number: i64,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     db.prepare_cached("INSERT OR IGNORE INTO carriers VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![session, hash.as_bytes(), segment, number])?;
     Ok(())
@@ -312,7 +317,7 @@ fn uncarry(
     hash: ContentHash,
     segment: i64,
     number: i64,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     db.prepare_cached(
         "DELETE FROM carriers WHERE session = ?1 AND hash = ?2 AND segment = ?3 AND number = ?4",
     )?
@@ -320,7 +325,12 @@ fn uncarry(
     Ok(())
 }
 
-fn put_entry(db: &Connection, session: i64, id: &SessionId, entry: &HistoryEntry) -> Outcome<()> {
+fn put_entry(
+    db: &Connection,
+    session: i64,
+    id: &SessionId,
+    entry: &HistoryEntry,
+) -> FaultResult<()> {
     if let Some(old) = lookup::entry(db, session, id, entry.revision)? {
         count_references(db, session, &old, -1)?;
     }
@@ -344,7 +354,12 @@ fn put_entry(db: &Connection, session: i64, id: &SessionId, entry: &HistoryEntry
     Ok(())
 }
 
-fn count_references(db: &Connection, session: i64, entry: &HistoryEntry, by: i64) -> Outcome<()> {
+fn count_references(
+    db: &Connection,
+    session: i64,
+    entry: &HistoryEntry,
+    by: i64,
+) -> FaultResult<()> {
     let mut count = db.prepare_cached(
         "INSERT INTO refs VALUES (?1, ?2, ?3)
          ON CONFLICT (session, hash) DO UPDATE SET refs = refs + excluded.refs",
@@ -360,7 +375,7 @@ fn count_references(db: &Connection, session: i64, entry: &HistoryEntry, by: i64
     Ok(())
 }
 
-fn put_view(db: &Connection, session: i64, head: &ViewHead) -> Outcome<()> {
+fn put_view(db: &Connection, session: i64, head: &ViewHead) -> FaultResult<()> {
     let view = head.view.to_string();
     let touched = integer(head.touched.0, "revision")?;
     ViewRow { session, view: view.clone(), touched }.write(db)?;
@@ -384,7 +399,7 @@ fn put_chunk(
     session: i64,
     key: &ChunkKey,
     chunk: &contexture_core::LevelChunk,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let view = key.view.to_string();
     let segment = segment_key(db, session, &key.segment)?;
     let row = ChunkRow { session, view: &view, segment, chunk: integer(key.chunk, "level chunk")? };

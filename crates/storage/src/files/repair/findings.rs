@@ -9,7 +9,7 @@ use contexture_core::{
 
 use super::super::{
     folder::{Folder, Form, Look},
-    index::Attempt,
+    index::FilesFaultResult,
     names::{HEAD, Kind},
     record::{Head, Record, corrupt},
     sync::decode,
@@ -61,7 +61,7 @@ pub(super) struct Touch {
 
 impl Findings {
     /// Reads everything below a session's folder.
-    pub(super) fn of(folder: &Folder, root: &str) -> Attempt<Self> {
+    pub(super) fn of(folder: &Folder, root: &str) -> FilesFaultResult<Self> {
         let mut findings = Self::default();
         findings.walk(folder, &mut folder.look(), root, "")?;
         Ok(findings)
@@ -73,7 +73,7 @@ impl Findings {
         look: &mut Look<'_>,
         root: &str,
         below: &str,
-    ) -> Attempt<()> {
+    ) -> FilesFaultResult<()> {
         let here = if below.is_empty() { root.to_owned() } else { format!("{root}/{below}") };
         for entry in folder.list(&here)? {
             let name = &entry.name;
@@ -176,7 +176,7 @@ impl Findings {
     }
 
     /// Returns what the newest edit of each page left of it.
-    pub(super) fn left(&self) -> BTreeMap<&PageIndex, (u64, &Touch)> {
+    pub(super) fn newest_touches(&self) -> BTreeMap<&PageIndex, (u64, &Touch)> {
         let touches = self.entries.iter().flat_map(|(revision, entry)| {
             entry.touches.iter().map(move |touch| (&touch.index, (*revision, touch)))
         });
@@ -185,9 +185,9 @@ impl Findings {
 
     /// Returns the pages that history left and that are gone.
     pub(super) fn missing(&self) -> BTreeSet<&PageIndex> {
-        let left = self.left().into_iter();
-        let left = left.filter(|(_, (_, touch))| touch.after.is_some() && !touch.is_void);
-        left.map(|(index, _)| index).filter(|index| !self.pages.contains_key(*index)).collect()
+        let touches = self.newest_touches().into_iter();
+        let kept = touches.filter(|(_, (_, touch))| touch.after.is_some() && !touch.is_void);
+        kept.map(|(index, _)| index).filter(|index| !self.pages.contains_key(*index)).collect()
     }
 
     /// Tells whether anything of the session is there.

@@ -17,7 +17,7 @@ pub(super) fn stand_ins(found: &Findings) -> Vec<HistoryEntry> {
     if lost.is_empty() {
         return Vec::new();
     }
-    let mut states = states(found);
+    let mut page_states = page_states(found);
     let assigned = assigned(found);
     let edits = edits(found);
     let at = |revision: u64| {
@@ -26,8 +26,8 @@ pub(super) fn stand_ins(found: &Findings) -> Vec<HistoryEntry> {
         later.or(head).unwrap_or(Timestamp::from_millis(0))
     };
     let stand_in = |revision: u64| {
-        let touched = states.remove(&revision).unwrap_or_default();
-        let before = |(index, (version, content)): (PageIndex, State)| {
+        let touched = page_states.remove(&revision).unwrap_or_default();
+        let before = |(index, (version, content)): (PageIndex, PageState)| {
             let earlier = edits.get(&index).and_then(|edits| {
                 let before = edits.partition_point(|edit| *edit < revision);
                 edits[..before].last().copied()
@@ -52,15 +52,15 @@ pub(super) fn stand_ins(found: &Findings) -> Vec<HistoryEntry> {
 }
 
 /// What an edit left of a page, as far as others say.
-type State = (Option<Version>, Option<ContentHash>);
+type PageState = (Option<Version>, Option<ContentHash>);
 
 /// Returns what each lost edit left of which pages: the pages themselves say it, and what later edits
 /// found before them.
-fn states(found: &Findings) -> BTreeMap<u64, BTreeMap<PageIndex, State>> {
-    let mut states: BTreeMap<u64, BTreeMap<PageIndex, State>> = BTreeMap::new();
-    let mut note = |revision: Revision, index: &PageIndex, state: State| {
+fn page_states(found: &Findings) -> BTreeMap<u64, BTreeMap<PageIndex, PageState>> {
+    let mut page_states: BTreeMap<u64, BTreeMap<PageIndex, PageState>> = BTreeMap::new();
+    let mut note = |revision: Revision, index: &PageIndex, state: PageState| {
         if !found.entries.contains_key(&revision.0) {
-            states.entry(revision.0).or_default().insert(index.clone(), state);
+            page_states.entry(revision.0).or_default().insert(index.clone(), state);
         }
     };
     for touch in found.entries.values().flat_map(|entry| &entry.touches) {
@@ -78,7 +78,7 @@ fn states(found: &Findings) -> BTreeMap<u64, BTreeMap<PageIndex, State>> {
         let content = page.detail().map(|detail| detail.content);
         note(page.revision, &page.index, (Some(page.version), content));
     }
-    states
+    page_states
 }
 
 /// Returns which contents edits that are known gave to which pages.

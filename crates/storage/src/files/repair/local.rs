@@ -23,23 +23,23 @@ const FILES: [&str; 7] =
 /// Moves what keeps a folder from being opened out of the way, and says again whose folder it is.
 /// Returns what was done, a sentence each.
 pub(crate) fn make_ready(path: &Path) -> StorageResult<Vec<String>> {
-    let mut told = Vec::new();
-    let Ok(folder) = Folder::open(path) else { return Ok(told) };
+    let mut report = Vec::new();
+    let Ok(folder) = Folder::open(path) else { return Ok(report) };
     if !is_ours(&folder)? {
-        return Ok(told);
+        return Ok(report);
     }
     for place in [".local", SESSIONS] {
         if form(&folder, "", place)?.is_some_and(|form| form != Form::Folder) {
             let away = free_name(&folder, "", &format!("{place}-damaged"))?;
             folder.rename(place, &away)?;
-            told.push(format!("{place} was not a folder and was moved to {away}"));
+            report.push(format!("{place} was not a folder and was moved to {away}"));
         }
     }
     for place in ["quarantine", "tmp", "imports"] {
         if form(&folder, ".local", place)?.is_some_and(|form| form != Form::Folder) {
             let away = free_name(&folder, ".local", &format!("{place}-damaged"))?;
             folder.rename(&format!(".local/{place}"), &format!(".local/{away}"))?;
-            told.push(format!(".local/{place} was not a folder and was moved to .local/{away}"));
+            report.push(format!(".local/{place} was not a folder and was moved to .local/{away}"));
         }
     }
     for name in FILES {
@@ -51,24 +51,24 @@ pub(crate) fn make_ready(path: &Path) -> StorageResult<Vec<String>> {
             Some(Form::File) | None => continue,
         };
         let away = set_aside(&folder, &place, why, identity::now())?;
-        told.push(format!("{place} was moved to {away}: {why}"));
+        report.push(format!("{place} was moved to {away}: {why}"));
     }
     match identity::check(&folder) {
         Ok(true) | Err(StorageError::Newer { .. }) => {}
         Ok(false) => {
             identity::write_identity(&folder)?;
-            told.push(format!("{IDENTITY} was missing and was written again"));
+            report.push(format!("{IDENTITY} was missing and was written again"));
         }
         Err(error) => {
             if form(&folder, "", IDENTITY)?.is_some() {
                 let away = set_aside(&folder, IDENTITY, &error.to_string(), identity::now())?;
-                told.push(format!("{IDENTITY} was moved to {away}: {error}"));
+                report.push(format!("{IDENTITY} was moved to {away}: {error}"));
             }
             identity::write_identity(&folder)?;
-            told.push(format!("{IDENTITY} was written again"));
+            report.push(format!("{IDENTITY} was written again"));
         }
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// Tells whether a folder is a storage of ours, though it may not say so any more: a session's head in

@@ -7,7 +7,7 @@ use contexture_core::{Content, Page, SessionId};
 
 use super::{
     super::{
-        index::{self, Attempt},
+        index::{self, FilesFaultResult},
         names::{self, HEAD, SESSIONS, Spot},
         reading::carried_by,
         record::{self, Record},
@@ -29,8 +29,8 @@ impl Store {
         name: &str,
         found: &Findings,
         damaged: &Damaged,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
         let Some((key, session)) = self.indexed(name, found) else { return Ok(()) };
         // Anybody who asks a damaged index learns nothing.
         let Ok(files) = index::files(&self.index.db, key) else { return Ok(()) };
@@ -44,7 +44,7 @@ impl Store {
             let record = index::record(&self.index.db, key, &session, &spot)?;
             let path = format!("{SESSIONS}/{name}/{inner}");
             let Some(record) = self.with_words(key, name, &spot, record, damaged)? else {
-                told.push(format!("{path} is missing and was not found elsewhere"));
+                report.push(format!("{path} is missing and was not found elsewhere"));
                 continue;
             };
             let without = match &record {
@@ -52,7 +52,7 @@ impl Store {
                 _ => "",
             };
             self.write_again(&path, &record)?;
-            told.push(format!("{path} was written again from the index{without}"));
+            report.push(format!("{path} was written again from the index{without}"));
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Store {
         spot: &Spot,
         record: Option<Record>,
         damaged: &Damaged,
-    ) -> Attempt<Option<Record>> {
+    ) -> FilesFaultResult<Option<Record>> {
         let hash = match (spot, &record) {
             (Spot::Content(hash), _) => *hash,
             (_, Some(Record::Page(page, _))) => match page.detail() {
@@ -122,17 +122,17 @@ impl Store {
         name: &str,
         found: &Findings,
         damaged: &Damaged,
-        told: &mut Vec<String>,
-    ) -> Attempt<()> {
-        let left = found.left();
+        report: &mut Vec<String>,
+    ) -> FilesFaultResult<()> {
+        let newest = found.newest_touches();
         let mut salvaged: Vec<(String, Page, Option<Content>)> = Vec::new();
         for (inner, bytes) in damaged.iter().filter(|(inner, _)| !found.sound.contains(*inner)) {
             let Some(page) = record::page_of(bytes) else { continue };
             let is_own = Spot::Page(page.index.clone()).path() == *inner;
-            let is_left = left
+            let is_newest = newest
                 .get(&page.index)
                 .is_some_and(|(_, touch)| touch.after == Some(page.version) && !touch.is_void);
-            if is_own && is_left {
+            if is_own && is_newest {
                 let hash = page.detail().map(|detail| detail.content);
                 let content = hash.and_then(|hash| record::words(bytes, hash));
                 salvaged.push((format!("{SESSIONS}/{name}/{inner}"), page, content));
@@ -144,7 +144,7 @@ impl Store {
                 _ => "",
             };
             self.write_again(&path, &Record::Page(page, content))?;
-            told.push(format!("{path} was written again from its readable data{without}"));
+            report.push(format!("{path} was written again from its readable data{without}"));
         }
         Ok(())
     }

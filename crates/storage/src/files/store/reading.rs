@@ -28,7 +28,7 @@ impl Store {
         let (mark, unplaced, clock, made) = (Mark::default(), false, 0, 0);
         let mut store = Self { shared, lock, journal, index, mark, unplaced, clock, prefix, made };
         store.hold()?;
-        let synced = store.sync_all().map_err(|trouble| trouble.at(&store.index.path));
+        let synced = store.sync_all().map_err(|fault| fault.at(&store.index.path));
         store.release();
         synced.map(|()| store)
     }

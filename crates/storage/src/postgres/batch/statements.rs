@@ -9,7 +9,7 @@ use super::{
     upsert::{Clash, Column, Upsert, columns},
 };
 use crate::postgres::{
-    error::{Outcome, integer},
+    error::{FaultResult, integer},
     rows::{self, HistoryRow, PageColumns, SentRow},
 };
 
@@ -95,7 +95,7 @@ static LEDGER: LazyLock<Upsert> = LazyLock::new(|| {
 
 impl Batch {
     /// Returns the statements that write it, in an order in which they may be made.
-    pub(crate) fn statements(&self, session: i64, transaction: i64) -> Outcome<Vec<Bound>> {
+    pub(crate) fn statements(&self, session: i64, transaction: i64) -> FaultResult<Vec<Bound>> {
         let mut all = Vec::new();
         self.write_contents(session, &mut all);
         self.write_segments(session, &mut all);
@@ -157,7 +157,7 @@ impl Batch {
         all.extend(SEGMENTS.write(session, columns![names, datas, sums]));
     }
 
-    fn write_pages(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_pages(&self, session: i64, all: &mut Vec<Bound>) -> FaultResult<()> {
         let (mut segments, mut numbers, mut parents, mut places) = (vec![], vec![], vec![], vec![]);
         let (mut standings, mut versions, mut authors) = (vec![], vec![], vec![]);
         let (mut datas, mut sums) = (vec![], vec![]);
@@ -196,7 +196,7 @@ impl Batch {
         self.write_counts(session, all)
     }
 
-    fn write_counts(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_counts(&self, session: i64, all: &mut Vec<Bound>) -> FaultResult<()> {
         let (mut segments, mut numbers, mut counts) = (vec![], vec![], vec![]);
         for (parent, by) in self.listed.iter().filter(|(_, by)| **by != 0) {
             segments.push(parent.segment().to_string());
@@ -207,7 +207,7 @@ impl Batch {
         Ok(())
     }
 
-    fn write_levels(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_levels(&self, session: i64, all: &mut Vec<Bound>) -> FaultResult<()> {
         let (mut views, mut segments, mut chunks) = (vec![], vec![], vec![]);
         let (mut datas, mut sums) = (vec![], vec![]);
         let (mut gone_views, mut gone_segments, mut gone_chunks) = (vec![], vec![], vec![]);
@@ -241,7 +241,7 @@ impl Batch {
         Ok(())
     }
 
-    fn write_views(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_views(&self, session: i64, all: &mut Vec<Bound>) -> FaultResult<()> {
         let (mut views, mut touched, mut sums) = (vec![], vec![], vec![]);
         for (view, revision) in &self.views {
             let (view, revision) = (view.to_string(), integer(revision.0, "revision")?);
@@ -292,7 +292,7 @@ impl Batch {
         all.extend(CUSTOM.write(session, columns![names, contents, sums]));
     }
 
-    fn write_runs(&self, session: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_runs(&self, session: i64, all: &mut Vec<Bound>) -> FaultResult<()> {
         let (mut names, mut versions, mut contents) = (vec![], vec![], vec![]);
         let (mut times, mut sums, mut gone) = (vec![], vec![], vec![]);
         for (key, record) in &self.runs {
@@ -316,7 +316,12 @@ impl Batch {
         Ok(())
     }
 
-    fn write_history(&self, session: i64, transaction: i64, all: &mut Vec<Bound>) -> Outcome<()> {
+    fn write_history(
+        &self,
+        session: i64,
+        transaction: i64,
+        all: &mut Vec<Bound>,
+    ) -> FaultResult<()> {
         let written = Entries::of(session, self.entries.values())?;
         let by = vec![transaction; written.revisions.len()];
         let Entries { revisions, actors, undoables, raws, datas, sums } = written;
@@ -350,7 +355,7 @@ struct Entries {
 }
 
 impl Entries {
-    fn of<'a>(session: i64, entries: impl Iterator<Item = &'a HistoryEntry>) -> Outcome<Self> {
+    fn of<'a>(session: i64, entries: impl Iterator<Item = &'a HistoryEntry>) -> FaultResult<Self> {
         let mut all = Self::default();
         for entry in entries {
             let row = HistoryRow::of(entry)?;
@@ -370,7 +375,7 @@ pub(crate) fn write_windows<'a>(
     session: i64,
     windows: impl IntoIterator<Item = (&'a (LedgerKey, u64), &'a SentWindow)>,
     all: &mut Vec<Bound>,
-) -> Outcome<()> {
+) -> FaultResult<()> {
     let (mut views, mut formats, mut numbers) = (vec![], vec![], vec![]);
     let (mut raws, mut datas, mut sums) = (vec![], vec![], vec![]);
     for ((key, _), sent) in windows {

@@ -75,8 +75,8 @@ fn damaged_objects_are_noticed_and_put_aside() {
         let problems = block_on(storage.verify()).unwrap();
         assert!(!problems.is_empty(), "{kind}");
         assert!(problems.iter().all(|problem| problem.contains("corrupt")), "{problems:?}");
-        let told = block_on(storage.repair()).unwrap();
-        assert!(told.iter().any(|line| line.contains("quarantine")), "{told:?}");
+        let report = block_on(storage.repair()).unwrap();
+        assert!(report.iter().any(|line| line.contains("quarantine")), "{report:?}");
         let aside = kinds(&store, "prefix/quarantine/data/");
         assert!(!aside.is_empty() && aside.iter().all(|name| name.contains(kind)), "{aside:?}");
         // Nothing is corrupt any more; what is lost is said to be missing.
@@ -105,8 +105,8 @@ fn what_a_lost_manifest_named_stays() {
         change(&store, &name, |bytes| bytes[40] ^= 1);
     }
     let hasty = open(&store, S3Tuning { grace: std::time::Duration::ZERO, ..small() });
-    let told = block_on(hasty.repair()).unwrap();
-    assert!(told.iter().any(|line| line.contains("quarantine/held")), "{told:?}");
+    let report = block_on(hasty.repair()).unwrap();
+    assert!(report.iter().any(|line| line.contains("quarantine/held")), "{report:?}");
     for _ in 0..2 {
         let left = kinds(&store, "prefix/data/");
         assert!(data.iter().all(|name| left.contains(name)), "{left:?}");
@@ -198,8 +198,8 @@ fn a_damaged_root_is_noticed_and_put_aside() {
     let problems = block_on(storage.verify()).unwrap();
     assert!(problems.len() == 1 && problems[0].contains("the root of session"), "{problems:?}");
     let data = kinds(&store, "/data/");
-    let told = block_on(storage.repair()).unwrap();
-    assert!(told.len() == 1 && told[0].contains("quarantine"), "{told:?}");
+    let report = block_on(storage.repair()).unwrap();
+    assert!(report.len() == 1 && report[0].contains("quarantine"), "{report:?}");
     assert_eq!(block_on(storage.verify()).unwrap(), [""; 0]);
     assert_eq!(block_on(storage.sessions(None, 9)).unwrap().len(), 1);
     assert_eq!(kinds(&store, "/quarantine/sessions/").len(), 1);

@@ -132,8 +132,11 @@ fn a_server_that_ignores_conditions_is_refused() {
     let shared: Arc<dyn ObjectStore> = store;
     let error = try_open(&shared, S3Tuning::default()).unwrap_err();
     assert!(matches!(&error, StorageError::Foreign { .. }), "{error}");
-    let told = error.to_string();
-    assert!(told.contains("If-None-Match") && told.contains("conditional writes"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.contains("If-None-Match") && message.contains("conditional writes"),
+        "{message}"
+    );
     assert_eq!(super::names(&memory), [""; 0]);
 }
 

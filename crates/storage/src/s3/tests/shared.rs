@@ -16,7 +16,7 @@ use futures::executor::block_on;
 use super::{collect, in_memory, medium, names, open, small};
 use crate::s3::S3Tuning;
 
-// B-38, C13: writers in several processes lose no update.
+// B-38: writers in several processes lose no update.
 #[test]
 fn storages_on_one_prefix_lose_nothing() {
     let store = in_memory();
@@ -93,7 +93,7 @@ fn a_session_made_again_has_nothing_of_the_one_before() {
     assert_eq!(block_on(one.verify()).unwrap(), [""; 0]);
 }
 
-// C24: what a snapshot shows stays, whatever is merged and collected meanwhile, but for a purge.
+// What a snapshot shows stays, whatever is merged and collected meanwhile, but for a purge.
 #[test]
 fn a_snapshot_outlives_merging_and_collecting() {
     let store = in_memory();

@@ -45,7 +45,7 @@ fn s3_conforms_while_records_move_on() {
     assert_eq!(summary.failed, [""; 0], "{summary}");
 }
 
-// B-54, C11, C17: random edits, reopened at random moments, do what the model says.
+// B-54: random edits, reopened at random moments, do what the model says.
 #[test]
 fn random_edits_with_reopening_do_what_the_model_says() {
     let run = |seed| {
@@ -63,7 +63,7 @@ fn random_edits_with_reopening_do_what_the_model_says() {
     });
 }
 
-// C11: random edits, undone one by one.
+// Random edits, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     let store = in_memory();
@@ -71,7 +71,7 @@ fn random_sequences_are_undone_one_by_one() {
     assert_eq!(block_on(open(&store, small()).verify()).unwrap(), [""; 0]);
 }
 
-// C13: 64 threads on one session.
+// 64 threads on one session.
 #[test]
 fn sixty_four_threads_lose_nothing() {
     let storage: Arc<dyn PageStorage> = open(&in_memory(), medium());

@@ -10,7 +10,7 @@ use rusqlite::{Connection, types::Value};
 use super::Repair;
 use crate::sqlite::{
     contents,
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     history, lookup,
     quarantine::{RowKey, Table},
     read::collect,
@@ -23,7 +23,7 @@ const BLOBS: Table = Table { name: "blobs", key: &["id"] };
 const CONTENTS: Table = Table { name: "contents", key: &["hash"] };
 
 impl Repair<'_> {
-    pub(super) fn contents(&mut self, lost: Vec<(i64, u64)>) -> Outcome<()> {
+    pub(super) fn contents(&mut self, lost: Vec<(i64, u64)>) -> FaultResult<()> {
         for (row, fault) in unreadable(self.db)? {
             self.take(row, fault)?;
         }
@@ -45,7 +45,7 @@ impl Repair<'_> {
     }
 
     /// Scrubs what refers to contents that are not there from a session's history.
-    fn forget_lost(&mut self, key: i64, session: &SessionId) -> Outcome<()> {
+    fn forget_lost(&mut self, key: i64, session: &SessionId) -> FaultResult<()> {
         let db = self.db;
         let is_lost = |hash: &ContentHash| !is_stored(db, hash).unwrap_or(true);
         let sql = format!("SELECT {} FROM history WHERE session = ?1", HistoryRow::COLUMNS);
@@ -77,7 +77,7 @@ impl Repair<'_> {
 
     /// Puts entries in place of lost ones that hold what pages still refer to: a content must not go
     /// with its last other reference while a page shows it, and a purge must find it.
-    fn stand_in(&mut self, key: i64, lost: &[u64]) -> Outcome<()> {
+    fn stand_in(&mut self, key: i64, lost: &[u64]) -> FaultResult<()> {
         let Some(session) = self.sessions.get(&key).cloned() else { return Ok(()) };
         let mut entries: BTreeMap<Revision, Vec<PageBefore>> = BTreeMap::new();
         for (index, content, newest) in self.unreferenced(key, &session)? {
@@ -110,7 +110,7 @@ impl Repair<'_> {
         &self,
         key: i64,
         session: &SessionId,
-    ) -> Outcome<Vec<(PageIndex, ContentHash, Revision)>> {
+    ) -> FaultResult<Vec<(PageIndex, ContentHash, Revision)>> {
         let mut assigned: HashSet<(PageIndex, ContentHash)> = HashSet::new();
         let sql = format!("SELECT {} FROM history WHERE session = ?1", HistoryRow::COLUMNS);
         for entry in collect(self.db, &sql, [key], |row| HistoryRow::read(row, key, session))? {
@@ -134,7 +134,7 @@ impl Repair<'_> {
         Ok(found)
     }
 
-    fn count_references(&mut self) -> Outcome<()> {
+    fn count_references(&mut self) -> FaultResult<()> {
         let mut expected: BTreeMap<ContentHash, i64> = BTreeMap::new();
         for (key, session) in &self.sessions {
             for (hash, count) in remove::references(self.db, session, *key)? {
@@ -163,7 +163,7 @@ impl Repair<'_> {
 }
 
 /// Finds contents that are not what was written.
-fn unreadable(db: &Connection) -> Outcome<Vec<(RowKey, Fault)>> {
+fn unreadable(db: &Connection) -> FaultResult<Vec<(RowKey, Fault)>> {
     let sql = "SELECT hash, raw, data FROM contents LEFT JOIN blobs ON blobs.id = contents.blob";
     let mut query = db.prepare(sql)?;
     let mut rows = query.query([])?;
@@ -180,7 +180,7 @@ fn unreadable(db: &Connection) -> Outcome<Vec<(RowKey, Fault)>> {
     Ok(found)
 }
 
-fn is_stored(db: &Connection, hash: &ContentHash) -> Outcome<bool> {
+fn is_stored(db: &Connection, hash: &ContentHash) -> FaultResult<bool> {
     let mut query = db.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
     Ok(query.exists([hash.as_bytes()])?)
 }
@@ -193,7 +193,7 @@ fn broken_at(
     index: &PageIndex,
     newest: Revision,
     lost: &[u64],
-) -> Outcome<Revision> {
+) -> FaultResult<Revision> {
     let mut next = Some(newest);
     while let Some(revision) = next {
         if lost.contains(&revision.0) {

@@ -6,9 +6,9 @@ use contexture_core::{
 };
 use rusqlite::{params, types::Value};
 
-use super::{Repair, told};
+use super::{Repair, row_problem};
 use crate::sqlite::{
-    error::{Fault, Outcome},
+    error::{Fault, FaultResult},
     import::STAGED,
     quarantine::{RowKey, Table},
     read::collect,
@@ -20,7 +20,7 @@ const SEGMENTS: Table = Table { name: "segments", key: &["id"] };
 
 impl Repair<'_> {
     /// Rebuilds the heads of sessions that cannot be read, from their history and pages.
-    pub(super) fn sessions(&mut self) -> Outcome<()> {
+    pub(super) fn sessions(&mut self) -> FaultResult<()> {
         let sql = format!("SELECT {} FROM sessions", SessionRow::COLUMNS);
         let rows = collect(self.db, &sql, [], |row| {
             let key: i64 = row.get(0)?;
@@ -42,9 +42,9 @@ impl Repair<'_> {
         Ok(())
     }
 
-    fn rebuild_session(&mut self, key: i64, name: &str, fault: Fault) -> Outcome<SessionId> {
+    fn rebuild_session(&mut self, key: i64, name: &str, fault: Fault) -> FaultResult<SessionId> {
         let row = RowKey { table: SESSIONS, key: vec![Value::Integer(key)] };
-        let reason = told(&row, fault);
+        let reason = row_problem(&row, fault);
         row.keep(self.db, &reason)?;
         let id: SessionId = match name.parse() {
             Ok(id) => id,
@@ -76,7 +76,7 @@ impl Repair<'_> {
     }
 
     /// Returns a head that is beyond all that the session holds.
-    fn session_info(&self, key: i64, id: SessionId) -> Outcome<SessionInfo> {
+    fn session_info(&self, key: i64, id: SessionId) -> FaultResult<SessionInfo> {
         // Rows that are not what was written yet say nothing.
         let sql = format!("SELECT {} FROM history WHERE session = ?1", HistoryRow::COLUMNS);
         let revisions = collect(self.db, &sql, [key], |row| {
@@ -112,7 +112,7 @@ impl Repair<'_> {
     }
 
     /// Rebuilds the rows of segments that cannot be read, as far as they say what they are.
-    pub(super) fn segments(&mut self) -> Outcome<()> {
+    pub(super) fn segments(&mut self) -> FaultResult<()> {
         let sessions = self.sessions.clone();
         let sql = format!("SELECT {}, session FROM segments", SegmentRow::COLUMNS);
         let rows = collect(self.db, &sql, [], |row| {
@@ -147,9 +147,9 @@ impl Repair<'_> {
         session: i64,
         id: &SegmentId,
         fault: Fault,
-    ) -> Outcome<()> {
+    ) -> FaultResult<()> {
         let row = RowKey { table: SEGMENTS, key: vec![Value::Integer(key)] };
-        let reason = told(&row, fault);
+        let reason = row_problem(&row, fault);
         row.keep(self.db, &reason)?;
         let sql = "SELECT data, (SELECT max(number) FROM pages WHERE segment = ?1)
                    FROM segments WHERE id = ?1";
@@ -159,9 +159,7 @@ impl Repair<'_> {
         let says = data.as_deref().and_then(|data| serde_json::from_slice::<Segment>(data).ok());
         let says = says.filter(|segment| segment.id == *id);
         let (mut segment, how) = match says {
-            Some(segment) => {
-                (segment, "its readable data was kept: look at it again".to_owned())
-            }
+            Some(segment) => (segment, "its readable data was kept: look at it again".to_owned()),
             None => {
                 let made = self.made_again(key, id, session)?;
                 let how = format!(
@@ -182,7 +180,7 @@ impl Repair<'_> {
     }
 
     /// Makes a segment again of which only the name is known, from its root and what history remembers.
-    fn made_again(&self, key: i64, id: &SegmentId, session: i64) -> Outcome<Segment> {
+    fn made_again(&self, key: i64, id: &SegmentId, session: i64) -> FaultResult<Segment> {
         let sql = "SELECT revision, updated_at FROM sessions WHERE id = ?1";
         let (revision, at): (i64, i64) =
             self.db.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -209,7 +207,7 @@ impl Repair<'_> {
     }
 
     /// Returns a segment as it was before its newest edit that history remembers.
-    fn earlier(&self, id: &SegmentId, session: i64) -> Outcome<Option<Segment>> {
+    fn earlier(&self, id: &SegmentId, session: i64) -> FaultResult<Option<Segment>> {
         let name = &self.sessions[&session];
         let columns = HistoryRow::COLUMNS;
         let sql =

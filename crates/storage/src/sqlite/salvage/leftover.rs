@@ -10,12 +10,12 @@ use super::{
     home::{self, Home},
     rescue::{Rescue, is_blank},
 };
-use crate::sqlite::{error::Outcome, quarantine};
+use crate::sqlite::{error::FaultResult, quarantine};
 
 impl Rescue<'_> {
     /// Puts damaged pages into the quarantine, without those of which everything is in the new file.
     /// Returns how many.
-    pub(super) fn keep_leftovers(&mut self) -> Outcome<usize> {
+    pub(super) fn keep_leftovers(&mut self) -> FaultResult<usize> {
         let saved = self.saved_pages()?;
         let mut kept = 0;
         for &number in self.damaged.difference(&saved) {
@@ -30,7 +30,7 @@ impl Rescue<'_> {
 
     /// Returns the pages whose rows are all in the new file as they were, and those in which such rows
     /// go on. The repair has taken away every row that does not fit its checksum.
-    fn saved_pages(&mut self) -> Outcome<BTreeSet<u64>> {
+    fn saved_pages(&mut self) -> FaultResult<BTreeSet<u64>> {
         let mut saved = BTreeSet::new();
         if self.damaged.is_empty() {
             return Ok(saved);
@@ -57,7 +57,7 @@ impl Rescue<'_> {
     }
 
     /// Tells whether a row is in the new file as it was.
-    fn has(&self, row: Option<Home>) -> Outcome<bool> {
+    fn has(&self, row: Option<Home>) -> FaultResult<bool> {
         let (table, columns, values) = match row {
             None => return Ok(false),
             Some(Home::Derived) => return Ok(true),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     SystemClock,
-    sqlite::{error::Outcome, read::collect, rows::SegmentRow},
+    sqlite::{error::FaultResult, read::collect, rows::SegmentRow},
 };
 
 /// Rows on their way into a new file.
@@ -35,7 +35,7 @@ pub(super) struct Rescue<'a> {
 }
 
 impl<'a> Rescue<'a> {
-    pub(super) fn new(db: &'a Connection, old: &'a Connection, missing: u64) -> Outcome<Self> {
+    pub(super) fn new(db: &'a Connection, old: &'a Connection, missing: u64) -> FaultResult<Self> {
         let reserved = if contexture_vfs::has_room(old)? { contexture_vfs::SUM } else { 0 };
         Ok(Self {
             db,
@@ -51,7 +51,7 @@ impl<'a> Rescue<'a> {
     }
 
     /// Takes over every row that can be made out.
-    pub(super) fn rows(&mut self) -> Outcome<()> {
+    pub(super) fn rows(&mut self) -> FaultResult<()> {
         for number in 1..=self.pages.count()? {
             // Where there are no sums every page counts as sound; its rows have sums of their own.
             if self.has_sums && self.is_damaged(number)? {
@@ -69,11 +69,11 @@ impl<'a> Rescue<'a> {
         Ok(())
     }
 
-    fn is_damaged(&mut self, number: u64) -> Outcome<bool> {
+    fn is_damaged(&mut self, number: u64) -> FaultResult<bool> {
         Ok(self.pages.is_damaged(number)? || is_blank(self.pages.read(number)?))
     }
 
-    fn page(&mut self, number: u64) -> Outcome<()> {
+    fn page(&mut self, number: u64) -> FaultResult<()> {
         let own = self.roots.get(&number).map(String::as_str);
         for cell in carve::page(&mut self.pages, number, self.reserved)?.cells {
             match home::find(cell, own) {
@@ -94,7 +94,7 @@ impl<'a> Rescue<'a> {
     }
 
     /// Keeps what is left of damaged pages, after the new file was repaired. Returns what was done.
-    pub(super) fn finish(mut self) -> Outcome<String> {
+    pub(super) fn finish(mut self) -> FaultResult<String> {
         let kept = match self.keep_leftovers()? {
             0 => "nothing else was in the damaged pages".to_owned(),
             1 => "1 damaged page holds more and is in the quarantine".to_owned(),
@@ -118,7 +118,7 @@ impl<'a> Rescue<'a> {
 
     /// Puts rows for sessions and segments that are lost, as far as others speak of them. What they say
     /// cannot be read: that is for the repair to work out.
-    pub(super) fn heads(&mut self) -> Outcome<()> {
+    pub(super) fn heads(&mut self) -> FaultResult<()> {
         let names = std::mem::take(&mut self.names);
         for name in &names {
             if let Home::SessionName(name, key) = name {
@@ -152,7 +152,7 @@ impl<'a> Rescue<'a> {
         Ok(())
     }
 
-    fn put_session(&self, key: i64, name: &str) -> Outcome<()> {
+    fn put_session(&self, key: i64, name: &str) -> FaultResult<()> {
         let now = SystemClock.now().as_millis();
         self.db
             .prepare_cached(
@@ -163,7 +163,7 @@ impl<'a> Rescue<'a> {
         Ok(())
     }
 
-    fn put_segment(&self, session: i64, key: i64, name: &str) -> Outcome<()> {
+    fn put_segment(&self, session: i64, key: i64, name: &str) -> FaultResult<()> {
         let sql = "SELECT EXISTS (SELECT 1 FROM pages WHERE segment = ?1)";
         let has_pages: bool = self.db.query_row(sql, [key], |row| row.get(0))?;
         // One without pages may only have given a name its key, and does so now.
@@ -179,7 +179,7 @@ impl<'a> Rescue<'a> {
 
     /// Returns the session a page belongs to: the one whose history knows the edit that last changed it,
     /// and that has no such segment.
-    fn session_of(&self, page: &Page) -> Outcome<Option<i64>> {
+    fn session_of(&self, page: &Page) -> FaultResult<Option<i64>> {
         let sql = "SELECT id FROM sessions
                    WHERE NOT EXISTS (SELECT 1 FROM segments
                        WHERE segments.session = sessions.id AND segments.name = ?1)

@@ -1,11 +1,11 @@
-//! Separates the words of a request from the options after it (C33).
+//! Separates the words of a request from the options after it.
 
 use clap::CommandFactory as _;
 
 use crate::{
     args::Cli,
     error::{Result, Stop},
-    nearest::nearest,
+    misuse::nearest,
 };
 
 const AS_IT_IS: &str = "put -- before the request to send it as it is";

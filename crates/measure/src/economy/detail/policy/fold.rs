@@ -1,7 +1,7 @@
 //! Folding the oldest pages to bare lines, behind an early part that stays or from the beginning.
 
 use super::{Ground, Policy, line};
-use crate::economy::detail::{meter::Request, talk::Call};
+use crate::economy::detail::{meter::PolicyRequest, talk::Call};
 
 /// What the line of a folded page takes.
 const STUB: u64 = 12;
@@ -81,7 +81,7 @@ impl<'a> Fold<'a> {
 }
 
 impl Policy for Fold<'_> {
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request> {
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest> {
         let mut request = self.ground.begin();
         if self.tokens(call) > self.ground.budget {
             if self.frozen.is_none() {

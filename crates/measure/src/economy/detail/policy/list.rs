@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Ground, Policy, line};
-use crate::economy::detail::{meter::Request, talk::Call};
+use crate::economy::detail::{meter::PolicyRequest, talk::Call};
 
 /// What stands for a result that was cleared takes so many tokens.
 const CLEARED: u64 = 10;
@@ -39,7 +39,7 @@ fn first_item(ground: &Ground<'_>, exchange: usize, call: &Call) -> usize {
 }
 
 impl Policy for Sliding<'_> {
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request> {
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest> {
         let ground = self.ground;
         let tokens = |from: usize| ground.system() + ground.tokens(from..call.items);
         while self.start + 1 < call.exchanges && tokens(self.first_item(call)) > ground.budget {
@@ -73,7 +73,7 @@ impl<'a> Clear<'a> {
 }
 
 impl Policy for Clear<'_> {
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request> {
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest> {
         let ground = self.ground;
         let mut request = ground.begin();
         if self.tokens(call) > ground.budget {
@@ -112,7 +112,7 @@ impl<'a> Summary<'a> {
 }
 
 impl Policy for Summary<'_> {
-    fn request(&mut self, call: &Call) -> anyhow::Result<Request> {
+    fn request(&mut self, call: &Call) -> anyhow::Result<PolicyRequest> {
         let ground = self.ground;
         let mut request = ground.begin();
         let first = first_item(ground, self.start, call);

@@ -10,12 +10,12 @@ use contexture_core::{
 use super::Hand;
 
 /// What stands in the agent's window, from one look at it.
-pub(super) struct Standing {
+pub(super) struct WindowSnapshot {
     /// None when the window cannot be made: it is too large.
     account: Option<Account>,
 }
 
-impl Standing {
+impl WindowSnapshot {
     /// Looks at the window.
     pub(super) async fn of(hand: &Hand) -> Self {
         let window = hand.context.window(&hand.options).await;

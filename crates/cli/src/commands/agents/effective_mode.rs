@@ -1,12 +1,12 @@
 //! The mode an agent runs in here and now, in words.
 
-use contexture_agents::{settings::Source, standing::Standing};
+use contexture_agents::{effective_mode::EffectiveMode, settings::Source};
 
 /// Returns an agent's mode, and where it was set unless it is the default.
-pub(super) fn short(standing: &Standing) -> String {
-    let mode = standing.mode();
-    let by = match &standing.resolution.source {
-        _ if standing.is_gated() => "shared is forbidden",
+pub(super) fn short(effective: &EffectiveMode) -> String {
+    let mode = effective.mode();
+    let by = match &effective.resolution.source {
+        _ if effective.is_shared_forbidden() => "shared is forbidden",
         Source::Flag => "the call",
         Source::SessionOverride => "session override",
         Source::Definition(_) => "agent file",

@@ -4,7 +4,7 @@ use contexture_core::storage::Trace;
 
 /// What is left of something that was taken out, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum TraceReason {
     /// Nothing was wiped yet.
     Begun,
     /// The file was not rewritten: it is large.
@@ -23,7 +23,7 @@ pub(crate) enum Left {
     Copy,
 }
 
-impl Left {
+impl TraceReason {
     pub(super) const ALL: [Self; 8] = [
         Self::Begun,
         Self::Large,

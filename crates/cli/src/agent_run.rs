@@ -23,10 +23,11 @@ use tokio::{
 };
 
 use crate::{
-    crew::Crew,
     error::{Result, Stop},
-    harmless, lines,
+    lines,
     printer::Printer,
+    project::Project,
+    sanitize,
     store::StoreUrl,
 };
 
@@ -47,7 +48,7 @@ pub(crate) fn runtime() -> Result<Runtime> {
 
 /// How to run an agent, as far as the call says.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct How {
+pub(crate) struct RunOptions {
     /// Whose history the agent sees.
     pub(crate) context: Option<ContextMode>,
     /// The model.
@@ -75,7 +76,7 @@ pub(crate) struct How {
 }
 
 /// An agent ready to be run.
-pub(crate) struct Ready<'a> {
+pub(crate) struct ReadyRun<'a> {
     /// The runner.
     pub(crate) runner: Runner,
     /// The agent with its mode, model, tools and options.
@@ -87,19 +88,19 @@ pub(crate) struct Ready<'a> {
 /// Prepares a run: the mode, the model, the tools. Sends and writes nothing, but starts the programs of
 /// MCP servers.
 pub(crate) async fn prepare<'a>(
-    crew: &Crew,
+    project: &Project,
     system: &ContextSystem,
     agent: &'a AgentDefinition,
-    how: &How,
-) -> Result<Ready<'a>> {
+    options: &RunOptions,
+) -> Result<ReadyRun<'a>> {
     // Checked before anything is started.
-    crew.shares(&how.shares, Some(agent))?;
-    let (model, _) = crew.model_of(agent, how.model.as_deref());
-    let runner = crew.runner(system.clone(), &model);
+    project.shares(&options.shares, Some(agent))?;
+    let (model, _) = project.model_of(agent, options.model.as_deref());
+    let runner = project.runner(system.clone(), &model);
     let Resolution { mode, mut warnings, .. } =
-        crew.mode(runner.team(), agent, how.context).await?;
-    let model = crew.connect(&model).await?;
-    let runner = match crew.summarizer() {
+        project.mode(runner.team(), agent, options.context).await?;
+    let model = project.connect(&model).await?;
+    let runner = match project.summarizer() {
         None => runner,
         Some(Ok(summarizer)) => runner.summarizing(summarizer),
         // A run works without a summarizer.
@@ -108,33 +109,37 @@ pub(crate) async fn prepare<'a>(
             runner
         }
     };
-    let (tools, wrong) = crew.tools(agent, how).await?;
+    let (tools, wrong) = project.tools(agent, options).await?;
     warnings.extend(wrong);
-    warnings.extend(crew.shadows(&agent.name));
-    warnings.extend(crew.settings.warnings.iter().cloned());
+    warnings.extend(project.shadows(&agent.name));
+    warnings.extend(project.settings.warnings.iter().cloned());
     let mut limits = Limits::default();
-    if let Some(most) = how.max_turns {
+    if let Some(most) = options.max_turns {
         limits.iterations = most;
     }
-    limits.tokens = how.token_limit;
-    let options = ExecuteOptions {
-        stream: !how.no_stream,
-        max_tokens: how.max_tokens,
-        temperature: how.temperature,
+    limits.tokens = options.token_limit;
+    let execute_options = ExecuteOptions {
+        stream: !options.no_stream,
+        max_tokens: options.max_tokens,
+        temperature: options.temperature,
         context_mode: None,
-        interactive: how.ask,
+        interactive: options.ask,
         limits,
-        budget: how.budget,
-        shares: how.shares.clone(),
+        budget: options.budget,
+        shares: options.shares.clone(),
     };
-    Ok(Ready { runner, job: Job { agent, mode, model, tools, options }, warnings })
+    Ok(ReadyRun {
+        runner,
+        job: Job { agent, mode, model, tools, options: execute_options },
+        warnings,
+    })
 }
 
 /// Shows a run: the answer on standard output as it comes, everything else on standard error.
 ///
 /// If nobody reads along, an answer is written once it is complete, so that a retried answer does not
 /// appear twice. With JSON nothing is shown; notices are kept.
-pub(crate) struct Shown<'p, 'w> {
+pub(crate) struct RunPrinter<'p, 'w> {
     printer: &'p mut Printer<'w>,
     /// The part of the answer that is not yet written.
     held: String,
@@ -149,25 +154,25 @@ pub(crate) struct Shown<'p, 'w> {
 }
 
 /// What remains to be printed after a run.
-pub(crate) struct Seen {
+pub(crate) struct RunSummary {
     /// The tokens of the last window, and its budget.
     pub(crate) window: Option<(u64, u64)>,
     /// Notices that were not shown.
     pub(crate) notices: Vec<String>,
 }
 
-impl<'p, 'w> Shown<'p, 'w> {
+impl<'p, 'w> RunPrinter<'p, 'w> {
     pub(crate) fn new(printer: &'p mut Printer<'w>) -> Self {
         let (held, notices) = (String::new(), Vec::new());
         Self { printer, held, at_line_start: true, window: None, notices, failed: None }
     }
 
     /// Writes the held text and ends the line; returns the first error of writing.
-    pub(crate) fn finish(mut self) -> Result<Seen> {
+    pub(crate) fn finish(mut self) -> Result<RunSummary> {
         self.end_line();
         match self.failed {
             Some(stop) => Err(stop),
-            None => Ok(Seen { window: self.window, notices: self.notices }),
+            None => Ok(RunSummary { window: self.window, notices: self.notices }),
         }
     }
 
@@ -201,7 +206,7 @@ impl<'p, 'w> Shown<'p, 'w> {
         if text.is_empty() || self.printer.is_json() || self.failed.is_some() {
             return;
         }
-        let text = if self.printer.is_read() { harmless::text(text) } else { text.to_owned() };
+        let text = if self.printer.is_read() { sanitize::text(text) } else { text.to_owned() };
         self.at_line_start = text.ends_with('\n');
         let written = self.printer.bytes(text.as_bytes()).and_then(|()| self.printer.flush());
         self.keep(written);
@@ -216,7 +221,7 @@ impl<'p, 'w> Shown<'p, 'w> {
     }
 }
 
-impl Watcher for Shown<'_, '_> {
+impl Watcher for RunPrinter<'_, '_> {
     fn text(&mut self, piece: &str) {
         if self.printer.is_read() {
             self.write(piece);
@@ -231,9 +236,9 @@ impl Watcher for Shown<'_, '_> {
 
     fn tool_result(&mut self, name: &str, result: &str, error: bool) {
         let mark = if error { '✗' } else { '✓' };
-        let mut told = result.lines().filter(|line| !line.trim().is_empty());
-        let first = told.next().unwrap_or("(empty)");
-        let more = match told.count() {
+        let mut lines = result.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or("(empty)");
+        let more = match lines.count() {
             0 => String::new(),
             more => format!(" … {}", lines::count(more as u64, "more line")),
         };

@@ -8,19 +8,19 @@ use crate::{
     runner::link_name,
     settings::{Settings, Source},
     team::Link,
-    wire::{ModeSaidObject, StandingObject},
+    wire::{EffectiveModeObject, ModeSaidObject},
 };
 
-/// An agent's mode with everyone who had a say in it (C28, C30).
+/// The mode an agent runs in, with everyone who had a say in it.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct EffectiveMode {
     /// The mode, and who decided it.
     pub resolution: Resolution,
     /// Whose history it sees.
     pub link: Link,
 }
 
-impl Standing {
+impl EffectiveMode {
     /// Resolves an agent's mode; reading it makes nothing. Without a session only files speak.
     pub async fn of(
         agent: &AgentDefinition,
@@ -47,18 +47,18 @@ impl Standing {
         self.resolution.said.iter().find(session).map(|(_, mode)| *mode)
     }
 
-    /// Tells whether the settings forbid the shared mode that was meant.
-    pub fn is_gated(&self) -> bool {
+    /// Returns whether the settings forbid the shared mode that was meant.
+    pub fn is_shared_forbidden(&self) -> bool {
         self.resolution.said.first().is_some_and(|(_, mode)| *mode != self.resolution.mode)
     }
 
     /// Returns it as surfaces give it out, files of the project by their path in it.
-    pub fn object(&self, agent: &AgentDefinition, project: &Path) -> StandingObject {
+    pub fn object(&self, agent: &AgentDefinition, project: &Path) -> EffectiveModeObject {
         let said = |(source, mode): &(Source, ContextMode)| ModeSaidObject {
             by: source.within(project),
             mode: *mode,
         };
-        StandingObject {
+        EffectiveModeObject {
             agent: agent.name.to_string(),
             mode: self.mode(),
             decided_by: self.resolution.source.within(project),

@@ -10,7 +10,7 @@ use contexture_core::SessionId;
 use deadpool_postgres::ClientWrapper;
 
 use super::{
-    error::{Fault, Outcome, integer},
+    error::{Fault, FaultResult, integer},
     group::{BEGIN, Trace},
     pool::{Connections, pause, retire},
     read::ask,
@@ -27,7 +27,11 @@ pub(crate) enum Fate {
 }
 
 /// Finds out what became of a transaction, for as long as waiting is worth it.
-pub(crate) async fn fate(connections: &Connections, session: &SessionId, trace: &Trace) -> Fate {
+pub(crate) async fn find_out(
+    connections: &Connections,
+    session: &SessionId,
+    trace: &Trace,
+) -> Fate {
     let began = Instant::now();
     for attempt in 0.. {
         match look(connections, session, trace).await {
@@ -42,7 +46,7 @@ pub(crate) async fn fate(connections: &Connections, session: &SessionId, trace: 
     Fate::Unknown
 }
 
-async fn look(connections: &Connections, session: &SessionId, trace: &Trace) -> Outcome<Fate> {
+async fn look(connections: &Connections, session: &SessionId, trace: &Trace) -> FaultResult<Fate> {
     let db = connections.take().await?;
     let found = connections.within(find(&db, session, trace)).await;
     // With it goes the transaction, and the lock.
@@ -50,7 +54,7 @@ async fn look(connections: &Connections, session: &SessionId, trace: &Trace) -> 
     found
 }
 
-async fn find(db: &ClientWrapper, session: &SessionId, trace: &Trace) -> Outcome<Fate> {
+async fn find(db: &ClientWrapper, session: &SessionId, trace: &Trace) -> FaultResult<Fate> {
     db.batch_execute(BEGIN).await?;
     if trace.creates {
         // A row that is not committed cannot be seen, but putting one in its place waits for it.
