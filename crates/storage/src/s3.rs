@@ -97,7 +97,21 @@ impl S3Storage {
         .await
     }
 
-    /// Opens a prefix of a store that is there already. To be called on the runtime's threads.
+    /// Opens a prefix of an object store that the caller is connected to, whatever service that is. It
+    /// must refuse a conditional write whose condition does not hold.
+    pub async fn on(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        options: S3Options,
+    ) -> StorageResult<Self> {
+        let (name, prefix) = (format!("{store}/{prefix}"), prefix.to_owned());
+        runtime::run(&name.clone(), async move {
+            Self::with_store(store, &prefix, name, options).await
+        })
+        .await
+    }
+
+    /// Opens a prefix of an object store. To be called on the runtime's threads.
     async fn with_store(
         store: Arc<dyn ObjectStore>,
         prefix: &str,

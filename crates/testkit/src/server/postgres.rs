@@ -28,12 +28,16 @@ impl PostgresServer {
         Self::start_with(&["--durable"])
     }
 
-    /// Returns the server of this test process, started by the first who asks.
+    /// Returns the server that tests share: the one that `scripts/with-servers` started for many test
+    /// programs, else one of this process, started by the first who asks.
     ///
-    /// It is for everybody: whoever stops a server starts one of their own.
+    /// It is for everybody: a test that stops a server starts one of its own.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| match std::env::var("CONTEXTURE_TEST_POSTGRES") {
+            Ok(url) => Self::start_with(&["--at", &url]),
+            Err(_) => Self::start(),
+        })
     }
 
     fn start_with(options: &[&str]) -> Self {
@@ -50,7 +54,9 @@ impl PostgresServer {
 
     /// Makes an empty database; returns its URL.
     pub fn fresh_database(&self) -> String {
-        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed) + 1);
+        // Other processes make databases on the same server.
+        let number = self.databases.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = format!("test_{}_{number}", std::process::id());
         self.script().order(&format!("database {name}"), "made");
         let server = self.url.strip_suffix("/postgres").expect("the script prints this database");
         format!("{server}/{name}")

@@ -12,8 +12,8 @@ use super::script::Script;
 /// Addresses have the bucket in the path. It takes one request at a time, so that conditions hold,
 /// and does not check signatures.
 pub struct S3Server {
-    /// Kept because the server ends with it.
-    _script: Script,
+    /// Kept because the server ends with it; none where another process started it.
+    _script: Option<Script>,
     endpoint: String,
     bucket: String,
     access_key: String,
@@ -33,16 +33,24 @@ impl S3Server {
         Self::start_with(&["--ignores-conditions"])
     }
 
-    /// Returns the server of this test process, started by the first who asks. It keeps to
-    /// conditions.
+    /// Returns the server that tests share: the one that `scripts/with-servers` started for many test
+    /// programs, else one of this process, started by the first who asks. It keeps to conditions.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<S3Server> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| match std::env::var("CONTEXTURE_TEST_S3") {
+            Ok(line) => Self::printed(&line, None),
+            Err(_) => Self::start(),
+        })
     }
 
     fn start_with(options: &[&str]) -> Self {
         let mut script = Script::start("s3-server", options);
         let line = script.line();
+        Self::printed(&line, Some(script))
+    }
+
+    /// Reads the line that the script prints.
+    fn printed(line: &str, script: Option<Script>) -> Self {
         let words: Vec<&str> = line.split(' ').collect();
         let [endpoint, bucket, access_key, secret_key, region] = words[..] else {
             panic!("scripts/s3-server printed '{line}'");
@@ -85,6 +93,8 @@ impl S3Server {
 
     /// Returns a prefix, without a slash, under which nothing stands and that nobody else gets.
     pub fn fresh_prefix(&self) -> String {
-        format!("test-{}", self.prefixes.fetch_add(1, Ordering::Relaxed) + 1)
+        // Other processes use the same bucket.
+        let number = self.prefixes.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("test-{}-{number}", std::process::id())
     }
 }
