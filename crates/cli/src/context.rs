@@ -1,11 +1,10 @@
-//! What a command works on: an opened session, and the caller it acts for.
+//! Opens what a command works on: a session, held by the caller.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use contexture_agents::Team;
 use contexture_core::{
-    Actor, ContextSystem, Engine, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
-    SentWindow, Session,
+    Actor, ContextSystem, Engine, Error, ErrorKind, PageStorage, Principal, Session,
     system::{Outcome, PageView},
 };
 use contexture_storage::SystemClock;
@@ -18,82 +17,58 @@ use crate::{
     store::{Access, StoreUrl},
 };
 
-/// An opened session, held by the caller of a command.
-pub(crate) struct Caller {
-    system: ContextSystem,
-    session: Session,
+/// Opens the session that the settings name, for the caller; it must exist.
+pub(crate) async fn open(settings: &Settings) -> Result<Session> {
+    Ok(open_host(settings).await?.1)
 }
 
-impl Caller {
-    /// Opens the session the settings name; it must exist.
-    pub(crate) async fn open(settings: &Settings) -> Result<Self> {
-        let storage = settings.store.open(Access::Existing).await?;
-        Self::open_on(storage, settings).await
-    }
+/// Opens a snapshot of the session: long reads see one moment, whatever others write meanwhile.
+pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Session> {
+    let storage = settings.store.open(Access::Existing).await?;
+    let snapshot = storage.snapshot().await.map_err(Error::from)?;
+    Ok(open_on(snapshot, settings).await?.1)
+}
 
-    /// Opens a snapshot of the session: long reads see one moment, whatever others write meanwhile.
-    pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Self> {
-        let storage = settings.store.open(Access::Existing).await?;
-        let snapshot = storage.snapshot().await.map_err(Error::from)?;
-        Self::open_on(snapshot, settings).await
-    }
+/// Opens the session twice over: for operations that only the host performs, and for the caller.
+pub(crate) async fn open_host(settings: &Settings) -> Result<(ContextSystem, Session)> {
+    let storage = settings.store.open(Access::Existing).await?;
+    open_on(storage, settings).await
+}
 
-    async fn open_on(storage: Arc<dyn PageStorage>, settings: &Settings) -> Result<Self> {
-        let engine = Engine::new(storage, Arc::new(SystemClock));
-        let opened = engine.open(&settings.session).await;
-        let system = opened.map_err(|error| not_opened(error, settings))?;
-        let principal = match &settings.caller {
-            Actor::System => Principal::System,
-            Actor::User(name) => Principal::User(name.clone()),
-            Actor::Agent(name) => {
-                // Broken settings are an error: they decide the mode.
-                let project = Project::load()?;
-                let team = Team::new(system.clone());
-                Principal::from(team.view_of(name, &project.catalog, &project.settings).await?)
-            }
-        };
-        let session = system.held_by(principal);
-        Ok(Self { system, session })
-    }
-
-    /// Returns the session without a view, for operations that only the host performs.
-    pub(crate) fn system(&self) -> &ContextSystem {
-        &self.system
-    }
-
-    /// Returns the newest window the caller's view was sent in a format.
-    pub(crate) async fn newest_sent(&self, format: Format) -> Result<Option<SentWindow>, Error> {
-        Ok(self.ledger(format, 1).await?.pop())
-    }
-
-    /// Returns the segment for turns: the one named, or the one the caller writes to.
-    pub(crate) fn turn_segment(&self, named: Option<&str>) -> Result<SegmentId> {
-        Ok(named.map_or_else(|| Ok(self.writes_to()), str::parse)?)
-    }
-
-    /// Returns the page that an edit changed, in the tree or in the archive; none if the caller no longer
-    /// sees it, perhaps because of the edit itself.
-    pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<Option<PageView>> {
-        let Some(index) = outcome.pages.first() else { return Ok(None) };
-        match self.reader().page_or_archived(index).await {
-            Ok(seen) => Ok(Some(seen)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => {
-                let revision = outcome.revision;
-                let message = format!(
-                    "revision {revision} was committed, but {index} cannot be shown: {error}"
-                );
-                Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
-            }
+async fn open_on(
+    storage: Arc<dyn PageStorage>,
+    settings: &Settings,
+) -> Result<(ContextSystem, Session)> {
+    let engine = Engine::new(storage, Arc::new(SystemClock));
+    let opened = engine.open(&settings.session).await;
+    let system = opened.map_err(|error| not_opened(error, settings))?;
+    let principal = match &settings.caller {
+        Actor::System => Principal::System,
+        Actor::User(name) => Principal::User(name.clone()),
+        Actor::Agent(name) => {
+            // Broken settings are an error: they decide the mode.
+            let project = Project::load()?;
+            let team = Team::new(system.clone());
+            Principal::from(team.view_of(name, &project.catalog, &project.settings).await?)
         }
-    }
+    };
+    let session = system.held_by(principal);
+    Ok((system, session))
 }
 
-impl Deref for Caller {
-    type Target = Session;
-
-    fn deref(&self) -> &Session {
-        &self.session
+/// Returns the page that an edit changed, in the tree or in the archive; none if the caller no longer
+/// sees it, perhaps because of the edit itself.
+pub(crate) async fn changed_page(session: &Session, outcome: &Outcome) -> Result<Option<PageView>> {
+    let Some(index) = outcome.pages.first() else { return Ok(None) };
+    match session.reader().page_or_archived(index).await {
+        Ok(seen) => Ok(Some(seen)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let revision = outcome.revision;
+            let message =
+                format!("revision {revision} was committed, but {index} cannot be shown: {error}");
+            Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
+        }
     }
 }
 

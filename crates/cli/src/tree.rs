@@ -1,10 +1,10 @@
 //! The tree of pages: loaded within bounds, drawn for people, or nested as JSON.
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
-use contexture_core::{PageIndex, storage::Order, system::PageView};
+use contexture_core::{PageIndex, Session, storage::Order, system::PageView};
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use crate::{context::Caller, error::Result, lines, printer::Paint};
+use crate::{error::Result, lines, printer::Paint};
 
 /// How much of a tree to load, and from which end.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +33,12 @@ pub(crate) struct Branch {
 
 impl Branch {
     /// Loads the tree below a page.
-    pub(crate) async fn grow(caller: &Caller, seen: PageView, bounds: &mut Bounds) -> Result<Self> {
-        grow(caller, seen, bounds.depth, bounds).await
+    pub(crate) async fn grow(
+        session: &Session,
+        seen: PageView,
+        bounds: &mut Bounds,
+    ) -> Result<Self> {
+        grow(session, seen, bounds.depth, bounds).await
     }
 
     /// Draws the tree, one line per page.
@@ -87,7 +91,7 @@ impl Branch {
 }
 
 fn grow<'a>(
-    caller: &'a Caller,
+    session: &'a Session,
     seen: PageView,
     depth: usize,
     bounds: &'a mut Bounds,
@@ -100,7 +104,7 @@ fn grow<'a>(
             return Ok(branch);
         }
         let index: PageIndex = branch.seen.page.index.clone();
-        let reader = caller.reader();
+        let reader = session.reader();
         if index.is_root() {
             let segment = reader.segment(index.segment())?;
             branch.segment = Some(format!("{}, {}", segment.kind, segment.permission));
@@ -115,7 +119,7 @@ fn grow<'a>(
             if bounds.pages == 0 {
                 break;
             }
-            branch.children.push(grow(caller, child, depth - 1, bounds).await?);
+            branch.children.push(grow(session, child, depth - 1, bounds).await?);
         }
         Ok(branch)
     }
@@ -124,17 +128,17 @@ fn grow<'a>(
 
 /// Reads the pages of a tree, to be printed as JSON.
 pub(crate) fn read<'a>(
-    caller: &'a Caller,
+    session: &'a Session,
     branch: &'a Branch,
     texts: Texts,
 ) -> LocalBoxFuture<'a, Result<TreeObject>> {
     async move {
-        let body = match BodyObject::detail(caller, &branch.seen.page, texts).await? {
+        let body = match BodyObject::detail(session, &branch.seen.page, texts).await? {
             Some(body) => body,
             None => {
                 let mut children = Vec::with_capacity(branch.children.len());
                 for child in &branch.children {
-                    children.push(read(caller, child, texts).await?);
+                    children.push(read(session, child, texts).await?);
                 }
                 BodyObject::Contents { children, child_count: branch.child_count }
             }

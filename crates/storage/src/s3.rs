@@ -105,9 +105,10 @@ impl S3Storage {
         options: S3Options,
     ) -> StorageResult<Self> {
         let (name, prefix) = (format!("{store}/{prefix}"), prefix.to_owned());
-        runtime::run(&name.clone(), async move {
-            Self::with_store(store, &prefix, name, options).await
-        })
+        runtime::run(
+            &name.clone(),
+            async move { Self::with_store(store, &prefix, name, options).await },
+        )
         .await
     }
 

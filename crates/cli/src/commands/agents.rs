@@ -19,7 +19,6 @@ use contexture_core::ErrorKind;
 use super::Status;
 use crate::{
     agent_run,
-    context::Caller,
     error::{Result, Stop},
     printer::Printer,
     project::Project,
@@ -69,8 +68,8 @@ pub(crate) fn run(
 
 /// Opens the session's agents; the session must exist.
 async fn team(settings: &Settings) -> Result<Team> {
-    let caller = Caller::open(settings).await?;
-    Ok(Team::new(caller.system().clone()))
+    let (system, _) = crate::context::open_host(settings).await?;
+    Ok(Team::new(system))
 }
 
 /// Opens the session's agents, if the session exists: what the files say needs none.

@@ -36,9 +36,10 @@ use self::{
     line::{ChatRequest, Line},
 };
 use super::Status;
+use contexture_core::Session;
+
 use crate::{
-    agent_run,
-    context::Caller,
+    agent_run, context,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -214,7 +215,7 @@ impl Chat<'_> {
     }
 
     /// Opens the session in its current state.
-    async fn session(&self) -> Result<Caller> {
-        Caller::open(self.settings).await
+    async fn session(&self) -> Result<Session> {
+        context::open(self.settings).await
     }
 }

@@ -3,7 +3,7 @@
 use contexture_core::document;
 
 use super::Status;
-use crate::{context::Caller, error::Result, printer::Printer, settings::Settings};
+use crate::{context, error::Result, printer::Printer, settings::Settings};
 
 /// Print the whole session as one JSON document
 ///
@@ -14,8 +14,8 @@ use crate::{context::Caller, error::Result, printer::Printer, settings::Settings
 pub(crate) struct Args {}
 
 pub(crate) async fn run(_: Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let document = document::export(caller.system()).await?;
+    let (system, _) = context::open_host(settings).await?;
+    let document = document::export(&system).await?;
     printer.json_text(document.trim_end())?;
     Ok(Status::Done)
 }

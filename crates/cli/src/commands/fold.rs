@@ -5,7 +5,7 @@ use contexture_core::{FoldReport, Format, system::FoldOutcome};
 
 use super::{Status, window};
 use crate::{
-    context::Caller,
+    context,
     error::Result,
     lines,
     printer::Printer,
@@ -45,16 +45,16 @@ pub(crate) async fn run(
     let project = Project::load()?;
     let agent = shares::agent(&project, settings)?;
     options.shares = project.shares(&args.shares.read()?, agent)?.shares();
-    let caller = Caller::open(settings).await?;
-    let counting = window::Counting::begin(&caller, &mut options);
+    let (system, session) = context::open_host(settings).await?;
+    let counting = window::Counting::begin(system, &mut options);
     let fold = if args.preview {
-        let report = caller.reader().fold_preview(&options).await?;
+        let report = session.reader().fold_preview(&options).await?;
         report.map(|report| FoldOutcome { revision: None, report })
     } else {
-        caller.fold(&options).await?
+        session.fold(&options).await?
     };
     let Some(FoldOutcome { revision, report }) = fold else {
-        let account = caller.reader().window(&options).await?.account;
+        let account = session.reader().window(&options).await?.account;
         counting.end().await;
         return not_due(account.tokens, account.budget, printer);
     };

@@ -5,7 +5,7 @@ use contexture_core::Revision;
 
 use super::Status;
 use crate::{
-    context::Caller,
+    context,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -34,8 +34,8 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let before = args.cursor.as_deref().map(revision).transpose()?;
-    let caller = Caller::open(settings).await?;
-    let listing = caller.reader().history(before, args.limit.into()).await?;
+    let session = context::open(settings).await?;
+    let listing = session.reader().history(before, args.limit.into()).await?;
     let last = listing.items.last().map(|entry| entry.revision);
     let next = last.filter(|_| listing.more).map(|revision| revision.to_string());
     if printer.is_json() {
@@ -47,7 +47,7 @@ pub(crate) async fn run(
         printer.line(line)?;
     }
     // Every revision is an edit, and the system side sees them all.
-    let remaining = last.filter(|_| caller.principal().view().is_none()).map(|last| last.0 - 1);
+    let remaining = last.filter(|_| session.principal().view().is_none()).map(|last| last.0 - 1);
     printer.more(next.as_deref(), remaining)?;
     Ok(Status::Done)
 }

@@ -4,9 +4,7 @@ use contexture_agents::wire::LevelObject;
 use contexture_core::{Edit, Level};
 
 use super::{Status, window::LEVELS};
-use crate::{
-    args::Suggested, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{args::Suggested, context, error::Result, printer::Printer, settings::Settings};
 
 /// Switch your view to a level of detail, or print its current level
 ///
@@ -30,14 +28,14 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let wanted: Option<Level> = args.level.as_deref().map(str::parse).transpose()?;
-    let caller = Caller::open(settings).await?;
+    let session = context::open(settings).await?;
     let revision = match wanted {
-        Some(level) if level != caller.reader().level_switched().await? => {
-            Some(caller.apply(Edit::SwitchLevel(level)).await?.revision)
+        Some(level) if level != session.reader().level_switched().await? => {
+            Some(session.apply(Edit::SwitchLevel(level)).await?.revision)
         }
         _ => None,
     };
-    let level = caller.reader().level_switched().await?;
+    let level = session.reader().level_switched().await?;
     if printer.is_json() {
         printer.json(&LevelObject { level, revision })?;
         return Ok(Status::Done);

@@ -17,12 +17,12 @@ mod update;
 use clap::Subcommand;
 use contexture_agents::wire::{ListObject, OutOfViewObject, PageObject, Texts};
 use contexture_core::{
-    Edit,
+    Edit, Session,
     system::{Outcome, PageView},
 };
 
 use super::Status;
-use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
+use crate::{context::changed_page, error::Result, lines, printer::Printer, settings::Settings};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -117,12 +117,12 @@ pub(crate) async fn run(
 
 /// Prints the page that an edit changed. The edit is committed, even if the caller no longer sees it.
 pub(super) async fn print_made(
-    caller: &Caller,
+    session: &Session,
     outcome: &Outcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    if let Some(seen) = caller.changed_page(outcome).await? {
-        return print(caller, &seen, printer).await;
+    if let Some(seen) = changed_page(session, outcome).await? {
+        return print(session, &seen, printer).await;
     }
     let (revision, index) = (outcome.revision, outcome.pages.first());
     if printer.is_json() {
@@ -138,12 +138,12 @@ pub(super) async fn print_made(
 
 /// Prints one page: as an object, or as one line.
 pub(super) async fn print(
-    caller: &Caller,
+    session: &Session,
     seen: &PageView,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if printer.is_json() {
-        printer.json(&PageObject::read(caller, seen, Texts::Full).await?)?;
+        printer.json(&PageObject::read(session, seen, Texts::Full).await?)?;
     } else {
         printer.line(lines::page(printer.paint(), seen))?;
     }
@@ -152,7 +152,7 @@ pub(super) async fn print(
 
 /// Prints a part of a list of pages, how to continue it, and how many are left, if known.
 pub(super) async fn print_list(
-    caller: &Caller,
+    session: &Session,
     seen: &[PageView],
     next: Option<String>,
     remaining: Option<u64>,
@@ -160,7 +160,7 @@ pub(super) async fn print_list(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if printer.is_json() {
-        let items = PageObject::read_all(caller, seen, texts).await?;
+        let items = PageObject::read_all(session, seen, texts).await?;
         printer.json(&ListObject { items, next })?;
         return Ok(Status::Done);
     }

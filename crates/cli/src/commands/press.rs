@@ -10,7 +10,7 @@ use contexture_core::{
 
 use super::{Status, page};
 use crate::{
-    context::Caller,
+    context,
     error::{Result, Stop},
     printer::Printer,
     sanitize,
@@ -45,16 +45,16 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let params = params(&args.params)?;
-    let caller = Caller::open(settings).await?;
-    match caller.press(&args.key, &params, &Apps::default()).await? {
+    let session = context::open(settings).await?;
+    match session.press(&args.key, &params, &Apps::default()).await? {
         Pressed::Edited(outcome) => {
             if let Some((PageAction::Move, moved)) = PageAction::parse_key(&args.key) {
                 return page::move_page::print(&moved, outcome, printer);
             }
-            page::print_made(&caller, &outcome, printer).await
+            page::print_made(&session, &outcome, printer).await
         }
         Pressed::Found(found) => {
-            page::print_list(&caller, &found, None, None, Texts::Absent, printer).await
+            page::print_list(&session, &found, None, None, Texts::Absent, printer).await
         }
         Pressed::Answered(answer) => {
             if printer.is_json() {

@@ -5,10 +5,10 @@ mod extend;
 
 use clap::Subcommand;
 use contexture_agents::wire::TurnObject;
-use contexture_core::system::Outcome;
+use contexture_core::{SegmentId, Session, system::Outcome};
 
 use super::Status;
-use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
+use crate::{error::Result, lines, printer::Printer, settings::Settings};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -29,7 +29,7 @@ pub(crate) async fn run(
 }
 
 /// Prints the pages that were created or extended.
-async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
+async fn print(session: &Session, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
     if printer.is_json() {
         printer.json(&TurnObject { pages: outcome.pages.clone() })?;
         return Ok(Status::Done);
@@ -37,10 +37,15 @@ async fn print(caller: &Caller, outcome: &Outcome, printer: &mut Printer<'_>) ->
     let mut pages = Vec::with_capacity(outcome.pages.len());
     for index in &outcome.pages {
         // The turn is written, even if others have removed it since.
-        pages.extend(caller.reader().page_or_archived(index).await.ok());
+        pages.extend(session.reader().page_or_archived(index).await.ok());
     }
     for line in lines::pages(printer.paint(), &pages) {
         printer.line(line)?;
     }
     Ok(Status::Done)
+}
+
+/// Returns the segment for turns: the one named, or the one the caller writes to.
+fn segment(session: &Session, named: Option<&str>) -> Result<SegmentId> {
+    Ok(named.map_or_else(|| Ok(session.writes_to()), str::parse)?)
 }

@@ -4,7 +4,7 @@ use contexture_agents::wire::UndoObject;
 use contexture_core::Edit;
 
 use super::{Status, history};
-use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
+use crate::{context, error::Result, lines, printer::Printer, settings::Settings};
 
 /// Undo your own newest edit, or the one named
 ///
@@ -27,8 +27,8 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let revision = args.revision.as_deref().map(history::revision).transpose()?;
-    let caller = Caller::open(settings).await?;
-    let outcome = caller.apply(Edit::Undo { revision }).await?;
+    let session = context::open(settings).await?;
+    let outcome = session.apply(Edit::Undo { revision }).await?;
     if printer.is_json() {
         printer.json(&UndoObject::from(&outcome))?;
         return Ok(Status::Done);

@@ -6,13 +6,13 @@ mod markdown;
 mod shares;
 
 use contexture_agents::wire::{AccountObject, AccountedObject, ContentObject, LedgerObject};
-use contexture_core::{Error, ErrorKind, Format, SentWindow, Window, WindowOptions};
+use contexture_core::{Error, ErrorKind, Format, SentWindow, Session, Window, WindowOptions};
 use contexture_tokens::counter_for;
 
 use super::Status;
 use crate::{
     args::Suggested,
-    context::Caller,
+    context,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -103,11 +103,11 @@ pub(crate) async fn run(
         }
         options.shares = resolved.shares();
     }
-    let caller = Caller::open(settings).await?;
-    let counting = Counting::begin(&caller, &mut options);
-    let Rendered { window, record, withheld } = match rendered(&args, &caller, &options).await {
+    let (system, session) = context::open_host(settings).await?;
+    let counting = Counting::begin(system, &mut options);
+    let Rendered { window, record, withheld } = match rendered(&args, &session, &options).await {
         Ok(rendered) => rendered,
-        Err(error) => return Err(failed(error, &caller, format, printer).await),
+        Err(error) => return Err(failed(error, &session, format, printer).await),
     };
     counting.end().await;
     if withheld > 0 {
@@ -124,12 +124,12 @@ pub(crate) async fn run(
     }
     let record = match record {
         Some(record) => Some(record),
-        None => caller.newest_sent(format).await?,
+        None => newest_sent(&session, format).await?,
     };
     // The record of a sent window says how it was counted.
     let account = match args.sent {
         Some(_) => None,
-        None => Some(AccountObject::of(&caller, &window, args.model.as_deref()).await?),
+        None => Some(AccountObject::of(&session, &window, args.model.as_deref()).await?),
     };
     if printer.is_json() {
         let ledger = record.as_ref().map(LedgerObject::from);
@@ -138,7 +138,7 @@ pub(crate) async fn run(
         return Ok(Status::Done);
     }
     if let Some(account) = &account {
-        account::print(account, window.due.as_ref(), &caller, printer).await?;
+        account::print(account, window.due.as_ref(), &session, printer).await?;
     }
     account::print_record(record.as_ref(), args.sent.is_some() || args.fold, printer)?;
     Ok(Status::Done)
@@ -178,10 +178,15 @@ impl std::str::FromStr for Number {
     }
 }
 
+/// Returns the newest window that the caller's view was sent in a format.
+async fn newest_sent(session: &Session, format: Format) -> Result<Option<SentWindow>, Error> {
+    Ok(session.ledger(format, 1).await?.pop())
+}
+
 /// Renders the window that the arguments ask for.
 async fn rendered(
     args: &Args,
-    caller: &Caller,
+    session: &Session,
     options: &WindowOptions,
 ) -> Result<Rendered, Error> {
     let sent = match args.sent {
@@ -189,13 +194,15 @@ async fn rendered(
             let number = match number {
                 Number::At(number) => number,
                 // If none was sent, the error for window 1 says so.
-                Number::Last => caller.newest_sent(options.format).await?.map_or(1, |it| it.number),
+                Number::Last => {
+                    newest_sent(session, options.format).await?.map_or(1, |it| it.number)
+                }
             };
-            caller.sent_with_any(options, number, [counter_for("cl100k_base")]).await?
+            session.sent_with_any(options, number, [counter_for("cl100k_base")]).await?
         }
-        None if args.fold => caller.send(options).await?,
+        None if args.fold => session.send(options).await?,
         None => {
-            let window = caller.reader().window(options).await?;
+            let window = session.reader().window(options).await?;
             return Ok(Rendered { window, record: None, withheld: 0 });
         }
     };
@@ -237,10 +244,15 @@ pub(super) fn print(window: &Window, printer: &mut Printer<'_>) -> Result<()> {
 }
 
 /// Returns why there is no window. A caller that asked for a Context gets one that says so (D-25).
-async fn failed(error: Error, caller: &Caller, format: Format, printer: &mut Printer<'_>) -> Stop {
+async fn failed(
+    error: Error,
+    session: &Session,
+    format: Format,
+    printer: &mut Printer<'_>,
+) -> Stop {
     let broken = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid);
     if broken && format == Format::Context {
-        let context = caller.reader().error_context(&error).await;
+        let context = session.reader().error_context(&error).await;
         if let Err(stop) = printer.json_text(&context.to_json()) {
             return stop;
         }

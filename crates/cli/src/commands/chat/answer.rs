@@ -44,7 +44,7 @@ impl Chat<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Next> {
         let interrupted = self.runtime.block_on(async {
-            let system = self.session().await?.system().clone();
+            let system = crate::context::open_host(self.settings).await?.0;
             let runner = project.runner(system, "");
             Ok::<_, Stop>(runner.team().runs(Some(&agent.name)).await?.pop())
         })?;
@@ -80,7 +80,7 @@ impl Chat<'_> {
         self.running.store(true, Ordering::SeqCst);
         let done = self.runtime.block_on(async {
             let interrupt = Interrupt::listen();
-            let system = self.session().await?.system().clone();
+            let system = crate::context::open_host(self.settings).await?.0;
             let mut stop = interrupt.signal();
             let ready = tokio::select! {
                 ready = agent_run::prepare(project, &system, agent, options) => ready?,

@@ -8,7 +8,7 @@ use rustyline::{
 };
 
 use super::slash;
-use crate::{context::Caller, error::Result, project::Project, settings::Settings};
+use crate::{context, error::Result, project::Project, settings::Settings};
 
 /// How many pages to look through at a time, and how many times.
 const PAGES: (usize, usize) = (1_000, 10);
@@ -54,12 +54,12 @@ impl Completion {
     }
 
     async fn pages(&self, beginning: &str) -> Result<Vec<String>> {
-        let caller = Caller::open(&self.settings).await?;
+        let session = context::open(&self.settings).await?;
         let (limit, times) = PAGES;
         let (mut found, mut after) = (Vec::new(), None);
         for _ in 0..times {
             let query = ListQuery { after, limit, archived: false, matching: None };
-            let listing = caller.reader().list(&query).await?;
+            let listing = session.reader().list(&query).await?;
             let indices = listing.items.iter().map(|seen| seen.page.index.to_string());
             found.extend(indices.filter(|index| index.starts_with(beginning)));
             match listing.items.last().filter(|_| listing.more) {

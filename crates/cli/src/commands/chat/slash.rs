@@ -157,8 +157,8 @@ fn through(chat: &Chat<'_>, words: &[&str], printer: &mut Printer<'_>) {
 /// that the session and its agents are built on.
 fn undo(chat: &Chat<'_>, printer: &mut Printer<'_>) -> Result<()> {
     let newest = chat.runtime.block_on(async {
-        let caller = chat.session().await?;
-        let listing = caller.reader().history(None, LOOKED_BACK).await?;
+        let session = chat.session().await?;
+        let listing = session.reader().history(None, LOOKED_BACK).await?;
         let asked_for = |entry: &HistoryEntry| {
             let stands = entry.is_undoable();
             let founds = matches!(entry.operation, Operation::Batch | Operation::AddSegment);
@@ -235,8 +235,8 @@ impl Seen {
         budget: Option<u64>,
     ) -> Result<Self> {
         let agent = project.assistant();
-        let caller = chat.session().await?;
-        let team = Team::new(caller.system().clone());
+        let (system, _) = crate::context::open_host(chat.settings).await?;
+        let team = Team::new(system.clone());
         let mode = project.mode(&team, agent, None).await?.mode;
         let (model, _) = project.model_of(agent, chat.args.model.as_deref());
         let set = project.settings.budget.as_ref().map(|set| set.value);
@@ -249,7 +249,7 @@ impl Seen {
             options.max_messages = Some(project.settings.max_messages());
         }
         let view = team.view(agent, mode).await?;
-        let context = AgentContext::new(caller.system().clone(), view);
+        let context = AgentContext::new(system, view);
         Ok(Self { context, options })
     }
 

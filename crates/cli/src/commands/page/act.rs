@@ -2,9 +2,7 @@
 
 use contexture_core::{Edit, PageIndex};
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -19,7 +17,7 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let outcome = caller.apply(edit(caller.index(&args.index)?)).await?;
-    super::print_made(&caller, &outcome, printer).await
+    let session = context::open(settings).await?;
+    let outcome = session.apply(edit(session.index(&args.index)?)).await?;
+    super::print_made(&session, &outcome, printer).await
 }

@@ -3,7 +3,7 @@
 use crate::{
     args::{ListArgs, TextArgs},
     commands::Status,
-    context::Caller,
+    context,
     error::{Result, Stop},
     printer::Printer,
     settings::Settings,
@@ -29,13 +29,13 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open_snapshot(settings).await?;
-    let index = caller.index(&args.index)?;
-    let all = caller.reader().ancestors(&index).await?;
+    let session = context::open_snapshot(settings).await?;
+    let index = session.index(&args.index)?;
+    let all = session.reader().ancestors(&index).await?;
     let begin = match &args.list.cursor {
         None => 0,
         Some(cursor) => {
-            let after = caller.index(cursor)?;
+            let after = session.index(cursor)?;
             let at = all.iter().position(|seen| seen.page.index == after);
             1 + at.ok_or_else(|| {
                 let message = format!("{after} is not an ancestor of {index}");
@@ -46,5 +46,5 @@ pub(crate) async fn run(
     let some: Vec<_> = all.iter().skip(begin).take(args.list.limit()).cloned().collect();
     let more = begin + some.len() < all.len();
     let next = some.last().filter(|_| more).map(|seen| seen.page.index.to_string());
-    super::print_list(&caller, &some, next, None, args.text.texts(), printer).await
+    super::print_list(&session, &some, next, None, args.text.texts(), printer).await
 }

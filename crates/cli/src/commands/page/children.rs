@@ -5,7 +5,7 @@ use contexture_core::{Place, storage::Order};
 use crate::{
     args::{ListArgs, TextArgs},
     commands::Status,
-    context::Caller,
+    context,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -38,15 +38,15 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let after = args.list.cursor.as_deref().map(place).transpose()?;
-    let caller = Caller::open_snapshot(settings).await?;
-    let index = caller.index(&args.index)?;
-    let reader = caller.reader();
+    let session = context::open_snapshot(settings).await?;
+    let index = session.index(&args.index)?;
+    let reader = session.reader();
     let texts = args.text.texts();
     if let Some(last) = args.last {
         let tail = reader.children(&index, Order::Backward, None, last.into()).await?;
         let mut items = tail.items;
         items.reverse();
-        super::print_list(&caller, &items, None, None, texts, printer).await?;
+        super::print_list(&session, &items, None, None, texts, printer).await?;
         if tail.more && !printer.is_json() {
             let left = reader.child_count(&index).await?.saturating_sub(items.len() as u64);
             let left = lines::grouped(left);
@@ -63,7 +63,7 @@ pub(crate) async fn run(
         true => Some(reader.child_count(&index).await?.saturating_sub(listing.items.len() as u64)),
         false => None,
     };
-    super::print_list(&caller, &listing.items, next, remaining, texts, printer).await
+    super::print_list(&session, &listing.items, next, remaining, texts, printer).await
 }
 
 fn place(cursor: &str) -> Result<Place> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use contexture_core::{Description, Edit, NewContentsPage, NewDetailPage, PageName, Visibility};
 
 use crate::{
-    commands::Status, context::Caller, error::Result, input, printer::Printer, settings::Settings,
+    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
 };
 
 /// Create a page at the end of a directory
@@ -58,10 +58,10 @@ pub(crate) async fn run(
         Some(file) => input::text(file)?,
         None => args.detail.unwrap_or_default(),
     };
-    let caller = Caller::open(settings).await?;
-    let parent = caller.index(&args.parent)?;
+    let session = context::open(settings).await?;
+    let parent = session.index(&args.parent)?;
     let edit = if args.contents {
-        let children = args.child.iter().map(|child| caller.index(child));
+        let children = args.child.iter().map(|child| session.index(child));
         let children = children.collect::<Result<_, contexture_core::Error>>()?;
         Edit::CreateContentsPage(NewContentsPage {
             description,
@@ -76,6 +76,6 @@ pub(crate) async fn run(
             ..NewDetailPage::new(parent, name, detail)
         })
     };
-    let outcome = caller.apply(edit).await?;
-    super::print_made(&caller, &outcome, printer).await
+    let outcome = session.apply(edit).await?;
+    super::print_made(&session, &outcome, printer).await
 }

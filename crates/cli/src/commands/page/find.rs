@@ -4,7 +4,7 @@ use super::list;
 use crate::{
     args::{ListArgs, TextArgs},
     commands::Status,
-    context::Caller,
+    context,
     error::Result,
     printer::Printer,
     settings::Settings,
@@ -33,8 +33,8 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open_snapshot(settings).await?;
-    let listing = list::query(&caller, &args.list, args.archived, Some(args.query)).await?;
+    let session = context::open_snapshot(settings).await?;
+    let listing = list::query(&session, &args.list, args.archived, Some(args.query)).await?;
     let next = list::next(&listing);
-    super::print_list(&caller, &listing.items, next, None, args.text.texts(), printer).await
+    super::print_list(&session, &listing.items, next, None, args.text.texts(), printer).await
 }

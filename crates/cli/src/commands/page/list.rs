@@ -1,14 +1,14 @@
 //! `contexture page list`
 
 use contexture_core::{
-    ErrorKind, Lifecycle, PageIndex,
+    ErrorKind, Lifecycle, PageIndex, Session,
     system::{ListQuery, Listing, PageView},
 };
 
 use crate::{
     args::{ListArgs, TextArgs},
     commands::Status,
-    context::Caller,
+    context,
     error::Result,
     printer::Printer,
     settings::Settings,
@@ -42,21 +42,21 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open_snapshot(settings).await?;
+    let session = context::open_snapshot(settings).await?;
     let listing = match args.newest {
-        true => newest(&caller, &args.list, args.archived).await?,
-        false => query(&caller, &args.list, args.archived, None).await?,
+        true => newest(&session, &args.list, args.archived).await?,
+        false => query(&session, &args.list, args.archived, None).await?,
     };
     let next = next(&listing);
     let (items, texts) = (&listing.items, args.text.texts());
     // With --newest the remaining pages are not counted.
     let remaining =
         match items.last().filter(|_| listing.more && !args.newest && !printer.is_json()) {
-            Some(last) => count_after(&caller, &last.page.index, args.archived).await?,
+            Some(last) => count_after(&session, &last.page.index, args.archived).await?,
             None => None,
         };
     let is_old_first = next.is_some() && !args.newest && !printer.is_json();
-    super::print_list(&caller, items, next, remaining, texts, printer).await?;
+    super::print_list(&session, items, next, remaining, texts, printer).await?;
     if is_old_first && args.list.cursor.is_none() {
         printer.tip("--newest lists the newest pages first")?;
     }
@@ -64,12 +64,12 @@ pub(crate) async fn run(
 }
 
 /// Counts the pages after one in natural order; none if there are very many.
-async fn count_after(caller: &Caller, last: &PageIndex, archived: bool) -> Result<Option<u64>> {
+async fn count_after(session: &Session, last: &PageIndex, archived: bool) -> Result<Option<u64>> {
     let (most, limit) = COUNTED;
     let (mut count, mut after) = (0, Some(last.clone()));
     while count < most {
         let query = ListQuery { after, limit, archived, matching: None };
-        let listing = caller.reader().list(&query).await?;
+        let listing = session.reader().list(&query).await?;
         count += listing.items.len() as u64;
         match listing.items.last().filter(|_| listing.more) {
             Some(last) => after = Some(last.page.index.clone()),
@@ -80,9 +80,9 @@ async fn count_after(caller: &Caller, last: &PageIndex, archived: bool) -> Resul
 }
 
 /// Lists pages from the newest of each segment: numbers only grow. A cursor is the page listed last.
-async fn newest(caller: &Caller, list: &ListArgs, archived: bool) -> Result<Listing<PageView>> {
-    let reader = caller.reader();
-    let after = list.cursor.as_deref().map(|cursor| caller.index(cursor)).transpose()?;
+async fn newest(session: &Session, list: &ListArgs, archived: bool) -> Result<Listing<PageView>> {
+    let reader = session.reader();
+    let after = list.cursor.as_deref().map(|cursor| session.index(cursor)).transpose()?;
     let mut segments: Vec<_> = reader.segments();
     if let Some(after) = &after {
         let first = reader.segment(after.segment())?.id.clone();
@@ -92,8 +92,10 @@ async fn newest(caller: &Caller, list: &ListArgs, archived: bool) -> Result<List
     let mut items = Vec::new();
     for segment in segments {
         let begin = after.as_ref().filter(|after| *after.segment() == segment.id);
-        let begin = begin.map(PageIndex::number);
-        let begin = begin.unwrap_or_else(|| caller.system().with_counter(&segment).next_number);
+        let begin = match begin {
+            Some(after) => after.number(),
+            None => session.get_segment(&segment.id)?.next_number,
+        };
         for number in (0..begin).rev() {
             let index = PageIndex::new(segment.id.clone(), number);
             let seen = match reader.page_or_archived(&index).await {
@@ -115,17 +117,17 @@ async fn newest(caller: &Caller, list: &ListArgs, archived: bool) -> Result<List
 
 /// Lists pages in natural order, starting after a cursor.
 pub(super) async fn query(
-    caller: &Caller,
+    session: &Session,
     list: &ListArgs,
     archived: bool,
     matching: Option<String>,
 ) -> Result<Listing<PageView>> {
-    let after = list.cursor.as_deref().map(|cursor| caller.index(cursor)).transpose()?;
+    let after = list.cursor.as_deref().map(|cursor| session.index(cursor)).transpose()?;
     if let Some(after) = after.as_ref().filter(|_| !archived) {
-        caller.reader().segment(after.segment())?;
+        session.reader().segment(after.segment())?;
     }
     let query = ListQuery { after, limit: list.limit(), archived, matching };
-    Ok(caller.reader().list(&query).await?)
+    Ok(session.reader().list(&query).await?)
 }
 
 /// Returns the cursor after a listing: the last page's index.

@@ -3,9 +3,7 @@
 use contexture_agents::wire::{MoveObject, MovedObject};
 use contexture_core::{Edit, PageIndex, system::Outcome};
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 /// Move a page and everything below it to the end of a directory
 ///
@@ -31,9 +29,9 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let (page, to) = (caller.index(&args.index)?, caller.index(&args.to)?);
-    let outcome = caller.apply(Edit::MovePage { page: page.clone(), to }).await?;
+    let session = context::open(settings).await?;
+    let (page, to) = (session.index(&args.index)?, session.index(&args.to)?);
+    let outcome = session.apply(Edit::MovePage { page: page.clone(), to }).await?;
     print(&page, outcome, printer)
 }
 

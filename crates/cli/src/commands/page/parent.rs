@@ -1,8 +1,6 @@
 //! `contexture page parent`
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 /// Show the directory that contains a page
 ///
@@ -22,10 +20,10 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let index = caller.index(&args.index)?;
-    match caller.reader().parent(&index).await? {
-        Some(parent) => super::print(&caller, &parent, printer).await,
+    let session = context::open(settings).await?;
+    let index = session.index(&args.index)?;
+    match session.reader().parent(&index).await? {
+        Some(parent) => super::print(&session, &parent, printer).await,
         None if printer.is_json() => {
             printer.json(&())?;
             Ok(Status::Done)

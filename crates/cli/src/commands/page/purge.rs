@@ -9,7 +9,7 @@ use contexture_core::{Edit, Principal};
 
 use crate::{
     commands::{Status, store::traces},
-    context::Caller,
+    context,
     error::Result,
     lines,
     printer::Printer,
@@ -48,22 +48,22 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let page = caller.index(&args.index)?;
-    let (outcome, given_up) = match caller.principal() {
+    let (system, session) = context::open_host(settings).await?;
+    let page = session.index(&args.index)?;
+    let (outcome, given_up) = match session.principal() {
         by @ (Principal::System | Principal::User(_)) => {
             let interrupted = match args.give_up_runs {
                 true => InterruptedRuns::GiveUp,
                 false => InterruptedRuns::Keep,
             };
-            let (system, now) = (caller.system(), caller.now());
+            let now = session.now();
             let is_alive = |stored: &StoredRun| process::is_alive(stored, now);
             let purged = Team::new(system.clone()).purge(by, page, interrupted, is_alive).await?;
             (purged.outcome, purged.given_up)
         }
-        Principal::Agent(_) => (caller.apply(Edit::PurgePage(page)).await?, Vec::new()),
+        Principal::Agent(_) => (session.apply(Edit::PurgePage(page)).await?, Vec::new()),
     };
-    let traces = caller.system().storage().traces().await?;
+    let traces = system.storage().traces().await?;
     if printer.is_json() {
         printer.json(&PurgedObject {
             purged: outcome.pages,

@@ -2,9 +2,7 @@
 
 use contexture_core::Edit;
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 /// Restore a page and everything below it from the archive
 ///
@@ -30,9 +28,9 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open(settings).await?;
-    let page = caller.index(&args.index)?;
-    let to = args.to.as_deref().map(|to| caller.index(to)).transpose()?;
-    let outcome = caller.apply(Edit::RestorePage { page, to }).await?;
-    super::print_made(&caller, &outcome, printer).await
+    let session = context::open(settings).await?;
+    let page = session.index(&args.index)?;
+    let to = args.to.as_deref().map(|to| session.index(to)).transpose()?;
+    let outcome = session.apply(Edit::RestorePage { page, to }).await?;
+    super::print_made(&session, &outcome, printer).await
 }

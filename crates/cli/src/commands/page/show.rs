@@ -4,8 +4,7 @@ use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::system::PageView;
 
 use crate::{
-    commands::Status, context::Caller, error::Result, lines, printer::Printer, sanitize,
-    settings::Settings,
+    commands::Status, context, error::Result, lines, printer::Printer, sanitize, settings::Settings,
 };
 
 /// Show one page with its text or its children
@@ -27,14 +26,14 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open_snapshot(settings).await?;
-    let index = caller.index(&args.index)?;
+    let session = context::open_snapshot(settings).await?;
+    let index = session.index(&args.index)?;
     let seen = if args.archived {
-        caller.reader().page_or_archived(&index).await?
+        session.reader().page_or_archived(&index).await?
     } else {
-        caller.reader().page(&index).await?
+        session.reader().page(&index).await?
     };
-    let object = PageObject::read(&caller, &seen, Texts::Full).await?;
+    let object = PageObject::read(&session, &seen, Texts::Full).await?;
     if printer.is_json() {
         printer.json(&object)?;
     } else {

@@ -6,7 +6,7 @@ use contexture_core::storage::Order;
 use crate::{
     args::TextArgs,
     commands::Status,
-    context::Caller,
+    context,
     error::Result,
     printer::Printer,
     settings::Settings,
@@ -50,18 +50,18 @@ pub(crate) async fn run(
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let caller = Caller::open_snapshot(settings).await?;
+    let session = context::open_snapshot(settings).await?;
     let order = if args.newest { Order::Backward } else { Order::Forward };
     let (children, depth) = (args.limit.into(), args.depth.into());
     let mut bounds = Bounds { order, children, depth, pages: PAGES };
     let tops = match &args.index {
-        Some(index) => vec![caller.index(index)?],
-        None => caller.reader().segments().iter().map(|segment| segment.root()).collect(),
+        Some(index) => vec![session.index(index)?],
+        None => session.reader().segments().iter().map(|segment| segment.root()).collect(),
     };
     let mut branches = Vec::with_capacity(tops.len());
     for top in tops {
-        let seen = caller.reader().page(&top).await?;
-        branches.push(Branch::grow(&caller, seen, &mut bounds).await?);
+        let seen = session.reader().page(&top).await?;
+        branches.push(Branch::grow(&session, seen, &mut bounds).await?);
     }
     if !printer.is_json() {
         let paint = printer.paint();
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     }
     let mut items = Vec::with_capacity(branches.len());
     for branch in &branches {
-        items.push(tree::read(&caller, branch, args.text.texts()).await?);
+        items.push(tree::read(&session, branch, args.text.texts()).await?);
     }
     match (&args.index, items.as_slice()) {
         (Some(_), [only]) => printer.json(only)?,

@@ -7,7 +7,7 @@ use contexture_core::{Edit, Error, PageUpdate, Version};
 use crate::{
     args::Suggested,
     commands::Status,
-    context::Caller,
+    context,
     error::{Result, Stop},
     input,
     printer::Printer,
@@ -72,12 +72,12 @@ pub(crate) async fn run(
     }
     let name = given(args.name).as_deref().map(str::parse).transpose()?;
     let description = description.as_deref().map(str::parse).transpose()?;
-    let caller = Caller::open(settings).await?;
-    let page = caller.index(&args.index)?;
+    let session = context::open(settings).await?;
+    let page = session.index(&args.index)?;
     let if_version = args.if_version.map(Version);
     let update = PageUpdate { page, name, description, detail, if_version };
-    let outcome = caller.apply(Edit::UpdatePage(update)).await?;
-    super::print_made(&caller, &outcome, printer).await
+    let outcome = session.apply(Edit::UpdatePage(update)).await?;
+    super::print_made(&session, &outcome, printer).await
 }
 
 /// Empties a field, unless it was also given.

@@ -4,8 +4,7 @@ use contexture_core::{Edit, NewSegment, SegmentId, Tokens};
 
 use super::{KINDS, PERMISSION_HELP, PERMISSIONS};
 use crate::{
-    args::Suggested, commands::Status, context::Caller, error::Result, printer::Printer,
-    settings::Settings,
+    args::Suggested, commands::Status, context, error::Result, printer::Printer, settings::Settings,
 };
 
 /// Add a segment with its root page
@@ -56,8 +55,8 @@ pub(crate) async fn run(
         capacity: args.capacity.as_deref().map_or(Ok(Tokens(0)), super::capacity)?,
     };
     super::confirm_writable_prompt(&id, new.kind, new.permission, args.yes)?;
-    let caller = Caller::open(settings).await?;
-    caller.apply(Edit::AddSegment(new)).await?;
-    let segment = caller.reader().segment(&id)?;
+    let session = context::open(settings).await?;
+    session.apply(Edit::AddSegment(new)).await?;
+    let segment = session.reader().segment(&id)?;
     super::print(&segment, printer)
 }

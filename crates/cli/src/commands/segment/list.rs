@@ -4,7 +4,7 @@ use contexture_agents::wire::{ListObject, SegmentObject};
 use contexture_core::SegmentId;
 
 use crate::{
-    args::ListArgs, commands::Status, context::Caller, error::Result, lines, printer::Printer,
+    args::ListArgs, commands::Status, context, error::Result, lines, printer::Printer,
     settings::Settings,
 };
 
@@ -22,12 +22,12 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let after: Option<SegmentId> = args.list.cursor.as_deref().map(str::parse).transpose()?;
-    let caller = Caller::open(settings).await?;
-    let all = caller.reader().segments();
+    let session = context::open(settings).await?;
+    let all = session.reader().segments();
     let begin = match after {
         None => 0,
         Some(after) => {
-            caller.reader().segment(&after)?;
+            session.reader().segment(&after)?;
             all.iter().position(|segment| segment.id == after).map_or(all.len(), |at| at + 1)
         }
     };

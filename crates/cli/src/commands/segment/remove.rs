@@ -2,9 +2,7 @@
 
 use contexture_core::{Edit, SegmentId};
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 /// Remove a segment; its pages move to the archive
 ///
@@ -32,9 +30,9 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let segment: SegmentId = args.id.parse()?;
-    let caller = Caller::open(settings).await?;
-    let removed = caller.reader().segment(&segment)?;
+    let session = context::open(settings).await?;
+    let removed = session.reader().segment(&segment)?;
     let Args { cascade, force, .. } = args;
-    caller.apply(Edit::RemoveSegment { segment, cascade, force }).await?;
+    session.apply(Edit::RemoveSegment { segment, cascade, force }).await?;
     super::print(&removed, printer)
 }

@@ -2,9 +2,7 @@
 
 use contexture_core::SegmentId;
 
-use crate::{
-    commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
-};
+use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
 /// Show one segment
 #[derive(Debug, clap::Args)]
@@ -21,7 +19,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let id: SegmentId = args.id.parse()?;
-    let caller = Caller::open(settings).await?;
-    let segment = caller.reader().segment(&id)?;
+    let session = context::open(settings).await?;
+    let segment = session.reader().segment(&id)?;
     super::print(&segment, printer)
 }

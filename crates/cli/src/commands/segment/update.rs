@@ -4,8 +4,7 @@ use contexture_core::{Edit, SegmentId, SegmentUpdate};
 
 use super::{PERMISSION_HELP, PERMISSIONS};
 use crate::{
-    args::Suggested, commands::Status, context::Caller, error::Result, printer::Printer,
-    settings::Settings,
+    args::Suggested, commands::Status, context, error::Result, printer::Printer, settings::Settings,
 };
 
 /// Change a segment's name, description, permission or capacity
@@ -49,12 +48,12 @@ pub(crate) async fn run(
         permission: args.permission.as_deref().map(str::parse).transpose()?,
         capacity: args.capacity.as_deref().map(super::capacity).transpose()?,
     };
-    let caller = Caller::open(settings).await?;
-    let now = caller.reader().segment(&id)?;
+    let session = context::open(settings).await?;
+    let now = session.reader().segment(&id)?;
     if let Some(permission) = update.permission.filter(|asked| *asked != now.permission) {
         super::confirm_writable_prompt(&id, now.kind, permission, args.yes)?;
     }
-    caller.apply(Edit::UpdateSegment(update)).await?;
-    let segment = caller.reader().segment(&id)?;
+    session.apply(Edit::UpdateSegment(update)).await?;
+    let segment = session.reader().segment(&id)?;
     super::print(&segment, printer)
 }

@@ -5,7 +5,7 @@ use contexture_core::{CustomKey, Edit, message::RawJson};
 
 use crate::{
     commands::Status,
-    context::Caller,
+    context,
     error::{Result, Stop},
     printer::Printer,
     sanitize,
@@ -50,9 +50,9 @@ pub(crate) async fn run(
     let key: CustomKey = args.key.parse()?;
     check(&key, args.value.as_deref())?;
     let value = args.value.map(|text| stored(&key, text, args.as_json)).transpose()?;
-    let caller = Caller::open(settings).await?;
-    caller.apply(Edit::SetCustom { key, value }).await?;
-    let mut custom = caller.custom().await?;
+    let session = context::open(settings).await?;
+    session.apply(Edit::SetCustom { key, value }).await?;
+    let mut custom = session.custom().await?;
     custom.retain(|(key, _)| !key.is_own());
     if printer.is_json() {
         printer.json(&CustomObject::new(custom))?;

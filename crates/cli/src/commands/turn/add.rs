@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use contexture_core::{Edit, Message, Role, message::wire::parse_messages};
 
 use crate::{
-    commands::Status, context::Caller, error::Result, input, printer::Printer, settings::Settings,
+    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
 };
 
 /// Write one or more turns at the end of a segment
@@ -46,8 +46,8 @@ pub(crate) async fn run(
             user.into_iter().chain(assistant).collect()
         }
     };
-    let caller = Caller::open(settings).await?;
-    let segment = caller.turn_segment(args.segment.as_deref())?;
-    let outcome = caller.apply(Edit::AddTurn { segment, messages }).await?;
-    super::print(&caller, &outcome, printer).await
+    let session = context::open(settings).await?;
+    let segment = super::segment(&session, args.segment.as_deref())?;
+    let outcome = session.apply(Edit::AddTurn { segment, messages }).await?;
+    super::print(&session, &outcome, printer).await
 }

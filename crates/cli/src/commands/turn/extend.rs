@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use contexture_core::{Edit, message::wire::parse_messages};
 
 use crate::{
-    commands::Status, context::Caller, error::Result, input, printer::Printer, settings::Settings,
+    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
 };
 
 /// Continue your own latest turn in a segment
@@ -33,8 +33,8 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let messages = parse_messages(&input::bytes(&args.messages, input::MOST)?)?;
-    let caller = Caller::open(settings).await?;
-    let segment = caller.turn_segment(args.segment.as_deref())?;
-    let outcome = caller.apply(Edit::ExtendTurn { segment, messages }).await?;
-    super::print(&caller, &outcome, printer).await
+    let session = context::open(settings).await?;
+    let segment = super::segment(&session, args.segment.as_deref())?;
+    let outcome = session.apply(Edit::ExtendTurn { segment, messages }).await?;
+    super::print(&session, &outcome, printer).await
 }

@@ -2,12 +2,11 @@
 
 use contexture_agents::wire::{AccountObject, EstimateObject};
 use contexture_core::{
-    FoldReport, SentWindow, WindowLevel,
+    FoldReport, SentWindow, Session, WindowLevel,
     window::request::{PageAccount, SegmentAccount},
 };
 
 use crate::{
-    context::Caller,
     error::Result,
     lines::{self, grouped},
     printer::{Paint, Printer},
@@ -21,7 +20,7 @@ const LARGEST: usize = 10;
 pub(super) async fn print(
     object: &AccountObject,
     due: Option<&FoldReport>,
-    caller: &Caller,
+    session: &Session,
     printer: &mut Printer<'_>,
 ) -> Result<()> {
     let (account, paint) = (&object.account, printer.paint());
@@ -61,7 +60,7 @@ pub(super) async fn print(
     largest.sort_by_key(|page| std::cmp::Reverse(page.tokens));
     let mut pages = Vec::new();
     for page in largest.into_iter().take(LARGEST) {
-        pages.push(page_row(page, caller, paint).await?);
+        pages.push(page_row(page, session, paint).await?);
     }
     print_rows("largest pages", pages, account.tokens, printer)
 }
@@ -129,9 +128,9 @@ fn by_level(segment: &SegmentAccount) -> String {
     levels.join(", ")
 }
 
-async fn page_row(account: &PageAccount, caller: &Caller, paint: Paint) -> Result<Row> {
+async fn page_row(account: &PageAccount, session: &Session, paint: Paint) -> Result<Row> {
     // The first page of a run may be gone by now; the run is still shown.
-    let seen = caller.reader().page(&account.page).await.ok();
+    let seen = session.reader().page(&account.page).await.ok();
     let name = seen.map_or(String::new(), |seen| sanitize::line(seen.page.name.as_str()));
     let level = match account.level {
         WindowLevel::Full => String::new(),

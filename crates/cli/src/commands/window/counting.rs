@@ -5,8 +5,6 @@ use std::sync::Arc;
 use contexture_core::{ContextSystem, WindowOptions};
 use contexture_tokens::KeptCounter;
 
-use crate::context::Caller;
-
 /// The counter of a command.
 pub(in crate::commands) struct Counting {
     system: ContextSystem,
@@ -15,8 +13,7 @@ pub(in crate::commands) struct Counting {
 
 impl Counting {
     /// Makes a window use the counts kept in the caller's store.
-    pub(in crate::commands) fn begin(caller: &Caller, options: &mut WindowOptions) -> Self {
-        let system = caller.system().clone();
+    pub(in crate::commands) fn begin(system: ContextSystem, options: &mut WindowOptions) -> Self {
         let counter = Arc::new(KeptCounter::new(options.counter.clone(), system.storage()));
         options.counter = counter.clone();
         Self { system, counter }
