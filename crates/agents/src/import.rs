@@ -18,7 +18,8 @@ mod prompt;
 mod source;
 
 use contexture_core::{
-    CustomKey, Edit, PageIndex, SegmentId, Session,
+    Edit, PageIndex, SegmentId, Session,
+    storage::CustomKey,
     transcript::{ImportRecord, Problem},
 };
 

@@ -14,8 +14,8 @@ mod watch;
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ErrorKind, Mounts, RunRecord, SegmentId, Tokens, View, ViewFilter, WindowOptions,
-    window::{count::TokenCounter, fold::Shares},
+    AgentContext, ErrorKind, Mounts, SegmentId, TokenCounter, Tokens, View, ViewFilter,
+    WindowOptions, storage::RunRecord, window::Shares,
 };
 
 use summaries::Summaries;

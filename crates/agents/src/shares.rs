@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use contexture_core::window::fold::Shares;
+use contexture_core::window::Shares;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{

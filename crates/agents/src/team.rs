@@ -18,9 +18,10 @@ mod views;
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    Actor, AgentContext, AgentName, ContextSystem, CustomKey, Edit, ErrorKind, Mounts,
-    NewDetailPage, NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Speech, Timestamp,
-    View, ViewFilter, message::detail_text, storage::Order,
+    Actor, AgentContext, AgentName, ContextSystem, Edit, ErrorKind, Mounts, NewDetailPage,
+    NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Timestamp, View, ViewFilter,
+    message::{Speech, detail_text},
+    storage::{CustomKey, Order},
 };
 
 pub use clear::{ClearScope, Cleared};

@@ -4,9 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use contexture_agents::Team;
 use contexture_core::{
-    Actor, ContextSystem, Engine, Error, ErrorKind, Format, PageStorage, Principal, SegmentId,
-    SentWindow, Session,
-    system::{Outcome, PageView},
+    Actor, ContextSystem, Engine, Error, ErrorKind, Format, Outcome, PageStorage, PageView,
+    Principal, SegmentId, Session, storage::SentWindow,
 };
 use contexture_storage::SystemClock;
 

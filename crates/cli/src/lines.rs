@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    FoldReport, HistoryEntry, Lifecycle, PageIndex, Segment, Standing, Timestamp, WindowLevel,
-    system::PageView,
+    HistoryEntry, Lifecycle, PageIndex, PageView, Segment, Timestamp, WindowLevel,
+    storage::Standing, window::FoldReport,
 };
 
 use crate::{harmless, printer::Paint};

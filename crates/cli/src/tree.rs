@@ -1,7 +1,7 @@
 //! The tree of pages: grown within bounds, drawn for people, or nested as JSON.
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
-use contexture_core::{PageIndex, storage::Order, system::PageView};
+use contexture_core::{PageIndex, PageView, storage::Order};
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::{context::Caller, error::Result, lines, printer::Paint};

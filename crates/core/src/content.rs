@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crate::{Detail, Error, Message};
+use crate::{Error, Message, storage::Detail};
 
 /// The BLAKE3 hash of a content's encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

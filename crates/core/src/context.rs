@@ -38,6 +38,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+pub use crate::system::Pressed;
 pub use anchors::{Anchor, AnchorConflict, AnchorKey, AnchorKind, Anchors};
 pub use app::{App, Apps, MountedPanels, Panel};
 pub use app_session::AppSession;

@@ -12,14 +12,10 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    Error, FoldReport, LedgerKey, Message, PageIndex, Result, Role, Session, Timestamp, Tokens,
-    Usage,
-    storage::Report,
-    system::{FoldOutcome, Purpose},
-    window::{
-        calibration::{Calibration, REMEMBERED},
-        request::{Sent, WindowOptions},
-    },
+    Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
+    storage::{LedgerKey, Report},
+    system::Purpose,
+    window::{Calibration, FoldOutcome, FoldReport, REMEMBERED, request::Sent},
 };
 
 /// How long a provider keeps a cached prefix that nobody asks for.

@@ -10,7 +10,7 @@ mod parse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Page, Segment, SessionTimes};
+use crate::{Message, Page, Segment, storage::SessionTimes};
 
 pub use export::export;
 pub use parse::{Parsed, parse};

@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, CustomKey, Description, Error, FoldReport, Level, LevelEntry, Message, NewSegment,
-    PageIndex, PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility,
+    AgentName, Description, Error, Level, Message, NewSegment, PageIndex, PageName, Permission,
+    Revision, SegmentId, Tokens, Visibility,
     document::LoadPlan,
+    storage::{CustomKey, LevelEntry, Version},
+    window::FoldReport,
 };
 
-/// What is asked for. [`crate::decide`] turns it into a [`crate::Change`].
+/// What is asked for. [`crate::decide`] turns it into a [`crate::storage::Change`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Edit {

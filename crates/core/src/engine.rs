@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId,
-    storage::StorageResult,
-    system::{Settings, memory::Memory},
+    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId, Settings,
+    storage::StorageResult, system::memory::Memory,
 };
 
 /// What can be set of an engine.

@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContentHash, FilterKey, Format, Level, PageIndex, Revision, Speech, Timestamp, Tokens, ViewId,
+    Format, Level, PageIndex, Revision, Timestamp, Tokens,
+    message::Speech,
+    storage::{ContentHash, FilterKey, ViewId},
 };
 
 /// Names a ledger.

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, PageIndex, SegmentId, ViewId, Visibility};
+use crate::{Error, PageIndex, SegmentId, Visibility, storage::ViewId};
 
 pub use run::{Cited, Run, RunForm, StandingRequest, Told};
 
@@ -171,7 +171,7 @@ impl LevelEntry {
 
     /// Returns the run that stands for a page at a place under this directory, unless the page is
     /// pinned, which its own entries say.
-    pub fn run_over(&self, page: &PageIndex, place: crate::Place) -> Option<&Run> {
+    pub fn run_over(&self, page: &PageIndex, place: crate::storage::Place) -> Option<&Run> {
         self.runs.iter().find(|run| run.stands_for(page, place))
     }
 }

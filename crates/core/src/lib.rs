@@ -60,59 +60,71 @@ mod history;
 mod ledger;
 mod run;
 
-pub mod decide;
-pub mod permission;
+mod decide;
+mod permission;
 
 pub mod storage;
 
-pub mod principal;
-pub mod session;
+mod principal;
 
-pub mod agent;
-pub mod check;
+mod session;
+mod system;
+
+mod agent;
+mod conversation;
+mod engine;
+
 pub mod context;
-pub mod conversation;
-pub mod copy;
 pub mod document;
-pub mod engine;
-pub mod system;
 pub mod transcript;
 pub mod window;
 
+// The door: the sessions of a storage, and who holds one.
 pub use agent::AgentContext;
-pub use change::{
-    Assigned, Basis, Change, CustomDelta, FocusDelta, LevelDelta, NumberClaim, PageDelta,
-    PlaceClaim, SegmentDelta, SessionTimes, UndoneMark,
-};
-pub use content::{Content, ContentHash};
 pub use conversation::Conversation;
-pub use edit::{
-    Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
-};
 pub use engine::{Engine, EngineSettings, EngineUsage};
-pub use error::{Advice, Error, ErrorKind, Result};
-pub use feed::{FeedEntry, PagePut};
-pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
-pub use index::{PageIndex, SegmentId};
-pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
-pub use level::{
-    ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, StandingRequest, Told,
-    WindowLevel,
-};
-pub use message::{Message, Role};
-pub use page::{Body, Checksum, Detail, Lifecycle, MOST_DEEP, Page, Standing, Trust, Visibility};
 pub use principal::Principal;
-pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
-pub use run::{RunPut, RunRecord};
-pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
 pub use session::Session;
-pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
-pub use system::ContextSystem;
-pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId, UserName};
-pub use view::{Actor, FilterKey, Mounts, Speech, View, ViewFilter, ViewId};
+pub use system::{ContextSystem, ResidentLimits, ResidentUsage, Settings};
+pub use view::{Actor, Mounts, View, ViewFilter};
+
+// Pages and segments.
+pub use decide::Segments;
+pub use page::{Lifecycle, Page, Trust, Visibility};
+pub use permission::AccessLevel;
+pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
+pub use system::{ListQuery, Listing, PageView, Reader};
+
+// Edits, and what they return.
+pub use decide::Limits;
+pub use edit::{Edit, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate};
+pub use system::Outcome;
+
+// Windows.
+pub use ledger::Usage;
+pub use level::{Level, WindowLevel};
 pub use window::{
+    count::TokenCounter,
     format::Format,
-    piece::Mark,
-    preface::WindowTools,
-    request::{Sent, Window, WindowOptions},
+    provider::ProviderFormat,
+    request::{Account, Window, WindowOptions},
 };
+
+// Messages.
+pub use message::{Message, Role};
+
+// History and feed.
+pub use feed::FeedEntry;
+pub use history::HistoryEntry;
+pub use system::{FeedEvent, Subscription};
+
+// Errors.
+pub use error::{Advice, Error, ErrorKind, Result};
+
+// Names and quantities.
+pub use index::{PageIndex, SegmentId};
+pub use quantity::{Clock, ManualClock, Revision, Timestamp, Tokens};
+pub use text::{AgentName, Description, PageName, SessionId, UserName};
+
+// Storages: all else about them is in [`storage`].
+pub use storage::{MemoryStorage, PageStorage};

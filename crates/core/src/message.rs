@@ -4,13 +4,18 @@
 //! [`wire`] reads OpenAI- and Anthropic-style arrays, [`exchange`] groups messages into what may not
 //! be parted and cuts turns into pages, [`raw`] keeps foreign JSON as the text it was.
 
-pub mod exchange;
-pub mod raw;
-pub mod wire;
+pub(crate) mod exchange;
+mod raw;
+pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
 
+pub use exchange::{Exchange, FULL_PAGE, group};
 pub use raw::{Fields, RawJson};
+pub use wire::parse_messages;
+
+pub use crate::system::{Admitted, AdmittedMessage, AdmittedMessages};
+pub use crate::view::Speech;
 
 use crate::{AgentName, Timestamp, Trust};
 

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentName, ContentHash, Description, Error, PageIndex, PageName, Place, Revision,
-    Timestamp, Version,
+    Actor, AgentName, Description, Error, PageIndex, PageName, Revision, Timestamp,
+    storage::{ContentHash, Place, Version},
 };
 
 /// How many directories a page may stand in, at most: a root stands in none. Trees of earlier versions

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, Description, Error, PageIndex, PageName, Revision, SegmentId, Timestamp, Tokens,
-    Version, page::named_values,
+    page::named_values, storage::Version,
 };
 
 /// A tree of pages. It declares its permission; checking it is the proxy's business.

@@ -13,10 +13,9 @@ mod windows;
 use std::sync::Arc;
 
 use crate::{
-    ContextSystem, CustomKey, Error, HistoryEntry, Message, Operation, PageIndex, Principal,
-    Result, Revision, Segment, SegmentId, Timestamp, permission,
-    storage::Order,
-    system::{ListQuery, Listing, PageView, Reader},
+    ContextSystem, Error, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,
+    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, Timestamp, permission,
+    storage::{CustomKey, Order},
 };
 
 /// A context system held by a principal. Cheap to clone; usable from many threads.

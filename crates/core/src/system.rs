@@ -48,10 +48,10 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Principal, Result, Revision,
-    RunPut, Segment, Session, SessionId, Timestamp, ViewId,
-    decide::{Halt, Known, Limits, Request, Segments, decide},
-    storage::{Commit, NewSession, SessionInfo, StorageError},
+    Actor, Clock, Edit, Error, Limits, PageIndex, PageStorage, Principal, Result, Revision,
+    Segment, Segments, Session, SessionId, Timestamp,
+    decide::{Halt, Known, Request, decide},
+    storage::{Change, Commit, Mark, NewSession, RunPut, SessionInfo, StorageError, ViewId},
 };
 use gate::{Gate, Writing};
 use lists::Lists;

@@ -9,11 +9,9 @@ mod body;
 use std::{io::Write, path::PathBuf, process::ExitCode, time::Instant};
 
 use contexture_core::{
-    ContentHash, Sent, WindowOptions,
-    window::{
-        fold::Shares,
-        provider::{ProviderFormat, validate},
-    },
+    ProviderFormat, WindowOptions,
+    storage::ContentHash,
+    window::{Sent, Shares, validate},
 };
 use futures::executor::block_on;
 

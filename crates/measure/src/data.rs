@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use contexture_core::{
     Message, Role,
-    message::exchange::Exchange,
+    message::Exchange,
     transcript::{TranscriptFormat, mend, read as read_transcript},
 };
 use flate2::read::MultiGzDecoder;

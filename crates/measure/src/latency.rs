@@ -10,9 +10,10 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use contexture_core::{
-    ContextSystem, Edit, FoldPlan, FoldReport, FoldStep, Format, LevelEntry, MemoryStorage,
-    Message, NewDetailPage, NewSegment, PageIndex, PageStorage, Place, Role, Run, RunForm,
-    SegmentKind, WindowOptions, window::provider::ProviderFormat,
+    ContextSystem, Edit, Format, MemoryStorage, Message, NewDetailPage, NewSegment, PageIndex,
+    PageStorage, ProviderFormat, Role, SegmentKind, WindowOptions,
+    storage::{LevelEntry, Place, Run, RunForm},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_storage::{SystemClock, sqlite::SqliteStorage};
 use contexture_tokens::counter_for;

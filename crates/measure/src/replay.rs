@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use contexture_core::{
     ContextSystem, Edit, Format, ManualClock, MemoryStorage, NewDetailPage, NewSegment,
-    SegmentKind, Sent, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
+    ProviderFormat, SegmentKind, TokenCounter, WindowOptions,
+    window::{Sent, Shares},
 };
 
 use crate::data::Session;

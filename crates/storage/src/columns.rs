@@ -4,8 +4,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    Page, Standing,
-    storage::{StorageError, StorageResult},
+    Page,
+    storage::{Standing, StorageError, StorageResult},
 };
 
 /// A page's row but for its key and its data.

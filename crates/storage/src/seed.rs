@@ -1,6 +1,6 @@
 //! What nobody can guess.
 
-use contexture_core::{Mark, storage::StorageError};
+use contexture_core::storage::{Mark, StorageError};
 
 /// Makes a mark for a new session.
 pub(crate) fn mark(what: &str) -> Result<Mark, StorageError> {

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use contexture_core::{
-    Actor, Basis, Body, Change, Content, ContentHash, Detail, LedgerKey, Level, Mark, NumberClaim,
-    Operation, Page, PageDelta, PageIndex, PageStorage, Permission, Place, PlaceClaim, Revision,
-    Segment, SegmentDelta, SegmentId, SegmentKind, SentPiece, SentSource, SentWindow, SessionId,
-    Standing, Timestamp, Tokens, Trust, Version, ViewId, Visibility,
-    storage::{Commit, Committed, NewSession, StorageResult},
+    Actor, Level, Operation, Page, PageIndex, PageStorage, Permission, Revision, Segment,
+    SegmentId, SegmentKind, SessionId, Timestamp, Tokens, Trust, Visibility,
+    storage::{
+        Basis, Body, Change, Commit, Committed, Content, ContentHash, Detail, LedgerKey, Mark,
+        NewSession, NumberClaim, PageDelta, Place, PlaceClaim, SegmentDelta, SentPiece, SentSource,
+        SentWindow, Standing, StorageResult, Version, ViewId,
+    },
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;

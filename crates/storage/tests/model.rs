@@ -3,13 +3,13 @@
 use std::fmt::{Debug, Write};
 
 use contexture_core::{
-    Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, Fold, LevelDelta,
-    LevelEntry, MemoryStorage, NumberClaim, Operation, Page, PageIndex, PageStorage, Place,
-    PlaceClaim, Revision, Run, RunForm, Segment, SegmentDelta, SessionId, Standing, UndoneMark,
-    Version, ViewId, Visibility,
+    MemoryStorage, Operation, Page, PageIndex, PageStorage, Revision, Segment, SessionId,
+    Visibility,
     storage::{
-        ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter,
-        StorageResult,
+        Change, ChildQuery, ChunkKey, Commit, Committed, ContentHash, CustomDelta, CustomKey,
+        FocusDelta, Fold, HistoryQuery, LedgerQuery, LevelDelta, LevelEntry, NumberClaim, Order,
+        Place, PlaceClaim, Run, RunForm, ScanQuery, SegmentDelta, Standing, StandingFilter,
+        StorageResult, UndoneMark, Version, ViewId,
     },
 };
 use futures::executor::block_on;

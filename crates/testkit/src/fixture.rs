@@ -10,10 +10,9 @@ use std::{
 
 use contexture_core::{
     AgentContext, Clock, ContextSystem, Description, Edit, MemoryStorage, Message, Mounts,
-    NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageName, PageStorage, Permission, Role,
-    SegmentId, SegmentKind, SessionId, Timestamp, View,
+    NewContentsPage, NewDetailPage, NewSegment, Outcome, PageIndex, PageName, PageStorage,
+    Permission, Role, SegmentId, SegmentKind, SessionId, Timestamp, View,
     message::{Fields, Part},
-    system::Outcome,
 };
 
 /// When every test begins: 2025-10-09T08:53:20Z.

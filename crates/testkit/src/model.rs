@@ -17,8 +17,9 @@ mod undo;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Actor, CustomKey, Edit, ErrorKind, LevelEntry, Mounts, Operation, Owner, PageIndex, Permission,
-    Principal, Role, SegmentId, SegmentKind, Standing, Tokens, Trust, Visibility,
+    Actor, Edit, ErrorKind, Mounts, Operation, Owner, PageIndex, Permission, Principal, Role,
+    SegmentId, SegmentKind, Tokens, Trust, Visibility,
+    storage::{CustomKey, LevelEntry, Standing},
 };
 
 /// Returns whose level state a principal reads and changes: an agent's own, else the system side's.

@@ -4,10 +4,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, PageIndex, PageStorage,
-    Principal, SegmentKind, Visibility,
-    check::check_session,
-    system::{Outcome, Reader},
+    ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, Outcome, PageIndex, PageStorage,
+    Principal, Reader, SegmentKind, Visibility,
+    storage::{Content, check::check_session},
 };
 use futures::executor::block_on;
 

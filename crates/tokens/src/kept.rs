@@ -8,9 +8,9 @@ use std::{
 };
 
 use contexture_core::{
-    CountKey, PageStorage, Tokens,
-    storage::{StorageError, StorageResult},
-    window::{count::TokenCounter, source::line_key},
+    PageStorage, TokenCounter, Tokens,
+    storage::{CountKey, StorageError, StorageResult},
+    window::line_key,
 };
 
 /// How many counts are handed to the storage at most: a window with a fold takes about a thousand.

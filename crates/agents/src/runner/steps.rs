@@ -1,9 +1,9 @@
 //! The steps of a run: each is stored before the next begins.
 
 use contexture_core::{
-    Actor, Edit, ErrorKind, Message, PageIndex, Principal, RunPut, Timestamp,
+    Actor, Edit, ErrorKind, Message, PageIndex, Principal, Timestamp,
     message::ToolCall,
-    storage::{Keep, Report},
+    storage::{Keep, Report, RunPut},
 };
 
 use super::{By, Drive, Response, Watcher, main_segment, seed};

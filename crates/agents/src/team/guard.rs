@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
-    SegmentKind, Standing, View, Visibility,
-    check::is_guess,
+    SegmentKind, View, Visibility,
     message::detail_text,
-    storage::{ScanQuery, StandingFilter},
+    storage::{ScanQuery, Standing, StandingFilter, check::is_guess},
 };
 
 pub use self::absent::Absences;

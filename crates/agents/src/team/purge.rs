@@ -1,6 +1,6 @@
 //! Purging while runs have not ended: their records may quote what is to be destroyed.
 
-use contexture_core::{Edit, PageIndex, Principal, RunPut, Timestamp, system::Outcome};
+use contexture_core::{Edit, Outcome, PageIndex, Principal, Timestamp, storage::RunPut};
 
 use super::{
     AgentState, LastRun, StoredRun, Team,

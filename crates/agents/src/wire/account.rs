@@ -1,11 +1,9 @@
 //! Where the tokens of a window go.
 
 use contexture_core::{
-    Result, SentWindow, Session, Tokens, Window,
-    window::{
-        calibration::{Calibration, Estimate, REMEMBERED},
-        request::Account,
-    },
+    Account, Result, Session, Tokens, Window,
+    storage::SentWindow,
+    window::{Calibration, Estimate, REMEMBERED},
 };
 use serde::Serialize;
 

@@ -1,8 +1,9 @@
 //! What edits did: history, undo, folds, moves, turns and purges.
 
 use contexture_core::{
-    Actor, FoldReport, HistoryEntry, Level, Operation, PageIndex, Revision, SegmentId, Timestamp,
-    ViewId, storage::Trace, system::Outcome,
+    Actor, HistoryEntry, Level, Operation, Outcome, PageIndex, Revision, SegmentId, Timestamp,
+    storage::{Trace, ViewId},
+    window::FoldReport,
 };
 use serde::Serialize;
 

@@ -2,12 +2,10 @@
 
 use contexture_agents::{Model, ModelRequest};
 use contexture_core::{
-    Mark, Message, Role,
+    Message, Role,
     message::{Fields, Part, Text, ToolResult},
-    window::{
-        piece::{Piece, PieceKey, Speech},
-        provider::{Breakpoints, Parts, assemble, render_piece},
-    },
+    storage::Mark,
+    window::{Breakpoints, Parts, Piece, PieceKey, Speech, assemble, render_piece},
 };
 use contexture_testkit::{
     fixture::page,

@@ -1,13 +1,7 @@
 //! A process that dies at any step of a run: nothing acknowledged is lost, nothing is done twice.
 
 use contexture_agents::run::Ending;
-use contexture_core::{
-    WindowOptions,
-    window::{
-        format::Format,
-        provider::{ProviderFormat, validate},
-    },
-};
+use contexture_core::{Format, ProviderFormat, WindowOptions, window::validate};
 use contexture_testkit::{
     fake::{Death, WatchedStorage},
     provider::{ProviderServer, Reply, scripts::five_calls},

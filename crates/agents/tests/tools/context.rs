@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use contexture_agents::{Tool, ToolOutput, tool::Effect, tools::context};
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, SegmentKind, Tokens,
-    Visibility, WindowLevel, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
+    AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, ProviderFormat,
+    SegmentKind, TokenCounter, Tokens, Visibility, WindowLevel, WindowOptions, window::Shares,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,

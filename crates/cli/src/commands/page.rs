@@ -16,10 +16,7 @@ mod update;
 
 use clap::Subcommand;
 use contexture_agents::wire::{ListObject, OutOfViewObject, PageObject, Texts};
-use contexture_core::{
-    Edit,
-    system::{Outcome, PageView},
-};
+use contexture_core::{Edit, Outcome, PageView};
 
 use super::Status;
 use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};

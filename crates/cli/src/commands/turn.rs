@@ -5,7 +5,7 @@ mod extend;
 
 use clap::Subcommand;
 use contexture_agents::wire::TurnObject;
-use contexture_core::system::Outcome;
+use contexture_core::Outcome;
 
 use super::Status;
 use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};

@@ -6,7 +6,7 @@ mod markdown;
 mod shares;
 
 use contexture_agents::wire::{AccountObject, AccountedObject, ContentObject, LedgerObject};
-use contexture_core::{Error, ErrorKind, Format, SentWindow, Window, WindowOptions};
+use contexture_core::{Error, ErrorKind, Format, Window, WindowOptions, storage::SentWindow};
 use contexture_tokens::counter_for;
 
 use super::Status;

@@ -11,8 +11,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    Advice, ChunkKey, Error, Fold, Level, Operation, Page, PageIndex, Run, RunForm, Segment,
-    SegmentKind, Standing, ViewId, Visibility,
+    Advice, Error, Level, Operation, Page, PageIndex, Segment, SegmentKind, Visibility,
+    storage::{ChunkKey, Fold, Run, RunForm, Standing, ViewId},
 };
 
 /// Returns the pages to be adopted, each with where it stands, or says why they cannot be.

@@ -12,9 +12,13 @@ use std::{
 
 use super::{Decision, Known, Request};
 use crate::{
-    Basis, Change, Content, CustomDelta, CustomKey, Error, FocusDelta, FoldReport, LevelDelta,
-    LevelEntry, NumberClaim, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Revision,
-    Segment, SegmentDelta, SegmentId, SessionTimes, UndoneMark, Version, ViewId,
+    Error, Operation, Page, PageIndex, Revision, Segment, SegmentId,
+    storage::{
+        Basis, Change, Content, CustomDelta, CustomKey, FocusDelta, LevelDelta, LevelEntry,
+        NumberClaim, PageDelta, Place, PlaceClaim, SegmentDelta, SessionTimes, UndoneMark, Version,
+        ViewId,
+    },
+    window::FoldReport,
 };
 
 /// Numbers and places from here on are provisional: the commit assigns the real ones. No stored page
@@ -26,7 +30,7 @@ pub(crate) const MOST_MOVES: usize = 1_000;
 
 /// A change in the making.
 #[derive(Debug)]
-pub struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     pub(super) request: &'a Request<'a>,
     known: &'a Known,
     pub(super) view: ViewId,

@@ -2,7 +2,8 @@
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    CustomKey, Error, Level, LevelEntry, Operation, PageIndex, SegmentKind, Visibility,
+    Error, Level, Operation, PageIndex, SegmentKind, Visibility,
+    storage::{CustomKey, LevelEntry},
     view::entries::{self, AppRound},
 };
 

@@ -1,7 +1,11 @@
 //! Loading: an empty session filled from a document, all or nothing (C21).
 
 use super::{Decision, Draft};
-use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan};
+use crate::{
+    Error, Operation, Page, Revision,
+    document::LoadPlan,
+    storage::{Body, Version},
+};
 
 /// Fills an empty session.
 pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Decision, Draft, Halt, adoption, draft::Lineage, segments::actor_trust};
 use crate::{
-    Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
-    PageIndex, PageName, PageUpdate, Revision, Role, Segment, Standing, Trust, Version, Visibility,
+    Actor, Error, Message, NewContentsPage, NewDetailPage, Operation, Page, PageIndex, PageName,
+    PageUpdate, Revision, Role, Segment, Trust, Visibility,
+    storage::{Body, Content, Detail, Standing, Version},
 };
 
 /// Creates a leaf with a text.

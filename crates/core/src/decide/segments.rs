@@ -2,9 +2,9 @@
 
 use super::{Decision, Draft, Halt};
 use crate::{
-    Actor, Advice, Body, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Place,
-    Revision, Segment, SegmentId, SegmentKind, SegmentUpdate, Standing, Trust, Version, Visibility,
-    permission,
+    Actor, Advice, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Revision,
+    Segment, SegmentId, SegmentKind, SegmentUpdate, Trust, Visibility, permission,
+    storage::{Body, Place, Standing, Version},
 };
 
 /// Adds a segment and its root in one edit (C07).

@@ -11,8 +11,8 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, draft::Lineage};
 use crate::{
-    Advice, ChunkKey, Edit, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment,
-    Standing, Version, ViewId,
+    Advice, Edit, Error, Operation, Page, PageIndex, Revision, Segment,
+    storage::{ChunkKey, LevelEntry, Standing, Version, ViewId},
 };
 
 /// Moves a page, with all below it, to the end of a directory (C09).

@@ -8,9 +8,14 @@ use super::{
     segments::actor_trust,
 };
 use crate::{
-    Actor, Advice, AgentName, Body, Error, Message, Operation, Page, PageIndex, PageName, Role,
-    Segment, SegmentId, Trust, Visibility,
-    message::exchange::{Exchange, cut, group, turns},
+    Actor, Advice, AgentName, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment,
+    SegmentId, Trust, Visibility,
+    message::{
+        Exchange,
+        exchange::{cut, turns},
+        group,
+    },
+    storage::Body,
 };
 
 /// Writes messages as new turns at the end of a segment's root.

@@ -12,10 +12,12 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, Subject};
 use crate::{
-    Actor, Advice, ChunkKey, Error, FocusDelta, HistoryEntry, Inverse, LevelDelta, Operation, Page,
-    PageBefore, PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark,
-    ViewId, Visibility,
-    permission::{self, AccessLevel},
+    AccessLevel, Actor, Advice, Error, HistoryEntry, Operation, Page, PageIndex, Revision, Segment,
+    SegmentId, Visibility, permission,
+    storage::{
+        ChunkKey, FocusDelta, Inverse, LevelDelta, PageBefore, SegmentBefore, Standing, UndoneMark,
+        ViewId,
+    },
 };
 
 /// Takes an edit back: the one named, or the caller's own newest.

@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{HistoryEntry, Operation, Page, PageIndex, Revision, Standing};
+use crate::{HistoryEntry, Operation, Page, PageIndex, Revision, storage::Standing};
 
 /// The vanished pages of a session.
 #[derive(Debug, Clone, Default)]
-pub struct Vanished {
+pub(crate) struct Vanished {
     pages: HashMap<PageIndex, Revision>,
     /// Which of them stood in a directory.
     under: HashMap<PageIndex, Vec<PageIndex>>,
@@ -19,7 +19,7 @@ pub struct Vanished {
 
 impl Vanished {
     /// Takes in a history entry. They come newest first; only undos and purges take pages away.
-    pub fn note(&mut self, entry: &HistoryEntry) {
+    pub(crate) fn note(&mut self, entry: &HistoryEntry) {
         if !matches!(entry.operation, Operation::Undo | Operation::PurgePage) {
             return;
         }
@@ -52,13 +52,13 @@ impl Vanished {
     }
 
     /// Returns the edit that took a page away; none for a page that has not vanished.
-    pub fn taken_by(&self, page: &PageIndex) -> Option<Revision> {
+    pub(crate) fn taken_by(&self, page: &PageIndex) -> Option<Revision> {
         self.pages.get(page).copied()
     }
 
     /// Returns the pages that go where a page goes: those that stood under it, and those that it
     /// lived on as. Their texts are its own, or were part of it.
-    pub fn along_with(&self, page: &PageIndex) -> impl Iterator<Item = &PageIndex> {
+    pub(crate) fn along_with(&self, page: &PageIndex) -> impl Iterator<Item = &PageIndex> {
         let under = self.under.get(page).into_iter().flatten();
         under.chain(self.copies.get(page).into_iter().flatten())
     }

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
 use crate::{
-    Actor, Body, Content, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
-    Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp, Tokens,
-    Trust, Version, Visibility,
+    Actor, Error, Message, Owner, Page, PageIndex, Permission, Result, Revision, Role, Segment,
+    SegmentId, SegmentKind, Timestamp, Tokens, Trust, Visibility,
     message::{Fields, detail_text},
     page::MOST_DEEP,
+    storage::{Body, Content, Place, SessionTimes, Standing, Version},
 };
 
 /// The largest number a loaded page may have: far from where provisional numbers begin.

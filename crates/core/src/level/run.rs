@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FilterKey, Page, PageIndex, Place};
+use crate::{
+    Page, PageIndex,
+    storage::{FilterKey, Place},
+};
 
 /// A run of a directory's pages, by their places, which only grow and are never used again.
 ///

@@ -64,7 +64,7 @@ pub fn group(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
 ///
 /// What comes before the first user message is a turn of its own; a system message belongs to the
 /// turn it follows.
-pub fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
+pub(crate) fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
     let mut turns: Vec<Vec<Exchange>> = Vec::new();
     for exchange in exchanges {
         match turns.last_mut() {
@@ -77,7 +77,7 @@ pub fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
 
 /// Where the exchanges of one turn go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Those that still go into the open page.
     pub into_open: Vec<Exchange>,
     /// Those of each new page, in order. The last page is then the open one.
@@ -88,7 +88,7 @@ pub struct Cut {
 ///
 /// An exchange opens a new page when the open one already holds more than [`FULL_PAGE`] bytes, or
 /// when there is none. `open_weight` is what the turn's open page holds so far.
-pub fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
+pub(crate) fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
     let mut cut = Cut::default();
     let mut open = open_weight;
     for exchange in exchanges {

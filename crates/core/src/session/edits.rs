@@ -2,8 +2,8 @@
 
 use super::{Session, ToIndex};
 use crate::{
-    Description, Edit, Error, Level, Message, NewContentsPage, NewDetailPage, NewSegment,
-    PageIndex, PageUpdate, Permission, Result, Revision, SegmentId, SegmentUpdate, system::Outcome,
+    Description, Edit, Error, Level, Message, NewContentsPage, NewDetailPage, NewSegment, Outcome,
+    PageIndex, PageUpdate, Permission, Result, Revision, SegmentId, SegmentUpdate,
 };
 
 impl Session {

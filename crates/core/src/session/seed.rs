@@ -3,7 +3,7 @@
 //! They go through [`Session::apply`] and [`Session::check_permission`] like the others.
 
 use super::{Session, ToIndex};
-use crate::{Edit, Error, ErrorKind, Operation, PageUpdate, Result, Segment, system::Outcome};
+use crate::{Edit, Error, ErrorKind, Operation, Outcome, PageUpdate, Result, Segment};
 
 impl Session {
     /// Replaces what a leaf says; an empty text clears it (SetDetail).

@@ -1,6 +1,6 @@
 //! What can go wrong in a storage, and what to do about it.
 
-use crate::{Advice, ErrorKind, RunKey, SessionId};
+use crate::{Advice, ErrorKind, SessionId, storage::RunKey};
 
 /// What can go wrong in a storage. Nothing has changed.
 #[derive(Debug, Clone, thiserror::Error)]

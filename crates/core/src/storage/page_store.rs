@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Commit, PageStorage, ScanQuery, StandingFilter};
 use crate::{
-    Actor, Basis, Change, Clock, ContentHash, Error, Operation, Page, PageDelta, PageIndex, Place,
-    PlaceClaim, Result, Segment, SegmentKind, SessionId, Standing, ViewId, Visibility,
+    Actor, Clock, Error, Operation, Page, PageIndex, Result, Segment, SegmentKind, SessionId,
+    Visibility,
     decide::PROVISIONAL,
+    storage::{Basis, Change, ContentHash, PageDelta, Place, PlaceClaim, Standing, ViewId},
 };
 
 /// Saves, loads, deletes and lists single pages of a session (B-01).
@@ -275,7 +276,7 @@ mod tests {
         root.standing = Standing::ColdArchived;
         assert_eq!(block_on(store.save(&root)).unwrap_err().kind(), crate::ErrorKind::Invalid);
         let mut leaf = block_on(store.load(&index("usr-1"))).unwrap();
-        leaf.body = crate::Body::Contents;
+        leaf.body = crate::storage::Body::Contents;
         assert_eq!(block_on(store.save(&leaf)).unwrap_err().kind(), crate::ErrorKind::Invalid);
 
         block_on(store.delete(&index("usr-7"))).unwrap();

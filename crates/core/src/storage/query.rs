@@ -1,6 +1,9 @@
 //! What storages are asked for.
 
-use crate::{Actor, HistoryEntry, Page, PageIndex, Place, Revision, SegmentId, Standing};
+use crate::{
+    Actor, HistoryEntry, Page, PageIndex, Revision, SegmentId,
+    storage::{Place, Standing},
+};
 
 /// Asks for records of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

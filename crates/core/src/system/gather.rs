@@ -7,10 +7,12 @@ use super::{
     resident::{Pins, Stamp},
 };
 use crate::{
-    ChunkKey, Content, ContentHash, Edit, LevelChunk, MOST_DEEP, Page, PageIndex, Revision,
-    Segment, SegmentId, Standing, ViewId,
+    Edit, Page, PageIndex, Revision, Segment, SegmentId,
     decide::{ChildList, Known, Need, Subject, Vanished},
-    storage::{ChildQuery, HistoryQuery, Order, StandingFilter, StorageError, StorageResult},
+    storage::{
+        ChildQuery, ChunkKey, Content, ContentHash, HistoryQuery, LevelChunk, MOST_DEEP, Order,
+        Standing, StandingFilter, StorageError, StorageResult, ViewId,
+    },
 };
 
 /// How many rows are read at a time.

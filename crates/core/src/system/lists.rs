@@ -14,8 +14,8 @@ use super::{
     memory::{Bytes, Memory},
 };
 use crate::{
-    Page, PageDelta, PageIndex, Place,
-    storage::{ChildQuery, Order, StandingFilter, StorageResult},
+    Page, PageIndex,
+    storage::{ChildQuery, Order, PageDelta, Place, StandingFilter, StorageResult},
 };
 
 /// How many directories are remembered, and how many pages in all their lists together; one list may

@@ -16,7 +16,10 @@ use futures::{
 };
 
 use super::resident::Stamp;
-use crate::{ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, storage::StorageResult};
+use crate::{
+    Page, PageIndex,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, StorageResult},
+};
 
 type Load<V> = BoxFuture<'static, StorageResult<V>>;
 

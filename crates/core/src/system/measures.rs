@@ -14,15 +14,16 @@ use std::{
 
 use super::{ContextSystem, bounded::Bounded, gather::CONTENTS, memory::Memory};
 use crate::{
-    ContentHash, Message, Result, Speech, Tokens,
-    storage::{CountKey, StorageError},
+    Message, Result, TokenCounter, Tokens,
+    message::Speech,
+    storage::{ContentHash, CountKey, StorageError},
     window::{
-        count::TokenCounter,
+        PieceKey,
         digest::Digest,
         line::Style,
-        piece::PieceKey,
+        line_key,
         provider::RenderedPiece,
-        source::{Body, Family, line_key, shown},
+        source::{Body, Family, shown},
         telling::{self, Word},
     },
 };

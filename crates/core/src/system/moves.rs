@@ -6,7 +6,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Change, SegmentId, ViewId};
+use crate::{
+    SegmentId,
+    storage::{Change, ViewId},
+};
 
 /// Counts the changes that were taken in.
 #[derive(Debug, Default)]

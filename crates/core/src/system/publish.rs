@@ -4,9 +4,9 @@ use std::sync::{Arc, atomic::Ordering};
 
 use super::{ContextSystem, seen::Flight};
 use crate::{
-    Change, ChunkKey, FeedEntry, Revision, Timestamp,
-    decide::{Known, Segments},
-    storage::{Committed, StorageResult},
+    FeedEntry, Revision, Segments, Timestamp,
+    decide::Known,
+    storage::{Change, ChunkKey, Committed, StorageResult},
 };
 
 impl ContextSystem {

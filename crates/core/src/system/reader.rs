@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use super::ContextSystem;
 use crate::{
-    ChunkKey, Error, ErrorKind, Level, LevelEntry, Lifecycle, Message, Page, PageIndex, Place,
-    Principal, Result, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
-    Visibility, WindowLevel,
+    Error, ErrorKind, Level, Lifecycle, Message, Page, PageIndex, Principal, Result, Segment,
+    SegmentId, SegmentKind, View, Visibility, WindowLevel,
     decide::MOST_MOVES,
-    storage::{ChildQuery, Order, ScanQuery, StandingFilter},
+    storage::{
+        ChildQuery, ChunkKey, LevelEntry, Order, Place, RunForm, ScanQuery, Standing,
+        StandingFilter, ViewId,
+    },
 };
 
 pub use admit::{Admitted, AdmittedMessage, AdmittedMessages};

@@ -13,8 +13,8 @@ mod windows;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    ViewId, decide::Segments,
+    Page, PageIndex, Revision, Segment, SegmentId, Segments,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
 };
 use state::State;
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{ContextSystem, Outcome};
-use crate::{Edit, Error, Principal, Result, RunKey, RunPut, RunRecord, Version, storage::Keep};
+use crate::{
+    Edit, Error, Principal, Result,
+    storage::{Keep, RunKey, RunPut, RunRecord, Version},
+};
 
 impl ContextSystem {
     /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.

@@ -170,7 +170,7 @@ impl LoadPage {
     pub fn unmarshal(bytes: &[u8]) -> Result<Self> {
         let wrong = |reason: String| Error::InvalidDocument { reason };
         let read: Self = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-        let said = crate::Content::encode(&read.messages).hash();
+        let said = crate::storage::Content::encode(&read.messages).hash();
         let fits = match read.page.detail() {
             Some(detail) => detail.content == said,
             None => read.messages.is_empty(),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::{Reader, lists::Gap};
 use crate::{
-    Body, Description, Detail, Error, Page, PageIndex, PageName, Place, Result, Run, Segment,
-    Speech, Standing, View, decide::MOST_MOVES,
+    Description, Error, Page, PageIndex, PageName, Result, Segment, View,
+    decide::MOST_MOVES,
+    message::Speech,
+    storage::{Body, Detail, Place, Run, Standing},
 };
 
 /// A page as far as a view sees it.

@@ -214,7 +214,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, Operation, PageIndex, Timestamp, ViewId};
+    use crate::{Actor, Operation, PageIndex, Timestamp, storage::ViewId};
 
     /// An edit that takes so many pages away.
     fn edit(revision: u64, pages: usize) -> Arc<FeedEntry> {

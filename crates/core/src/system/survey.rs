@@ -10,8 +10,8 @@ use std::{
 
 use super::{Reader, lists::Gap};
 use crate::{
-    ChunkKey, Level, LevelChunk, LevelEntry, Mounts, Page, PageIndex, Place, Result, Run, RunForm,
-    Segment, SegmentKind, Standing, ViewId,
+    Level, Mounts, Page, PageIndex, Result, Segment, SegmentKind,
+    storage::{ChunkKey, LevelChunk, LevelEntry, Place, Run, RunForm, Standing, ViewId},
     window::outline::{Block, Outline, PageShape, Section, Shape},
 };
 

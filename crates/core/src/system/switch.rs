@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ContextSystem;
 use crate::{
     Error, PageStorage, Result,
-    copy::{Copied, Digest, Watch, copy_session},
+    storage::copy::{Copied, Digest, Watch, copy_session},
 };
 
 impl ContextSystem {

@@ -18,9 +18,11 @@ use serde::Serialize;
 
 use super::{ContextSystem, Outcome, Reader};
 use crate::{
-    ContentHash, Description, Edit, Page, PageIndex, PageUpdate, Place, Principal, Result, Run,
-    RunForm, RunKey, RunPut, Segment, Standing, Version,
-    storage::{ChildQuery, Order, StandingFilter},
+    Description, Edit, Page, PageIndex, PageUpdate, Principal, Result, Segment,
+    storage::{
+        ChildQuery, ContentHash, Order, Place, Run, RunForm, RunKey, RunPut, Standing,
+        StandingFilter, Version,
+    },
     window::{
         outline::Shape,
         retelling::{Retelling, cut},

@@ -18,8 +18,8 @@ mod tails;
 
 use super::{Reader, moves::Moved};
 use crate::{
-    Edit, Error, FoldReport, Format, Result, Revision, Segment, Session, ViewId,
-    window::request::{Window, WindowOptions},
+    Edit, Error, Format, Result, Revision, Segment, Session, Window, WindowOptions,
+    storage::ViewId, window::FoldReport,
 };
 use prepare::Prepared;
 

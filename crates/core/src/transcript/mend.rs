@@ -12,7 +12,7 @@
 //!   in order.
 //! - A message that holds nothing goes.
 //!
-//! No text is lost on the way, and [`group`](crate::message::exchange::group) accepts the outcome.
+//! No text is lost on the way, and [`group`](crate::message::group) accepts the outcome.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,7 +20,7 @@ use super::{Entry, Problem, Seam, Transcript, TranscriptFormat};
 use crate::{
     Message, Role,
     index::shorten,
-    message::{Fields, Part, Text, ToolResult, exchange::Exchange},
+    message::{Exchange, Fields, Part, Text, ToolResult},
 };
 
 /// The text of the result a call gets that has none.

@@ -1,7 +1,7 @@
 use contexture_testkit::random::Random;
 
 use super::*;
-use crate::message::{RawJson, ToolCall, exchange::group};
+use crate::message::{RawJson, ToolCall, group};
 
 fn said(role: Role, words: &str) -> Message {
     Message::text(role, words)

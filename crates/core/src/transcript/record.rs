@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Entry, Mended, TranscriptFormat, mend::interrupted};
 use crate::{
     Error, Message, Role,
-    message::{Fields, Part, exchange::Exchange},
+    message::{Exchange, Fields, Part},
 };
 
 /// What the hashes of a chain are for.

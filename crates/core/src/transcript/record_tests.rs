@@ -86,7 +86,7 @@ fn grow(lines: &[String]) {
             }
             let messages: Vec<Message> =
                 imported.iter().flat_map(|exchange| exchange.messages.clone()).collect();
-            assert_eq!(crate::message::exchange::group(messages.clone()).unwrap(), imported);
+            assert_eq!(crate::message::group(messages.clone()).unwrap(), imported);
             let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
             assert_eq!(parts, 10, "stops {first} and {second}");
         }

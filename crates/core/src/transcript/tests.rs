@@ -124,7 +124,7 @@ fn no_text_is_too_broken() {
                 .flat_map(|(_, exchange)| exchange.messages)
                 .collect();
             read_some += 1;
-            crate::message::exchange::group(messages).unwrap();
+            crate::message::group(messages).unwrap();
         }
     }
     assert!(read_some > 5_000, "{read_some}");

@@ -5,7 +5,7 @@ use super::{
     plan::{Item, Plan},
     request::{Account, PageAccount, SegmentAccount, WindowOptions},
 };
-use crate::{Level, RunForm, Tokens, WindowLevel};
+use crate::{Level, Tokens, WindowLevel, storage::RunForm};
 
 /// Adds up what a plan takes.
 pub(crate) fn account(

@@ -18,7 +18,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SentWindow, Tokens};
+use crate::{Tokens, storage::SentWindow};
 
 mod prior;
 

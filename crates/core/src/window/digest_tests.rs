@@ -1,5 +1,5 @@
 use super::*;
-use crate::message::wire::parse_messages;
+use crate::message::parse_messages;
 
 fn digest(json: &str) -> Digest {
     Digest::of(&parse_messages(json.as_bytes()).unwrap())

@@ -34,7 +34,11 @@ use super::{
     plan::{Item, Plan, Quotes, Writing},
     source::Body,
 };
-use crate::{Error, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Result};
+use crate::{
+    Error, PageIndex, Result,
+    storage::{Fold, LevelEntry},
+    window::{FoldPlan, FoldReport, FoldStep},
+};
 
 pub use shares::Shares;
 
@@ -42,7 +46,7 @@ pub use shares::Shares;
 const MOST_LINES: u64 = 6_000;
 
 /// What a fold is planned on.
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     /// What the lines quote; it must hold the digests and words of all pages that may fold.
     pub quotes: &'a Quotes,
     /// How the window is written.
@@ -63,7 +67,7 @@ pub struct Ground<'a> {
 
 /// A page as a log.
 #[derive(Debug, Clone)]
-pub struct Logged {
+pub(crate) struct Logged {
     /// What it becomes and takes.
     pub item: Item,
     /// What its request takes where only the beginning and the end stand.
@@ -72,7 +76,7 @@ pub struct Logged {
 
 impl Ground<'_> {
     /// Takes in what the trimmed pages of a counted plan take; tells whether any of it is new.
-    pub fn learn(&mut self, plan: &Plan) -> bool {
+    pub(crate) fn learn(&mut self, plan: &Plan) -> bool {
         let mut learnt = false;
         for item in &plan.items {
             let trimmed = Some(Fold::Trimmed);
@@ -88,7 +92,7 @@ impl Ground<'_> {
 }
 
 /// A fold in the making.
-pub struct Folding<'a> {
+pub(crate) struct Folding<'a> {
     ground: &'a Ground<'a>,
     outline: &'a Outline,
     items: Vec<Item>,
@@ -113,7 +117,7 @@ pub struct Folding<'a> {
 
 /// A fold as planned: the plan it leaves, and the edit that takes it.
 #[derive(Debug)]
-pub struct Folded {
+pub(crate) struct Folded {
     /// The blocks as the fold leaves them.
     pub plan: Plan,
     /// The edit.
@@ -122,7 +126,7 @@ pub struct Folded {
 
 /// What blocks may be together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// The tokens they may take.
     pub tokens: Option<u64>,
     /// The messages that may stand in full.
@@ -131,7 +135,7 @@ pub struct Bounds {
 
 /// Plans the fold that is due, if any: too many messages first, then segments over their capacity,
 /// then the whole.
-pub fn fold_due(
+pub(crate) fn fold_due(
     ground: &Ground<'_>,
     outline: &Outline,
     plan: &Plan,

@@ -10,29 +10,32 @@ use super::{
     telling::Word,
 };
 use crate::{
-    AgentName, ContentHash, Fold, Level, Operation, Page, PageIndex, Quoted, Run, RunForm,
-    SegmentId, SentSource, Speech, Tokens, Told, context::PageAction, permission::check_page,
+    AgentName, Level, Operation, Page, PageIndex, SegmentId, Tokens,
+    context::PageAction,
+    message::Speech,
+    permission::check_page,
+    storage::{ContentHash, Fold, Quoted, Run, RunForm, SentSource, Told},
 };
 
 /// The most tokens a part of a page takes that a fold has trimmed.
-pub const TRIMMED: Tokens = Tokens(1_024);
+pub(crate) const TRIMMED: Tokens = Tokens(1_024);
 
 /// The most tokens of a request of which only the beginning and the end stand.
-pub const BRIEF: Tokens = Tokens(120);
+pub(crate) const BRIEF: Tokens = Tokens(120);
 
 /// How many words a stub gives.
-pub const STUB_WORDS: usize = 12;
+pub(crate) const STUB_WORDS: usize = 12;
 
 /// An outline with what each block becomes and what it takes, in order.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The blocks of all sections.
     pub items: Vec<Item>,
 }
 
 /// A block of a plan.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub(crate) struct Item {
     /// Which section of the outline it belongs to.
     pub section: usize,
     /// Whether it belongs to the system part.
@@ -49,7 +52,7 @@ pub struct Item {
 
 /// What a block becomes in the window.
 #[derive(Debug, Clone)]
-pub enum Face {
+pub(crate) enum Face {
     /// Nothing: a root in a provider format.
     Nothing,
     /// A line of the engine.
@@ -84,7 +87,7 @@ pub enum Face {
 
 /// A request that stands though its page is folded.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The page it begins.
     pub page: PageIndex,
     /// The engine's lines around it, where there are any.
@@ -98,7 +101,7 @@ pub struct Request {
 /// What the lines of a plan quote: what happened in contents, their most telling words, and the pages
 /// runs cite.
 #[derive(Debug, Default)]
-pub struct Quotes {
+pub(crate) struct Quotes {
     /// Digests by content and which of its messages are seen.
     pub digests: HashMap<(ContentHash, Speech), Arc<Digest>>,
     /// Words by content and which of its messages are seen.
@@ -121,13 +124,13 @@ impl Quotes {
     }
 
     /// Returns the words of a page.
-    pub fn of(&self, page: &Page) -> &[Word] {
+    pub(crate) fn of(&self, page: &Page) -> &[Word] {
         let words = self.key(page).and_then(|key| self.words.get(&key));
         words.map_or(&[], |words| words)
     }
 
     /// Returns what happened in a page, where that is known.
-    pub fn digest(&self, page: &Page) -> Option<&Digest> {
+    pub(crate) fn digest(&self, page: &Page) -> Option<&Digest> {
         self.digests.get(&self.key(page)?).map(|digest| &**digest)
     }
 
@@ -139,7 +142,7 @@ impl Quotes {
     }
 
     /// Returns the line of a run.
-    pub fn line_of(&self, style: &Style<'_>, run: &Run) -> String {
+    pub(crate) fn line_of(&self, style: &Style<'_>, run: &Run) -> String {
         let mut tellings: Vec<Telling<'_>> = Vec::new();
         let mut names: Vec<(&PageIndex, Vec<&str>)> = Vec::new();
         for cited in &run.cited {
@@ -165,7 +168,7 @@ impl Quotes {
 
 /// How a plan is written.
 #[derive(Clone, Copy)]
-pub struct Writing<'a> {
+pub(crate) struct Writing<'a> {
     /// As messages or as Markdown.
     pub family: Family,
     /// How lines are written.
@@ -185,12 +188,12 @@ pub struct Writing<'a> {
 }
 
 /// Returns the level a page stands at, capped by the level asked for.
-pub fn level_of(writing: &Writing<'_>, system: bool, shape: &PageShape) -> Level {
+pub(crate) fn level_of(writing: &Writing<'_>, system: bool, shape: &PageShape) -> Level {
     if system { shape.level } else { shape.level.min(writing.level) }
 }
 
 /// Returns the pages whose words the lines of an outline quote, with which of their messages.
-pub fn quoted_pages<'o>(
+pub(crate) fn quoted_pages<'o>(
     outline: &'o Outline,
     writing: &Writing<'_>,
 ) -> Vec<(&'o Arc<Page>, Speech)> {
@@ -204,7 +207,7 @@ pub fn quoted_pages<'o>(
 
 impl Plan {
     /// Lays out an outline. Tokens are still to be counted.
-    pub fn lay_out(outline: &Outline, quotes: &Quotes, writing: &Writing<'_>) -> Self {
+    pub(crate) fn lay_out(outline: &Outline, quotes: &Quotes, writing: &Writing<'_>) -> Self {
         let mut items = Vec::new();
         for (at, section) in outline.sections.iter().enumerate() {
             let system = section.is_system();
@@ -221,18 +224,23 @@ impl Plan {
     }
 
     /// Returns all it takes.
-    pub fn tokens(&self) -> u64 {
+    pub(crate) fn tokens(&self) -> u64 {
         self.items.iter().map(|item| item.tokens).sum()
     }
 
     /// Counts the messages that stand in full, those of the system part apart.
-    pub fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         self.items.iter().filter(|item| !item.system).map(Item::messages).sum()
     }
 }
 
 /// Returns what a block becomes.
-pub fn face(section: &Section, block: &Block, quotes: &Quotes, writing: &Writing<'_>) -> Face {
+pub(crate) fn face(
+    section: &Section,
+    block: &Block,
+    quotes: &Quotes,
+    writing: &Writing<'_>,
+) -> Face {
     let style = &writing.style;
     let line = |line: String| Face::Line(line.into());
     let page = &block.page;
@@ -331,7 +339,11 @@ fn folded_run(section: &Section, run: &Run, quotes: &Quotes, writing: &Writing<'
 }
 
 /// Returns what was asked at the beginning of a page, by its beginning and its end.
-pub fn brief_request(section: &Section, page: &Page, writing: &Writing<'_>) -> Option<Request> {
+pub(crate) fn brief_request(
+    section: &Section,
+    page: &Page,
+    writing: &Writing<'_>,
+) -> Option<Request> {
     request(section, page, true, writing)
 }
 
@@ -362,12 +374,12 @@ fn speaks_for_another(writing: &Writing<'_>, author: &AgentName) -> bool {
 
 impl Item {
     /// Tells whether its text stands, and not only a line.
-    pub fn shows_text(&self) -> bool {
+    pub(crate) fn shows_text(&self) -> bool {
         matches!(self.face, Face::Messages(_) | Face::Turn { .. } | Face::Note { .. })
     }
 
     /// Counts the messages of it that stand.
-    pub fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         if let Face::Folded { requests, .. } = &self.face {
             return requests.len() as u64;
         }
@@ -376,7 +388,7 @@ impl Item {
     }
 
     /// Visits what is to be counted, in order.
-    pub fn each_part<'s>(&'s self, visit: &mut dyn FnMut(PartOf<'s>)) {
+    pub(crate) fn each_part<'s>(&'s self, visit: &mut dyn FnMut(PartOf<'s>)) {
         match &self.face {
             Face::Nothing => {}
             Face::Line(line) => visit(PartOf::Line(line)),
@@ -396,7 +408,7 @@ impl Item {
     }
 
     /// Returns the body it shows, where that is all of its page.
-    pub fn body(&self) -> Option<Body> {
+    pub(crate) fn body(&self) -> Option<Body> {
         match &self.face {
             Face::Messages(body) | Face::Turn { body, .. } | Face::Note { body, .. } => Some(*body),
             Face::Nothing | Face::Line(_) | Face::Folded { .. } => None,
@@ -406,7 +418,12 @@ impl Item {
     /// Sets what it takes from what its parts count.
     ///
     /// `filler` is what may stand between a piece and the one before it.
-    pub fn weigh(&mut self, family: Family, filler: u64, count: &mut dyn FnMut(PartOf<'_>) -> u64) {
+    pub(crate) fn weigh(
+        &mut self,
+        family: Family,
+        filler: u64,
+        count: &mut dyn FnMut(PartOf<'_>) -> u64,
+    ) {
         let filler = if self.system { 0 } else { filler };
         let (mut tokens, mut requests) = (0, 0);
         // A line makes a piece of its own, or stands over the body that follows it.
@@ -430,7 +447,7 @@ impl Item {
 
     /// Returns the pages its line speaks of, where it is a line alone. A run belongs to its
     /// directory, whose pages it counts.
-    pub fn quotes(&self) -> Option<Vec<Quoted>> {
+    pub(crate) fn quotes(&self) -> Option<Vec<Quoted>> {
         let page = self.block.page.index.clone();
         match &self.face {
             Face::Nothing | Face::Messages(_) | Face::Turn { .. } | Face::Note { .. } => None,
@@ -447,7 +464,7 @@ impl Item {
     }
 
     /// Returns the pieces it is sent as, each with the page it shows.
-    pub fn sources(&self) -> Vec<(PageIndex, SentSource)> {
+    pub(crate) fn sources(&self) -> Vec<(PageIndex, SentSource)> {
         let source = match &self.face {
             Face::Nothing => return Vec::new(),
             Face::Line(line) => SentSource::Engine(line.to_string()),
@@ -475,7 +492,7 @@ impl Item {
 
 /// A part of a block that is counted by itself.
 #[derive(Debug, Clone, Copy)]
-pub enum PartOf<'a> {
+pub(crate) enum PartOf<'a> {
     /// A line of the engine.
     Line(&'a Arc<str>),
     /// Messages.

@@ -4,7 +4,7 @@
 use super::{fold::Shares, piece::Mark};
 
 /// The least budget at which the preface stands: it must not take the room it explains.
-pub const LEAST_BUDGET: u64 = 1_024;
+pub(crate) const LEAST_BUDGET: u64 = 1_024;
 
 /// What every preface says.
 const LINES: &str = include_str!("prompts/preface.md");
@@ -21,7 +21,7 @@ pub struct WindowTools {
 }
 
 /// Writes the preface.
-pub fn preface(mark: &Mark, tools: &WindowTools, shares: &Shares) -> String {
+pub(crate) fn preface(mark: &Mark, tools: &WindowTools, shares: &Shares) -> String {
     let mut lines = LINES.trim_end().replace("{mark}", &mark.tag());
     lines.push(' ');
     match &tools.expand {

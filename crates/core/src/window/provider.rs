@@ -167,7 +167,7 @@ impl RenderedSystem {
 /// Renders a piece of the system part: its text alone, for any format.
 ///
 /// The engine's line over a page is left out here, since everything in this part is the system's.
-pub fn render_system(piece: &Piece, mark: &Mark) -> RenderedSystem {
+pub(crate) fn render_system(piece: &Piece, mark: &Mark) -> RenderedSystem {
     let text = match &piece.speech {
         Speech::Messages(messages)
         | Speech::Turn { messages, .. }

@@ -13,9 +13,10 @@ use super::{
     source::Family,
 };
 use crate::{
-    ContentHash, FoldReport, Level, PageIndex, Revision, SegmentId, SentPiece, SentWindow, Tokens,
-    WindowLevel,
+    Level, PageIndex, Revision, SegmentId, Tokens, WindowLevel,
     context::{Anchors, Apps, ContextVersion, RenderKey},
+    storage::{ContentHash, SentPiece, SentWindow},
+    window::FoldReport,
 };
 
 /// What a window is asked for.

@@ -20,7 +20,7 @@ const OMITTED: &str = " […] ";
 
 /// What messages say, one part after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retelling {
+pub(crate) struct Retelling {
     /// The text, each part behind who says it.
     pub text: String,
     /// Whether it begins with a request.
@@ -29,7 +29,7 @@ pub struct Retelling {
 
 impl Retelling {
     /// Retells messages.
-    pub fn of(messages: &[Message]) -> Self {
+    pub(crate) fn of(messages: &[Message]) -> Self {
         let asked = messages.first().filter(|first| first.role == Role::User);
         let is_asked = asked.is_some_and(|first| !is_noise(&first.plain_text()));
         let mut retelling = Self { text: String::new(), is_asked };
@@ -72,7 +72,7 @@ fn text_of(result: &ToolResult) -> String {
 }
 
 /// Returns a text within so many bytes: its beginning, and a third as much of its end.
-pub fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

@@ -18,7 +18,7 @@ mod scan;
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
-pub use choice::Choice;
+pub(crate) use choice::Choice;
 use kind::Kind;
 pub(crate) use names::is_number_like;
 
@@ -76,7 +76,7 @@ const END: usize = 64 * 1024;
 /// Returns the most telling strings of a page's messages, the best first, at most `most`.
 ///
 /// Each is one line of at most 80 characters, and none is contained in one before it.
-pub fn telling(messages: &[Message], most: usize) -> Vec<String> {
+pub(crate) fn telling(messages: &[Message], most: usize) -> Vec<String> {
     let sources = sources(messages);
     let mut candidates = Candidates::default();
     candidates.read(&sources);
@@ -85,7 +85,7 @@ pub fn telling(messages: &[Message], most: usize) -> Vec<String> {
 
 /// Returns what a line may quote of one text that is cut: names in it, those that stand most often
 /// first, then by the telling strings in scripts without blanks; at most `most`.
-pub fn telling_text(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn telling_text(text: &str, most: usize) -> Vec<String> {
     let mut counts: Vec<(&str, u32)> = Vec::new();
     let mut by_text: HashMap<&str, usize> = HashMap::new();
     for text in ends(text) {
@@ -108,7 +108,7 @@ pub fn telling_text(text: &str, most: usize) -> Vec<String> {
 
 /// A telling string of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     /// The string.
     pub text: Box<str>,
     /// Names it: equal strings have equal names.
@@ -131,7 +131,7 @@ const KNOWN: usize = 1_024;
 const GRAMS: usize = 24;
 
 /// Returns what a line may quote of a page, the most telling first.
-pub fn words(messages: &[Message]) -> Vec<Word> {
+pub(crate) fn words(messages: &[Message]) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     // Only looked into, never walked: its order is no one's.
     let mut by_text: HashMap<String, (usize, usize)> = HashMap::new();

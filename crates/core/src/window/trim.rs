@@ -13,12 +13,9 @@ mod arguments;
 mod boundary;
 
 use crate::{
-    Message, Role, Tokens,
+    Message, Role, TokenCounter, Tokens,
     message::{Fields, Part, RawJson, Text, ToolCall, ToolResult},
-    window::{
-        count::TokenCounter,
-        telling::{Choice, telling_text},
-    },
+    window::telling::{Choice, telling_text},
 };
 
 /// What remains of a text that was too large.

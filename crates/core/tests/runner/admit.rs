@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, MemoryStorage, PageIndex, Permission, SegmentKind, Speech,
-    View, ViewFilter,
-    system::{Admitted, AdmittedMessage, AdmittedMessages, ListQuery},
+    AgentContext, ContextSystem, Edit, ListQuery, MemoryStorage, PageIndex, Permission,
+    SegmentKind, View, ViewFilter,
+    message::{Admitted, AdmittedMessage, AdmittedMessages, Speech},
 };
 use contexture_testkit::{
     fake::WatchedStorage,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
-    Visibility, system::ListQuery,
+    ContextSystem, Edit, ListQuery, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
+    Visibility,
 };
 use contexture_testkit::{
     concurrency,
@@ -162,7 +162,7 @@ fn an_edit_nobody_waits_for_is_seen() {
     storage.reset();
     assert_eq!(name(), "again");
     assert_eq!(storage.count("session") + storage.count("pages"), 0);
-    let checked = contexture_core::check::check_session(&*storage, system.session());
+    let checked = contexture_core::storage::check::check_session(&*storage, system.session());
     assert_eq!(block_on(checked).unwrap().len(), 0);
 }
 

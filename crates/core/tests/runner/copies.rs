@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, ContextSystem, Edit, Error, ErrorKind, LedgerKey, MemoryStorage, PageStorage,
-    SessionId, Usage,
-    copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
-    storage::LedgerQuery,
+    Advice, ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, SessionId, Usage,
+    storage::{
+        LedgerKey, LedgerQuery,
+        copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,

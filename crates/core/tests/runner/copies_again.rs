@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, ContextSystem, Edit, Error, LedgerKey, PageStorage, Revision, RunPut, Timestamp, Usage,
-    copy::{CopyOutcome, Progress, copy_session},
-    storage::{ImportPart, LedgerQuery, StorageError},
+    Advice, ContextSystem, Edit, Error, PageStorage, Revision, Timestamp, Usage,
+    storage::{
+        ImportPart, LedgerKey, LedgerQuery, RunPut, StorageError,
+        copy::{CopyOutcome, Progress, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,

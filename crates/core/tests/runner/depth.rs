@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MOST_DEEP, MemoryStorage, Page, PageIndex, Permission,
-    SegmentKind, Visibility, WindowLevel,
-    storage::{Order, PageStore},
+    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, Page, PageIndex, Permission, SegmentKind,
+    Visibility, WindowLevel,
+    storage::{MOST_DEEP, Order, PageStore},
 };
 use contexture_testkit::{
     fixture::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     Edit, Engine, EngineSettings, ErrorKind, Format, MemoryStorage, NewSegment, PageStorage,
-    Principal, SegmentKind, SessionId, system::Settings,
+    Principal, SegmentKind, SessionId, Settings,
 };
 use contexture_testkit::{
     fake::WatchedStorage,

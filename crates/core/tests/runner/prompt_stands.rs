@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport,
-    FoldStep, Format, LevelEntry, Lifecycle, NewDetailPage, PageIndex, Permission, Place, Run,
-    RunForm, SegmentKind, Visibility, WindowLevel, document, system::PageView,
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Lifecycle, NewDetailPage,
+    PageIndex, PageView, Permission, SegmentKind, Visibility, WindowLevel, document,
+    storage::{Fold, LevelEntry, Place, Run, RunForm},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, empty, leaf, memory, page, segment, valid},

@@ -1,8 +1,8 @@
 //! Publishing: an agent's result written for it, with where it came from.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, Message, PageIndex, Permission, SegmentKind,
-    Trust, system::ListQuery,
+    AgentContext, ContextSystem, Edit, ErrorKind, ListQuery, Message, PageIndex, Permission,
+    SegmentKind, Trust,
 };
 use contexture_testkit::{
     fixture::{

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, MemoryStorage, Page, PageIndex, PageStorage, Place, Standing, Timestamp, Visibility,
-    check::{check_session, repair_session},
-    copy::copy_session,
+    Edit, MemoryStorage, Page, PageIndex, PageStorage, Timestamp, Visibility,
     message::detail_text,
-    storage::{HistoryQuery, ImportPart},
+    storage::{
+        HistoryQuery, ImportPart, Place, Standing,
+        check::{check_session, repair_session},
+        copy::copy_session,
+    },
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -206,7 +208,8 @@ fn a_system_root_is_shown_again() {
                 let mut entry = chunk.entry(0);
                 entry.shown = Some(Visibility::Hidden);
                 chunk.set(0, entry);
-                let key = contexture_core::ChunkKey { segment: "sys".parse().unwrap(), ..key };
+                let key =
+                    contexture_core::storage::ChunkKey { segment: "sys".parse().unwrap(), ..key };
                 chunks.push((key, chunk));
             }
         })
@@ -224,7 +227,7 @@ fn a_lost_content_is_told() {
             // Its entry forgets it, as a storage that repairs itself would see to.
             let ImportPart::History(entries) = part else { return };
             for entry in entries {
-                let named = |at: &&contexture_core::PageBefore| at.index == page("usr-4");
+                let named = |at: &&contexture_core::storage::PageBefore| at.index == page("usr-4");
                 let hash = entry.inverse.pages.iter().find(named).and_then(|at| at.assigned);
                 if hash.is_some() {
                     *lost.lock().unwrap() = hash;

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageUpdate, Principal, Result, Revision,
-    RunKey, RunPut, RunRecord, Timestamp, Version,
-    decide::Limits,
-    storage::StorageError,
-    system::{Outcome, Settings},
+    ContextSystem, Edit, Error, ErrorKind, Limits, MemoryStorage, Outcome, PageUpdate, Principal,
+    Result, Revision, Settings, Timestamp,
+    storage::{RunKey, RunPut, RunRecord, StorageError, Version},
 };
 use contexture_testkit::{
     fake::WatchedStorage,

@@ -153,8 +153,8 @@ fn one_check_for_all() {
             Operation::SetCustom,
         ];
         for operation in Operation::ALL {
-            let level = contexture_core::permission::required_level(*operation);
-            let reads = level == contexture_core::permission::AccessLevel::Read;
+            let level = operation.required_level();
+            let reads = level == contexture_core::AccessLevel::Read;
             let answer = agent.check_permission("sys-1", *operation).await;
             assert_eq!(answer.is_ok(), reads, "{operation}");
             assert!(!(reads && denied.contains(operation)), "{operation}");

@@ -3,7 +3,7 @@
 
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, PageUpdate, Permission,
-    SegmentKind, Speech, ViewFilter, storage::Order,
+    SegmentKind, ViewFilter, message::Speech, storage::Order,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, calls, description, directory, leaf, memory,

@@ -10,8 +10,9 @@ mod resident;
 mod segments;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, Lifecycle, PageIndex, Permission, SegmentKind, Standing,
-    Visibility, check::check_session, system::ListQuery,
+    ContextSystem, Edit, Error, ErrorKind, Lifecycle, ListQuery, PageIndex, Permission,
+    SegmentKind, Visibility,
+    storage::{Standing, check::check_session},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, leaf, memory, new_leaf, page, session_id},

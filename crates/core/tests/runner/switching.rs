@@ -10,10 +10,12 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, RunPut, Timestamp,
-    WindowOptions,
-    check::check_session,
-    copy::{CopyOutcome, Progress, copy_session},
+    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, Timestamp, WindowOptions,
+    storage::{
+        RunPut,
+        check::check_session,
+        copy::{CopyOutcome, Progress, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,

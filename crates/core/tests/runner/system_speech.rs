@@ -2,7 +2,7 @@
 
 use contexture_core::{
     Conversation, Edit, ErrorKind, Format, Message, Permission, Role, SegmentKind,
-    message::wire::parse_messages,
+    message::parse_messages,
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, assistant, confined, leaf, memory, segment, user, valid},

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry,
-    NewSegment, Operation, PageUpdate, Permission, Place, Revision, Run, RunForm, SegmentKind,
-    SegmentUpdate, Tokens,
+    ContextSystem, Edit, Error, ErrorKind, NewSegment, Operation, PageUpdate, Permission, Revision,
+    SegmentKind, SegmentUpdate, Tokens,
+    storage::{Fold, LevelEntry, Place, Run, RunForm},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
     fixture::{
@@ -164,10 +165,8 @@ fn every_kind_of_edit_is_undone_and_redone() {
         });
     }
     // The test grows with the operations: only these have nothing to take back.
-    let reads = |operation: &Operation| {
-        contexture_core::permission::required_level(*operation)
-            == contexture_core::permission::AccessLevel::Read
-    };
+    let reads =
+        |operation: &Operation| operation.required_level() == contexture_core::AccessLevel::Read;
     let levels = [
         Operation::ExpandDetails,
         Operation::PinPage,

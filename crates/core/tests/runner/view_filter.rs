@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, Format, Mounts, NewDetailPage, PageIndex, PageUpdate,
-    Permission, SegmentKind, Speech, Timestamp, View, ViewFilter,
-    context::Apps,
-    storage::Order,
-    system::{ListQuery, PageView},
+    AgentContext, ContextSystem, Edit, Error, Format, ListQuery, Mounts, NewDetailPage, PageIndex,
+    PageUpdate, PageView, Permission, SegmentKind, Timestamp, View, ViewFilter, context::Apps,
+    message::Speech, storage::Order,
 };
 use contexture_testkit::{
     fixture::{

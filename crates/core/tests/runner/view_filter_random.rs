@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Actor, ContextSystem, Error, Lifecycle, Page, PageIndex, SegmentKind, Speech, Timestamp, View,
-    ViewFilter, WindowLevel, system::PageView,
+    Actor, ContextSystem, Error, Lifecycle, Page, PageIndex, PageView, SegmentKind, Timestamp,
+    View, ViewFilter, WindowLevel, message::Speech,
 };
 use contexture_testkit::{
     fixture::{BEGIN, page, valid},

@@ -1,9 +1,8 @@
 //! Views: two agents on one session, and what an agent can know of what it does not see.
 
 use contexture_core::{
-    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, NewSegment, Operation,
-    PageIndex, Permission, Revision, SegmentKind, Visibility, WindowLevel,
-    system::{ListQuery, PageView},
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, ListQuery, NewSegment,
+    Operation, PageIndex, PageView, Permission, Revision, SegmentKind, Visibility, WindowLevel,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, new_directory,

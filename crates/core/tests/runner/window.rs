@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, Error, ErrorKind, Format, Level, SegmentKind, Window, WindowLevel, WindowOptions,
-    window::{count::TokenCounter, provider},
+    AgentContext, Error, ErrorKind, Format, Level, SegmentKind, TokenCounter, Window, WindowLevel,
+    WindowOptions, window::validate,
 };
 use contexture_testkit::{
     random::Random,
@@ -103,7 +103,7 @@ pub(crate) fn check(agent: &AgentContext, asked: &WindowOptions, at: &str) -> Op
     }
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&window.body).unwrap();
-        provider::validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+        validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
     }
     check_standing(agent, asked, &window, at);
     Some(window)
@@ -145,11 +145,9 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
     if asked.level < Some(Level::Full) {
         return;
     }
-    let all =
-        block_on(agent.list_pages(&contexture_core::system::ListQuery {
-            limit: 10_000,
-            ..Default::default()
-        }));
+    let all = block_on(
+        agent.list_pages(&contexture_core::ListQuery { limit: 10_000, ..Default::default() }),
+    );
     let mut last = None;
     for seen in all.unwrap().items {
         let stands = seen.level == WindowLevel::Full && seen.page.detail().is_some();
@@ -162,7 +160,7 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
         last = last.or((stands && talk).then_some(()));
     }
     if last.is_some() {
-        let full = |shown: &&contexture_core::window::request::PageAccount| {
+        let full = |shown: &&contexture_core::window::PageAccount| {
             shown.level == WindowLevel::Full
                 && block_on(agent.get_page(&shown.page)).unwrap().page.detail().is_some()
                 && agent.get_segment(shown.page.segment()).unwrap().kind != SegmentKind::System

@@ -1,9 +1,6 @@
 //! Appending: what a provider was sent stays as it was, until a fold is taken.
 
-use contexture_core::{
-    Format, Window,
-    window::provider::{self, ProviderFormat},
-};
+use contexture_core::{Format, ProviderFormat, Window, window::validate};
 use contexture_testkit::window::{World, options};
 use futures::executor::block_on;
 
@@ -15,7 +12,7 @@ fn messages(window: &Window) -> Vec<String> {
 
 fn validate(format: ProviderFormat, window: &Window, at: &str) {
     let body = serde_json::from_str(&window.body).unwrap();
-    provider::validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+    validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
 }
 
 // D-11, D-35: whatever is appended, each message of the window before stands unchanged at its place

@@ -1,8 +1,9 @@
 //! Folds: they lower the count, come back with undo, stay in their view, and are taken once.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, Fold, Format, Standing, Tokens, Window, WindowLevel,
-    WindowOptions, system::ListQuery,
+    AgentContext, ContextSystem, Edit, Error, Format, ListQuery, Tokens, Window, WindowLevel,
+    WindowOptions,
+    storage::{Fold, Standing},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -411,7 +412,9 @@ fn trimming_is_believed_only_when_counted() {
 #[test]
 fn forged_folds_are_refused() {
     use contexture_core::{
-        Edit, ErrorKind, FoldPlan, FoldReport, FoldStep, LevelEntry, Visibility,
+        Edit, ErrorKind, Visibility,
+        storage::LevelEntry,
+        window::{FoldPlan, FoldReport, FoldStep},
     };
     use contexture_testkit::fixture::leaf;
     block_on(async {

@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, NewDetailPage, PageIndex, Window,
-    window::{
-        escape::{AnchorKind, find_anchors, unescape},
-        provider::ProviderFormat,
-    },
+    AgentContext, ContextSystem, Edit, Format, NewDetailPage, PageIndex, ProviderFormat, Window,
+    window::{AnchorKind, find_anchors, unescape_text},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -146,8 +143,8 @@ fn imitations_are_not_found_in_markdown() {
         assert!(check_anchors(&window) > 100);
         check_once(&window);
         for text in &stage.texts {
-            let whole = contexture_core::window::escape::escape(text);
-            assert_eq!(unescape(&whole), *text);
+            let whole = contexture_core::window::escape_text(text);
+            assert_eq!(unescape_text(&whole), *text);
             assert!(window.body.contains(&*whole), "{text:?}");
         }
         for share in [90, 70, 40, 25] {

@@ -5,12 +5,8 @@ use std::sync::Arc;
 
 use contexture_core::{
     Advice, AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock,
-    MemoryStorage, Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
-    conversation::Request,
-    window::{
-        calibration::{Calibration, REMEMBERED},
-        provider::{self, ProviderFormat},
-    },
+    MemoryStorage, Message, NewSegment, ProviderFormat, SegmentKind, Tokens, Usage, WindowOptions,
+    window::{Calibration, REMEMBERED, Request, validate},
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, returned, session_id, user, valid},
@@ -43,7 +39,7 @@ fn question(number: u64) -> Message {
 fn validate(format: Format, request: &Request) -> Vec<serde_json::Value> {
     let Format::Provider(format) = format else { panic!("a provider's format") };
     let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
-    provider::validate(format, &body).unwrap_or_else(|broken| panic!("{broken}"));
+    validate(format, &body).unwrap_or_else(|broken| panic!("{broken}"));
     let key = match format {
         ProviderFormat::OpenAi | ProviderFormat::Anthropic => "messages",
         ProviderFormat::Responses => "input",

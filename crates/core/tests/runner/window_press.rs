@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Level, Permission, SegmentKind,
     Visibility,
-    context::{Anchor, Apps, Context},
-    system::Pressed,
+    context::{Anchor, Apps, Context, Pressed},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, confined, directory, leaf, memory, page, segment},

@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{
-    AgentContext, Edit, Error, ErrorKind, Format, Mounts, SentWindow, Tokens, Usage, View,
-    WindowOptions,
-    system::{ListQuery, PageView},
+    AgentContext, Edit, Error, ErrorKind, Format, ListQuery, Mounts, PageView, Tokens, Usage, View,
+    WindowOptions, storage::SentWindow,
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, leaf, memory, page, segment, user, valid},
@@ -312,7 +311,7 @@ async fn shown_in_part(agent: &AgentContext, asked: &WindowOptions, hidden: &str
     assert!(again.window.body.contains("no longer in this view)"), "{}", again.window.body);
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&again.window.body).unwrap();
-        contexture_core::window::provider::validate(format, &body).unwrap();
+        contexture_core::window::validate(format, &body).unwrap();
     }
     again.withheld.iter().map(ToString::to_string).collect()
 }
@@ -363,7 +362,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
 // C49: what a filter leaves out since is not shown again; what a wider one shows is.
 #[test]
 fn what_a_filter_leaves_out_since_is_not_shown_again() {
-    use contexture_core::{Speech, ViewFilter};
+    use contexture_core::{ViewFilter, message::Speech};
     block_on(async {
         for format in Format::ALL {
             let system = memory().await;
@@ -408,7 +407,7 @@ fn what_a_filter_leaves_out_since_is_not_shown_again() {
 // Lines recorded without the pages they quote may quote anything: an agent is not shown them.
 #[test]
 fn lines_of_unknown_pages_are_not_shown_again() {
-    use contexture_core::LedgerKey;
+    use contexture_core::storage::LedgerKey;
     block_on(async {
         let system = memory().await;
         let alpha = agent(&system, "alpha");
@@ -455,7 +454,7 @@ fn usage_is_reported() {
 // D-29: what was rendered with one filter is not shown with another.
 #[test]
 fn filters_do_not_share_what_was_rendered() {
-    use contexture_core::{PageIndex, window::filter::NoFilter};
+    use contexture_core::{PageIndex, window::NoFilter};
     block_on(async {
         let alpha = talking().await;
         let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";

@@ -1,9 +1,9 @@
 //! Descriptions of folded turns: who may write one, when lines tell it, and what becomes of it.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, Operation, PageIndex, Speech, ViewFilter,
-    WindowOptions,
-    system::{FoldedTurn, TurnLimits, TurnLine},
+    AgentContext, ContextSystem, Edit, ErrorKind, Operation, PageIndex, ViewFilter, WindowOptions,
+    message::Speech,
+    window::{FoldedTurn, TurnLimits, TurnLine},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, description, memory, returned, user},

@@ -16,7 +16,7 @@ mod talk;
 use std::{io::Write, sync::Arc};
 
 use anyhow::Context;
-use contexture_core::window::{count::TokenCounter, fold::Shares, provider::ProviderFormat};
+use contexture_core::{ProviderFormat, TokenCounter, window::Shares};
 use futures::executor::block_on;
 
 use self::{

@@ -27,7 +27,7 @@ mod words;
 
 use std::io::Write;
 
-use contexture_core::window::fold::Shares;
+use contexture_core::window::Shares;
 
 use self::{
     baseline::{FoldOldest, Sliding},

@@ -1,7 +1,12 @@
 //! What somebody would write by hand: the same rows in the same tables, in one transaction of two
 //! round trips, with prepared statements.
 
-use contexture_core::*;
+use contexture_core::{
+    storage::{
+        Body, Checksum, Content, Detail, Inverse, PageBefore, Place, Standing, Version, ViewId,
+    },
+    *,
+};
 use futures::future::{join4, try_join_all};
 use tokio_postgres::{Client, NoTls, Statement, types::ToSql};
 

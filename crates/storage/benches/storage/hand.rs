@@ -5,7 +5,12 @@
 
 use std::{path::Path, sync::Arc};
 
-use contexture_core::*;
+use contexture_core::{
+    storage::{
+        Body, Checksum, Content, Detail, Inverse, PageBefore, Place, Standing, Version, ViewId,
+    },
+    *,
+};
 use contexture_storage::sqlite::SqliteStorage;
 use rusqlite::{Connection, params};
 

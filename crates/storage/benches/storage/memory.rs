@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use contexture_core::{
-    storage::Order,
-    system::{ResidentLimits, Settings},
-    *,
-};
+use contexture_core::{ResidentLimits, Settings, storage::Order, *};
 use contexture_storage::SystemClock;
 use contexture_testkit::backend::Backend;
 use futures::executor::block_on;

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use contexture_core::{
-    storage::Order,
-    window::{provider::ProviderFormat, request::WindowOptions},
+    storage::{LevelEntry, Order, Run, RunForm},
+    window::{FoldPlan, FoldReport, FoldStep},
     *,
 };
 use contexture_storage::SystemClock;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use contexture_core::{
-    Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId,
+    Page, PageIndex, SessionId,
     storage::{
-        Commit, Committed, Keep, LedgerQuery, Report, StorageError, ViewHead,
-        settle::{Present, Wanted, Writes, check_run, settle},
+        Commit, Committed, Content, ContentHash, Keep, LedgerKey, LedgerQuery, Mark, Report,
+        RunPut, SentWindow, StorageError, ViewHead,
+        commit_plan::{CommitReads, CommitState, CommitWrites, check_run_version, plan_commit},
     },
 };
 
@@ -24,9 +25,10 @@ pub(crate) fn commit(
     session: &SessionId,
     commit: &Commit,
 ) -> Attempt<Committed> {
-    let mut present = Present { info: read::session(batch.db, session)?, ..Present::default() };
+    let mut present =
+        CommitState { info: read::session(batch.db, session)?, ..CommitState::default() };
     if let Some(change) = &commit.change {
-        let mut asked = Wanted::by(change);
+        let mut asked = CommitReads::of(change);
         load(batch, session, &asked, &mut present)?;
         loop {
             let more = present.unread(change, &asked);
@@ -41,7 +43,7 @@ pub(crate) fn commit(
         Some(_) => crate::seed::mark("a session's mark")?,
         None => Mark::from_seed(&[]),
     };
-    let writes = settle(present, session, commit.clone(), move || mark)?;
+    let writes = plan_commit(present, session, commit.clone(), move || mark)?;
     write(batch, session, writes)
 }
 
@@ -49,8 +51,8 @@ pub(crate) fn commit(
 fn load(
     batch: &Batch<'_>,
     session: &SessionId,
-    wanted: &Wanted,
-    present: &mut Present,
+    wanted: &CommitReads,
+    present: &mut CommitState,
 ) -> Attempt<()> {
     let db = batch.db;
     let Some(key) = index::key(db, session)? else { return Ok(()) };
@@ -90,7 +92,7 @@ fn load(
     Ok(())
 }
 
-fn write(batch: &mut Batch<'_>, session: &SessionId, writes: Writes) -> Attempt<Committed> {
+fn write(batch: &mut Batch<'_>, session: &SessionId, writes: CommitWrites) -> Attempt<Committed> {
     let before = index::head(batch.db, session)?;
     let (beside, files) = before.map(|head| (head.beside, head.files)).unwrap_or_default();
     let key = batch.put_head(Head { info: writes.info.clone(), beside, files })?;
@@ -143,7 +145,7 @@ fn write_pages(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
 ) -> Attempt<BTreeSet<ContentHash>> {
     let new = writes.committed.change.iter().flat_map(|change| &change.contents);
     let mut known: HashMap<ContentHash, Option<Content>> =
@@ -176,7 +178,7 @@ fn place_contents(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
     touched: &BTreeSet<ContentHash>,
 ) -> Attempt<()> {
     let before = writes.pages.iter().rev();
@@ -206,7 +208,7 @@ fn write_views(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
 ) -> Attempt<()> {
     if writes.views.is_empty() {
         return Ok(());
@@ -262,7 +264,7 @@ pub(crate) fn keep(batch: &mut Batch<'_>, session: &SessionId, keep: &Keep) -> A
         let stored = runs::read(batch.db, session, put.key.as_str())?;
         let stored = stored.into_iter().find(|record| record.key == put.key);
         index::head(batch.db, session)?.ok_or_else(|| missing(session))?;
-        check_run(stored.as_ref(), put)?;
+        check_run_version(stored.as_ref(), put)?;
     }
     let reported = match &keep.report {
         Some(report) => reported(batch, session, report)?,

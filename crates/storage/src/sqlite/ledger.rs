@@ -2,8 +2,8 @@
 //! provider reports or by a purge.
 
 use contexture_core::{
-    LedgerKey, SentWindow, SessionId,
-    storage::{LedgerQuery, Report, StorageError},
+    SessionId,
+    storage::{LedgerKey, LedgerQuery, Report, SentWindow, StorageError},
 };
 use rusqlite::{Connection, Row, params};
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Change, CustomKey, Edit, FocusDelta, Fold, LevelDelta, LevelEntry, NewSegment, NumberClaim,
-    Page, PageDelta, PageIndex, PageStorage, Place, PlaceClaim, Revision, RunForm, SegmentKind,
-    Standing, UndoneMark, Version, ViewId, Visibility, storage::StorageError,
+    Edit, NewSegment, Page, PageIndex, PageStorage, Revision, SegmentKind, Visibility,
+    storage::{
+        Change, CustomKey, FocusDelta, Fold, LevelDelta, LevelEntry, NumberClaim, PageDelta, Place,
+        PlaceClaim, RunForm, Standing, StorageError, UndoneMark, Version, ViewId,
+    },
 };
 
 use super::{
@@ -197,9 +199,9 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
     let before = dump(&*storage, &id).await;
     // Everything a change can hold, on a basis that does not.
     let mut all = appending(&stored(&*storage, &id, "usr-2").await, 3);
-    let text = contexture_core::Content::encode(&[crate::fixture::user("never stored")]);
+    let text = contexture_core::storage::Content::encode(&[crate::fixture::user("never stored")]);
     all.contents = vec![text.clone()];
-    all.segments = vec![contexture_core::SegmentDelta {
+    all.segments = vec![contexture_core::storage::SegmentDelta {
         before: None,
         after: storage.segments(&id).await.expect("they can be read").remove(0),
         restores: None,

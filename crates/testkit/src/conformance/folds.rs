@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, Cited, Edit, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, Operation,
-    Page, PageIndex, PageStorage, Run, RunForm, StandingRequest, Told, ViewId, Visibility,
-    storage::HistoryQuery,
+    Edit, ErrorKind, Operation, Page, PageIndex, PageStorage, Visibility,
+    storage::{
+        ChunkKey, Cited, Fold, HistoryQuery, LevelEntry, Run, RunForm, StandingRequest, Told,
+        ViewId,
+    },
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use super::stored;

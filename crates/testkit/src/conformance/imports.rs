@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, ContextSystem, Edit, LedgerKey, MemoryStorage, PageStorage, Principal, RunPut,
-    SessionId, Timestamp,
-    copy::{CopyOutcome, Digest, copy_session},
-    storage::{Commit, ImportPart, NewSession, StorageError},
+    ContextSystem, Edit, MemoryStorage, PageStorage, Principal, SessionId, Timestamp,
+    storage::{
+        ChunkKey, Commit, ImportPart, LedgerKey, NewSession, RunPut, StorageError,
+        copy::{CopyOutcome, Digest, copy_session},
+    },
 };
 
 use super::{dump, ledgers::sent};

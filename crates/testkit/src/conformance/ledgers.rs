@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContentHash, Edit, ErrorKind, LedgerKey, Level, PageStorage, Revision, SentPiece, SentSource,
-    SentWindow, SessionId, Speech, Timestamp, Tokens, Usage,
-    storage::{Commit, LedgerQuery, NewSession, StorageError},
+    Edit, ErrorKind, Level, PageStorage, Revision, SessionId, Timestamp, Tokens, Usage,
+    message::Speech,
+    storage::{
+        Commit, ContentHash, LedgerKey, LedgerQuery, NewSession, SentPiece, SentSource, SentWindow,
+        StorageError,
+    },
 };
 
 use crate::fixture::{BEGIN, apply, leaf, page, session, session_id, valid};

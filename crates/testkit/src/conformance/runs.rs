@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Basis, Change, Edit, ErrorKind, PageStorage, RunPut, RunRecord, SessionId, Timestamp, Usage,
-    Version,
-    storage::{Commit, Keep, LedgerQuery, NewSession, Report, StorageError, StorageResult},
+    Edit, ErrorKind, PageStorage, SessionId, Timestamp, Usage,
+    storage::{
+        Basis, Change, Commit, Keep, LedgerQuery, NewSession, Report, RunPut, RunRecord,
+        StorageError, StorageResult, Version,
+    },
 };
 
 use super::{

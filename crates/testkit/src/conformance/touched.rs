@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use contexture_core::{Edit, PageStorage, PageUpdate, SegmentUpdate, Standing};
+use contexture_core::{Edit, PageStorage, PageUpdate, SegmentUpdate, storage::Standing};
 
 use crate::fixture::{agent, apply, leaf, page, segment, session, session_id, valid};
 

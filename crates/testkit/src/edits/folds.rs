@@ -1,8 +1,9 @@
 //! Random folds: pages lowered in the caller's view, and runs over some of a directory's pages.
 
 use contexture_core::{
-    Actor, Cited, Edit, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Place,
-    Principal, Run, RunForm, SegmentKind, StandingRequest, Told,
+    Actor, Edit, PageIndex, Principal, SegmentKind,
+    storage::{Cited, Fold, LevelEntry, Place, Run, RunForm, StandingRequest, Told},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use super::Edits;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Actor, Fold, LevelEntry, PageIndex, Place, Run, RunForm, Standing, Visibility,
+    Actor, PageIndex, Visibility,
+    storage::{Fold, LevelEntry, Place, Run, RunForm, Standing},
 };
 
 use super::{Doing, Model};

@@ -1,8 +1,9 @@
 //! Folds: pages lowered, and runs that stand for several.
 
 use contexture_core::{
-    Actor, ErrorKind, Fold, FoldPlan, LevelEntry, PageIndex, Place, RunForm, SegmentKind, Standing,
-    Visibility, WindowLevel,
+    Actor, ErrorKind, PageIndex, SegmentKind, Visibility, WindowLevel,
+    storage::{Fold, LevelEntry, Place, RunForm, Standing},
+    window::FoldPlan,
 };
 
 use super::{Answer, Doing, Model};

@@ -2,7 +2,7 @@
 
 use contexture_core::{
     Actor, AgentName, ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate,
-    Role, SegmentId, Standing, Trust, Visibility,
+    Role, SegmentId, Trust, Visibility, storage::Standing,
 };
 
 use super::{Answer, Doing, ModelPage, is_listed};

@@ -2,7 +2,7 @@
 
 use contexture_core::{
     ErrorKind, NewSegment, Owner, PageIndex, Permission, SegmentId, SegmentKind, SegmentUpdate,
-    Standing, Visibility,
+    Visibility, storage::Standing,
 };
 
 use super::{Answer, Doing, ModelPage, ModelSegment};

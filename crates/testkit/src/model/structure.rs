@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use contexture_core::{Actor, ErrorKind, LevelEntry, PageIndex, Permission, Standing};
+use contexture_core::{
+    Actor, ErrorKind, PageIndex, Permission,
+    storage::{LevelEntry, Standing},
+};
 
 use super::{Answer, Doing, ModelPage, is_listed};
 

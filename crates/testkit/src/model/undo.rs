@@ -1,6 +1,8 @@
 //! Undo: everything an edit touched as it was before, if nobody has touched it since.
 
-use contexture_core::{Actor, ErrorKind, PageIndex, Permission, SegmentKind, Standing, Visibility};
+use contexture_core::{
+    Actor, ErrorKind, PageIndex, Permission, SegmentKind, Visibility, storage::Standing,
+};
 
 use super::{Answer, Doing, Model, Past, is_listed, put};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use contexture_core::window::provider::{ProviderFormat, validate};
+use contexture_core::{ProviderFormat, window::validate};
 use serde_json::Value;
 
 use super::{Protocol, Request};

@@ -1,9 +1,6 @@
 //! `contexture page list`
 
-use contexture_core::{
-    ErrorKind, Lifecycle, PageIndex,
-    system::{ListQuery, Listing, PageView},
-};
+use contexture_core::{ErrorKind, Lifecycle, ListQuery, Listing, PageIndex, PageView};
 
 use crate::{
     args::{ListArgs, TextArgs},

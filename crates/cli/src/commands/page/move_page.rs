@@ -1,7 +1,7 @@
 //! `contexture page move`
 
 use contexture_agents::wire::{MoveObject, MovedObject};
-use contexture_core::{Edit, PageIndex, system::Outcome};
+use contexture_core::{Edit, Outcome, PageIndex};
 
 use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,

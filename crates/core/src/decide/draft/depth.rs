@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::{Draft, PROVISIONAL};
 use crate::{
-    Error, MOST_DEEP, Page, PageIndex, Standing,
+    Error, Page, PageIndex,
     decide::{Decision, Halt, Need},
+    storage::{MOST_DEEP, Standing},
 };
 
 impl Draft<'_> {

@@ -7,11 +7,11 @@ use std::{
 
 use super::{Draft, Lineage, MOST_MOVES, PROVISIONAL};
 use crate::{
-    ChunkKey, Content, CustomKey, Error, HistoryEntry, Level, LevelEntry, Operation, Page,
-    PageIndex, Place, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewHead, ViewId,
-    Visibility,
+    Error, HistoryEntry, Level, Operation, Page, PageIndex, Revision, Segment, SegmentId,
+    SegmentKind, View, Visibility,
     decide::{ChildList, Decision, Halt, Need, Subject, Vanished},
     permission,
+    storage::{ChunkKey, Content, CustomKey, LevelEntry, Place, Standing, ViewHead, ViewId},
 };
 
 impl<'a> Draft<'a> {

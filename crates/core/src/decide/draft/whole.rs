@@ -9,8 +9,9 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Draft, sight::Sight};
 use crate::{
-    Error, Operation, Page, PageIndex, Segment, Standing, View,
+    Error, Operation, Page, PageIndex, Segment, View,
     decide::{Decision, Halt, Need},
+    storage::Standing,
 };
 
 /// How many pages are judged at a time: what they need is loaded together.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use super::{Parser, fault};
 use crate::{
-    Actor, Body, Page, PageIndex, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust,
-    Version, Visibility, document::LoadPage,
+    Actor, Page, PageIndex, Result, Revision, SegmentId, SegmentKind, Trust, Visibility,
+    document::LoadPage,
+    storage::{Body, Place, Standing, Version},
 };
 
 impl Parser {

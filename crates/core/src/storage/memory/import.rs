@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{State, session::Session};
 use crate::{
-    Content, ContentHash, HistoryEntry, SessionId, Timestamp,
-    storage::{ImportPart, NewSession, SessionInfo, StorageError, StorageResult, ViewHead},
+    HistoryEntry, SessionId, Timestamp,
+    storage::{
+        Content, ContentHash, ImportPart, NewSession, SessionInfo, StorageError, StorageResult,
+        ViewHead,
+    },
 };
 
 /// A session being taken over.

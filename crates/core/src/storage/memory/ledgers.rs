@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    LedgerKey, SentWindow,
-    storage::{LedgerQuery, Report, StorageError, StorageResult},
-};
+use crate::storage::{LedgerKey, LedgerQuery, Report, SentWindow, StorageError, StorageResult};
 
 /// The records of a session's ledgers.
 #[derive(Debug, Clone, Default)]

@@ -9,9 +9,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{BATCH, Reader};
 use crate::{
-    Content, Message, Page, PageIndex, Result, Segment, Speech, Standing,
-    storage::{StorageError, StorageResult},
-    system::{ContextSystem, sight::Sight},
+    ContextSystem, Message, Page, PageIndex, Result, Segment,
+    message::Speech,
+    storage::{Content, Standing, StorageError, StorageResult},
+    system::sight::Sight,
 };
 
 /// A page that a view sees.

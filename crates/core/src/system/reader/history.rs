@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{BATCH, Listing, Reader};
-use crate::{HistoryEntry, Inverse, PageIndex, Result, Revision, ViewId, storage::HistoryQuery};
+use crate::{
+    HistoryEntry, PageIndex, Result, Revision,
+    storage::{HistoryQuery, Inverse, ViewId},
+};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on

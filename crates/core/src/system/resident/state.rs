@@ -8,9 +8,8 @@ use std::{
 
 use super::{Pins, ResidentLimits, weight, windows::Windows};
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    SegmentKind, ViewId,
-    decide::Segments,
+    Page, PageIndex, Revision, Segment, SegmentId, SegmentKind, Segments,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
     system::{
         bounded::Aged,
         memory::{Bytes, Memory},

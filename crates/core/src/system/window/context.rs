@@ -6,14 +6,13 @@ use std::{
 };
 
 use crate::{
-    Error, Format, Result,
+    Error, Format, Reader, Result, WindowOptions,
     context::{Context, ContextVersion, Diagnostic, Frozen, Inputs, Reuse},
     system::{
-        Purpose, Reader,
+        Purpose,
         memory::{Bytes, Memory},
     },
     view::entries::ViewEntries,
-    window::request::WindowOptions,
 };
 
 /// How many views keep frozen Contexts, and how many bytes these may take.

@@ -4,24 +4,21 @@ use std::collections::BTreeMap;
 
 use super::{identity::Identity, lowered::Lowered, prepare::Prepared};
 use crate::{
-    Error, Format, Level, Operation, PageIndex, Result, Revision, RunForm, Timestamp, Tokens,
+    Error, Format, Level, Operation, PageIndex, Reader, Result, Revision, Timestamp, Tokens,
+    WindowOptions,
     context::{
         Anchor, AnchorKey, Anchors, Changes, Context, History, LevelState, MountedPanels,
         PageAction, RenderKey, Round, Shown, Source, build, find_anchor, reference_key,
     },
     message::RawJson,
     permission,
-    storage::HistoryQuery,
-    system::{
-        Reader,
-        measures::{Countable, Scale},
-    },
+    storage::{HistoryQuery, RunForm},
+    system::measures::{Countable, Scale},
     window::{
         line::Style,
         outline::{Outline, Shape},
         piece::Mark,
         plan::{Item, Plan},
-        request::WindowOptions,
         source::{Family, line_weight, piece_overhead},
     },
 };

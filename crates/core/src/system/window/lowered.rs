@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Fold, Level, PageIndex, RunForm,
+    Level, PageIndex,
     context::Diagnostic,
+    storage::{Fold, RunForm},
     window::{
         outline::Shape,
         plan::{Item, Plan},

@@ -2,22 +2,19 @@
 
 use super::{MadeOf, Purpose, frame::Live, identity::Identity};
 use crate::{
-    CustomKey, Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens,
+    Error, Format, PageIndex, ProviderFormat, Reader, Result, Revision, Role, SegmentId, Tokens,
+    WindowOptions,
     context::Anchors,
-    storage::ViewHead,
-    system::{
-        Reader,
-        measures::{Countable, Scale},
-    },
+    storage::{CustomKey, ViewHead},
+    system::measures::{Countable, Scale},
     window::{
+        FoldPlan,
         fold::{Bounds, Ground, fold_due},
         line::Style,
         outline::Outline,
         piece::Mark,
         plan::{PartOf, Plan, Writing},
         preface::{LEAST_BUDGET, preface},
-        provider::ProviderFormat,
-        request::WindowOptions,
         source::{Family, line_weight, piece_overhead},
     },
 };

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Advice, Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId,
-    Session,
+    Advice, Edit, Error, ErrorKind, Level, ListQuery, NewDetailPage, Outcome, PageIndex,
+    PageUpdate, PageView, Reader, Result, SegmentId, Session,
     context::{Apps, FIND, PageAction},
-    system::{ListQuery, Outcome, PageView, Reader},
 };
 
 /// How many pages pressing `find` gives.

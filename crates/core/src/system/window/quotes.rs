@@ -7,10 +7,10 @@ use std::{
 };
 
 use crate::{
-    Fold, Level, LevelEntry, Page, PageIndex, Place, Result, Run, Segment, Speech,
-    message::Part,
-    storage::{ChildQuery, Order, StandingFilter},
-    system::{Reader, measures::Scale, sight::Sight},
+    Level, Page, PageIndex, Reader, Result, Segment,
+    message::{Part, Speech},
+    storage::{ChildQuery, Fold, LevelEntry, Order, Place, Run, StandingFilter},
+    system::{measures::Scale, sight::Sight},
     window::{
         fold::Logged,
         outline::{Block, Outline, PageShape, Shape},
@@ -265,7 +265,7 @@ impl Reader<'_> {
 
 impl Quotes {
     /// Returns the keys of what is seen, having noted which pages are seen in part.
-    fn keys_of(&mut self, sights: Vec<Sight>) -> Vec<(crate::ContentHash, Speech)> {
+    fn keys_of(&mut self, sights: Vec<Sight>) -> Vec<(crate::storage::ContentHash, Speech)> {
         let mut keys = Vec::with_capacity(sights.len());
         for Sight { page, speech } in sights {
             let Some(detail) = page.detail() else { continue };

@@ -4,17 +4,19 @@ use std::{ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, SentWindow,
-    Speech, Tokens,
+    ContextSystem, Error, Format, PageIndex, ProviderFormat, Reader, Result, Tokens, Window,
+    WindowOptions,
     context::RenderKey,
-    system::{ContextSystem, Reader, measures::Scale},
+    message::Speech,
+    storage::{ContentHash, Quoted, SentPiece, SentSource, SentWindow},
+    system::measures::Scale,
     window::{
+        Breakpoints, Parts, Piece, PieceKey,
         account::account,
         line::Style,
-        piece::{self, Mark, Piece, PieceKey},
+        piece::{self, Mark},
         plan::{Face, Item},
-        provider::{self, Breakpoints, Parts, ProviderFormat, RenderedPiece, RenderedSystem},
-        request::{Window, WindowOptions},
+        provider::{self, RenderedPiece, RenderedSystem},
         source::{Body, Family, RENDERER, markdown},
     },
 };

@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use super::{FoldOutcome, READS, prepare::Prepared, sent::missing};
 use crate::{
-    Edit, Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Session, Timestamp,
-    Tokens, Usage,
-    check::is_lost,
-    storage::{LedgerQuery, StorageError},
-    system::{ContextSystem, Outcome, Reader},
-    window::{
-        request::{Sent, Window, WindowOptions},
-        source::RENDERER,
-    },
+    ContextSystem, Edit, Error, Format, Outcome, Reader, Result, Revision, Session, Timestamp,
+    Tokens, Usage, Window, WindowOptions,
+    storage::{LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, check::is_lost},
+    window::{request::Sent, source::RENDERER},
 };
 
 /// How often a record is tried again because another was made meanwhile.

@@ -9,15 +9,17 @@ use std::sync::Arc;
 
 use super::render::Before;
 use crate::{
-    Advice, ContentHash, Error, FilterKey, Format, LedgerKey, PageIndex, Quoted, Result, SentPiece,
-    SentSource, SentWindow, Session, Speech, Standing,
+    Advice, ContextSystem, Error, Format, PageIndex, Reader, Result, Session, TokenCounter, Window,
+    WindowOptions,
     decide::MOST_MOVES,
-    storage::{LedgerQuery, StorageError},
-    system::{ContextSystem, Reader},
+    message::Speech,
+    storage::{
+        ContentHash, FilterKey, LedgerKey, LedgerQuery, Quoted, SentPiece, SentSource, SentWindow,
+        Standing, StorageError,
+    },
     window::{
-        count::TokenCounter,
         line::Style,
-        request::{Sent, Window, WindowOptions},
+        request::Sent,
         source::{Body, Family, RENDERER},
     },
 };

@@ -12,7 +12,7 @@ use std::{
 use lru::LruCache;
 
 use crate::{
-    LedgerKey, SentWindow,
+    storage::{LedgerKey, SentWindow},
     system::memory::{Bytes, Memory},
 };
 

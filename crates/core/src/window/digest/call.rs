@@ -35,7 +35,7 @@ const WHOLE: [&str; 2] = ["write", "create"];
 
 /// Something the model called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// What was called with what: one line, then long values below it.
     pub text: Box<str>,
     /// The files it names, by name without folders.
@@ -174,12 +174,12 @@ impl Call {
     }
 
     /// Returns its first words on one line.
-    pub fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         head(&self.text, SHORT)
     }
 
     /// Tells whether it failed.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.failed)
     }
 

@@ -10,7 +10,7 @@ const READ: usize = 16 * 1024;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The last line that speaks of a failure, else the last line; empty where nothing came back.
     pub line: Box<str>,
     /// Whether it failed, by what the tool or the line says.

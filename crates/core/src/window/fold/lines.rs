@@ -8,7 +8,8 @@ use std::{
 
 use super::Folding;
 use crate::{
-    Cited, Fold, LevelEntry, PageIndex, Run, RunForm, StandingRequest, Told,
+    PageIndex,
+    storage::{Cited, Fold, LevelEntry, Run, RunForm, StandingRequest, Told},
     window::{
         digest::Digest,
         line::FILES,
@@ -472,7 +473,7 @@ fn directory(item: &Item) -> Option<&PageIndex> {
 }
 
 /// Returns the places an item covers.
-fn span(item: &Item) -> Option<(crate::Place, crate::Place)> {
+fn span(item: &Item) -> Option<(crate::storage::Place, crate::storage::Place)> {
     match &item.block.shape {
         Shape::Page(_) => Some((item.block.page.place, item.block.page.place)),
         Shape::Run(run) => Some((run.first, run.last)),

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
-    Fold, PageIndex,
+    PageIndex,
+    storage::Fold,
     window::{
         digest::Digest,
         plan::{Face, Item},

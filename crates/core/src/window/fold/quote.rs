@@ -10,7 +10,8 @@ use std::{
 
 use super::Folding;
 use crate::{
-    Cited, Level, PageIndex, Told,
+    Level, PageIndex,
+    storage::{Cited, Told},
     window::{
         outline::Shape,
         plan::{Face, Item},

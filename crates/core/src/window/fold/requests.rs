@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::Folding;
 use crate::{
-    PageIndex, StandingRequest,
+    PageIndex,
+    storage::StandingRequest,
     window::{outline::Shape, plan::Item},
 };
 

@@ -4,7 +4,8 @@ use std::{collections::HashSet, ops::Range};
 
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
-    Fold, Level, LevelEntry, PageIndex, Run, RunForm,
+    Level, PageIndex,
+    storage::{Fold, LevelEntry, Run, RunForm},
     window::{
         outline::Shape,
         plan::{Item, PartOf, TRIMMED, face},

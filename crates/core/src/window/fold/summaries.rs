@@ -6,7 +6,8 @@
 
 use super::Folding;
 use crate::{
-    Cited, Page, PageIndex, Run, RunForm, Told,
+    Page, PageIndex,
+    storage::{Cited, Run, RunForm, Told},
     window::outline::{Section, Shape},
 };
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::Folding;
 use crate::{
-    Fold, Level, LevelEntry, PageIndex,
+    Level, PageIndex,
+    storage::{Fold, LevelEntry},
     window::{
         digest::Digest,
         outline::Shape,

@@ -12,11 +12,12 @@
 
 use super::Style;
 use crate::{
-    Fold, Page, PageIndex, Run, RunForm, Told,
+    Page, PageIndex,
     context::PageAction,
+    storage::{Fold, Run, RunForm, Told},
     window::{
         digest::{Digest, Outcome, Step, head},
-        escape::{escape, flatten},
+        escape::{escape_text, flatten},
     },
 };
 
@@ -27,12 +28,12 @@ const ASKED: (usize, usize) = (160, 60);
 const SAID: (usize, usize, usize) = (240, 160, 80);
 
 /// How many files and failures a line names, the latest.
-pub const FILES: usize = 12;
+pub(crate) const FILES: usize = 12;
 const FAILURES: usize = 2;
 
 /// What a line tells of one page.
 #[derive(Clone, Copy)]
-pub struct Telling<'a> {
+pub(crate) struct Telling<'a> {
     /// The page.
     pub page: &'a PageIndex,
     /// What happened in it.
@@ -47,7 +48,7 @@ pub struct Telling<'a> {
 
 impl Style<'_> {
     /// Returns the log of a page: each call with how it ended, and what was concluded.
-    pub fn log(
+    pub(crate) fn log(
         &self,
         page: &Page,
         digest: &Digest,
@@ -92,7 +93,7 @@ impl Style<'_> {
     fn block(&self, text: &str, log: &mut String) {
         let text = self.harmless(text);
         // In a provider's format only the mark tells the engine's lines apart.
-        let text = if self.mark.is_some() { text } else { escape(&text).into_owned() };
+        let text = if self.mark.is_some() { text } else { escape_text(&text).into_owned() };
         for line in text.lines() {
             log.push_str("\n ");
             log.push_str(line);
@@ -106,14 +107,14 @@ impl Style<'_> {
             ("", true) => log.push_str("\n → failed"),
             (line, _) => {
                 let line = flatten(&self.harmless(line));
-                let line = if self.mark.is_some() { line } else { escape(&line).into_owned() };
+                let line = if self.mark.is_some() { line } else { escape_text(&line).into_owned() };
                 log.push_str(&format!("\n → {failed}{line}"));
             }
         }
     }
 
     /// Returns the line of a run: which pages, and what happened in them.
-    pub fn run<'w>(
+    pub(crate) fn run<'w>(
         &self,
         run: &Run,
         tellings: &[Telling<'_>],

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     Role,
     message::{Fields, Image, Origin, RawJson, Text, Thinking, ToolCall, ToolResult, wire},
-    window::piece::PieceKey,
+    window::PieceKey,
 };
 
 pub(super) const MARK: &str = "bcdfghjk";

@@ -6,7 +6,7 @@ use super::names::names;
 
 /// The words a line gives, as they are taken one by one, the best first.
 #[derive(Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     most: u64,
     spent: u64,
     /// Everything that is given, here and in other lines, a line each.
@@ -22,18 +22,18 @@ const LEAST: u64 = 3;
 
 impl Choice {
     /// Begins with what other lines say, and room for so many tokens.
-    pub fn new(given: String, most: u64) -> Self {
+    pub(crate) fn new(given: String, most: u64) -> Self {
         Self { most, spent: 0, given, taken: Vec::new(), by_text: HashMap::new() }
     }
 
     /// Tells whether nothing more will fit.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.spent + LEAST > self.most
     }
 
     /// Takes a word if it fits and is not given yet, be it as a part of something longer. The
     /// names it is made of are given with it, and make room.
-    pub fn offer(&mut self, number: usize, word: &str, cost: u64) {
+    pub(crate) fn offer(&mut self, number: usize, word: &str, cost: u64) {
         if self.given.contains(word) {
             return;
         }
@@ -56,7 +56,7 @@ impl Choice {
     }
 
     /// Returns the numbers of the words taken, in the order they were.
-    pub fn taken(self) -> Vec<usize> {
+    pub(crate) fn taken(self) -> Vec<usize> {
         self.taken.into_iter().filter(|(_, cost)| *cost > 0).map(|(number, _)| number).collect()
     }
 }

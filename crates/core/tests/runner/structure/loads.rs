@@ -6,9 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use contexture_core::{
-    ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate, window::request::WindowOptions,
-};
+use contexture_core::{ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate, WindowOptions};
 use contexture_testkit::{
     fake::WatchedStorage,
     fixture::{apply, leaf, page, reopen, session, valid},

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewContentsPage, NewDetailPage,
-    Page, PageName, PageUpdate, Standing, Trust, Visibility, WindowLevel, decide::Limits,
-    message::detail_text, system::Settings,
+    AgentContext, ContextSystem, Edit, ErrorKind, Limits, MemoryStorage, NewContentsPage,
+    NewDetailPage, Page, PageName, PageUpdate, Settings, Trust, Visibility, WindowLevel,
+    message::detail_text, storage::Standing,
 };
 use contexture_testkit::{
     fixture::{

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, Format, MemoryStorage, PageIndex, PageUpdate, Permission,
-    SegmentKind,
-    system::{ResidentLimits, Settings},
+    ResidentLimits, SegmentKind, Settings,
 };
 use contexture_testkit::{
     fake::WatchedStorage,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, ErrorKind, Lifecycle, MemoryStorage, NewSegment, Permission, SegmentKind, Visibility,
-    check::check_session, system::ListQuery,
+    Edit, ErrorKind, Lifecycle, ListQuery, MemoryStorage, NewSegment, Permission, SegmentKind,
+    Visibility, storage::check::check_session,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, leaf, memory, new_leaf, page, reopen, segment, session, session_id,

@@ -8,12 +8,9 @@ use std::{
 };
 
 use contexture_core::{
-    Message, Role,
-    message::{
-        Part,
-        exchange::{Exchange, FULL_PAGE},
-    },
-    window::count::{MESSAGE_OVERHEAD, TokenCounter},
+    Message, Role, TokenCounter,
+    message::{Exchange, FULL_PAGE, Part},
+    window::MESSAGE_OVERHEAD,
 };
 
 use super::strings::strings;

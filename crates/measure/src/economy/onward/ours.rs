@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
-use contexture_core::{
-    Tokens, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
-};
+use contexture_core::{ProviderFormat, TokenCounter, Tokens, WindowOptions, window::Shares};
 use futures::executor::block_on;
 
 use super::{

@@ -1,8 +1,8 @@
 //! A page's file: its record under the seed's names, and its words.
 
 use contexture_core::{
-    Actor, Body, Content, ContentHash, Detail, Page, PageIndex, PageName, Place, Revision,
-    Standing, Timestamp, Trust, Version, Visibility,
+    Actor, Page, PageIndex, PageName, Revision, Timestamp, Trust, Visibility,
+    storage::{Body, Content, ContentHash, Detail, Place, Standing, Version},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

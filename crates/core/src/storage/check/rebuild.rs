@@ -2,8 +2,9 @@
 
 use super::trail::Touch;
 use crate::{
-    Body, Description, Detail, Operation, Owner, Page, PageIndex, Permission, Place, Revision,
-    Segment, SegmentId, SegmentKind, Standing, Timestamp, Tokens, Trust, Version, Visibility,
+    Description, Operation, Owner, Page, PageIndex, Permission, Revision, Segment, SegmentId,
+    SegmentKind, Timestamp, Tokens, Trust, Visibility,
+    storage::{Body, Detail, Place, Standing, Version},
 };
 
 /// What is left of a segment whose own record is lost.

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::BATCH;
 use crate::{
-    Actor, ContentHash, CustomDelta, HistoryEntry, Operation, Page, PageBefore, PageIndex,
-    Revision, Segment, SegmentId, SegmentKind, SessionId, Version,
-    storage::{HistoryQuery, PageStorage, ScanQuery, StandingFilter, StorageResult},
+    Actor, HistoryEntry, Operation, Page, PageIndex, PageStorage, Revision, Segment, SegmentId,
+    SegmentKind, SessionId,
+    storage::{
+        ContentHash, CustomDelta, HistoryQuery, PageBefore, ScanQuery, StandingFilter,
+        StorageResult, Version,
+    },
 };
 
 /// What history says beyond what is there.

@@ -19,8 +19,8 @@ mod walk;
 pub use digest::Digest;
 
 use crate::{
-    Checksum, Error, PageStorage, Result, Revision, SessionId,
-    storage::{ImportPart, SessionInfo, StorageError},
+    Error, PageStorage, Result, Revision, SessionId,
+    storage::{Checksum, ImportPart, SessionInfo, StorageError},
 };
 use digest::Tally;
 use lineage::{Beside, own_way};

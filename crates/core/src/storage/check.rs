@@ -10,8 +10,8 @@ mod whole;
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    Page, PageIndex, Place, Revision, SegmentKind, SessionId, Standing, ViewHead, Visibility,
-    storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
+    Page, PageIndex, PageStorage, Revision, SegmentKind, SessionId, Visibility,
+    storage::{Place, ScanQuery, Standing, StandingFilter, StorageResult, ViewHead},
 };
 
 pub use lost::is_lost;
@@ -209,7 +209,7 @@ async fn check_root_visibility(
     }
     let root = segment.root();
     for ViewHead { view, .. } in storage.views(session).await? {
-        let key = crate::ChunkKey::of(&view, &root);
+        let key = crate::storage::ChunkKey::of(&view, &root);
         let chunk = storage.levels(session, &[key]).await?.pop().unwrap_or_default();
         if chunk.entry(0).shown == Some(Visibility::Hidden) {
             problems.push(format!("system root {root} is hidden in view {view}"));

@@ -12,8 +12,8 @@ use super::{
     edit::{commit, empty, put},
 };
 use crate::{
-    Body, Operation, Page, Segment, SegmentDelta, SegmentKind, SessionId, Timestamp,
-    storage::{PageStorage, ScanQuery, StandingFilter, StorageResult},
+    Operation, Page, PageStorage, Segment, SegmentKind, SessionId, Timestamp,
+    storage::{Body, ScanQuery, SegmentDelta, StandingFilter, StorageResult},
 };
 
 /// Accepts that system prompts of the session are lost, what kind a segment was, or edits of which nobody

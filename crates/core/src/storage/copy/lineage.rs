@@ -5,9 +5,11 @@
 //! marks an entry and purging empties it, so an earlier entry may say more or less than the later one.
 
 use crate::{
-    HistoryEntry, LedgerKey, PageStorage, Revision, RunKey, RunRecord, SentWindow, SessionId,
-    Timestamp, Version,
-    storage::{HistoryQuery, LedgerQuery, SessionInfo, StorageResult},
+    HistoryEntry, PageStorage, Revision, SessionId, Timestamp,
+    storage::{
+        HistoryQuery, LedgerKey, LedgerQuery, RunKey, RunRecord, SentWindow, SessionInfo,
+        StorageResult, Version,
+    },
 };
 
 /// How many records are read at a time: each may be large.

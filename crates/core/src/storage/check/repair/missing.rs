@@ -10,9 +10,8 @@ use super::super::{
 };
 use super::Plan;
 use crate::{
-    Body, Change, Content, Detail, Operation, Page, PageIndex, Place, Revision, SessionId,
-    Timestamp,
-    storage::{PageStorage, StorageError, StorageResult},
+    Operation, Page, PageIndex, PageStorage, Revision, SessionId, Timestamp,
+    storage::{Body, Change, Content, Detail, Place, StorageError, StorageResult},
 };
 
 /// A page that is made again.
@@ -126,7 +125,7 @@ impl Plan<'_> {
 async fn text(
     storage: &dyn PageStorage,
     session: &SessionId,
-    hash: crate::ContentHash,
+    hash: crate::storage::ContentHash,
 ) -> StorageResult<Text> {
     let read = match storage.contents(session, &[hash]).await {
         Ok(mut read) => read.pop().flatten(),

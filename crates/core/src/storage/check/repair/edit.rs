@@ -1,10 +1,9 @@
 //! The edits that repairing makes: of the system side, recorded like any other.
 
 use crate::{
-    Actor, Basis, Change, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Segment,
-    SessionId, Timestamp, ViewId,
+    Actor, Operation, Page, PageIndex, PageStorage, Segment, SessionId, Timestamp,
     decide::PROVISIONAL,
-    storage::{Commit, PageStorage, StorageResult},
+    storage::{Basis, Change, Commit, PageDelta, Place, PlaceClaim, StorageResult, ViewId},
 };
 
 /// Returns a change in a segment that does nothing yet.

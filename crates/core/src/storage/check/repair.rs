@@ -17,10 +17,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{BATCH, Seen, rebuild::Remains, seen, trail::Trail};
 use crate::{
-    Actor, Body, Change, ChunkKey, LevelDelta, Page, PageIndex, Place, Revision, Segment,
-    SegmentDelta, SegmentKind, SessionId, Standing, Timestamp, Trust, Version, Visibility,
+    Actor, Page, PageIndex, PageStorage, Revision, Segment, SegmentKind, SessionId, Timestamp,
+    Trust, Visibility,
     decide::PROVISIONAL,
-    storage::{PageStorage, ScanQuery, StandingFilter, StorageError, StorageResult},
+    storage::{
+        Body, Change, ChunkKey, LevelDelta, Place, ScanQuery, SegmentDelta, Standing,
+        StandingFilter, StorageError, StorageResult, Version,
+    },
 };
 use adopt::Replacement;
 use edit::{commit, empty, page, put};

@@ -5,7 +5,10 @@
 
 use std::sync::LazyLock;
 
-use crate::{Content, ContentHash, Detail, Message, Page, Role};
+use crate::{
+    Message, Page, Role,
+    storage::{Content, ContentHash, Detail},
+};
 
 /// What a page says whose content is lost.
 const LOST: &str =
@@ -42,7 +45,10 @@ pub fn is_lost(page: &Page) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, Body, Place, Revision, Standing, Timestamp, Trust, Version, Visibility};
+    use crate::{
+        Actor, Revision, Timestamp, Trust, Visibility,
+        storage::{Body, Place, Standing, Version},
+    };
 
     fn page(body: Body, turn: Option<&str>) -> Page {
         Page {

@@ -1,8 +1,8 @@
 //! What a session is made of, as counts and checksums: two sessions are the same when these are.
 
 use crate::{
-    Checksum, PageStorage, SessionId, ViewHead,
-    storage::{ImportPart, SessionInfo, StorageResult},
+    PageStorage, SessionId,
+    storage::{Checksum, ImportPart, SessionInfo, StorageResult, ViewHead},
 };
 
 use super::walk::Walk;

@@ -5,10 +5,9 @@
 
 use super::super::lost;
 use crate::{
-    Actor, Body, Content, Message, Page, Role, Segment, SegmentKind, SessionId, Trust,
-    decide::Limits,
-    message::exchange::group,
-    storage::{PageStorage, StorageResult},
+    Actor, Limits, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
+    message::group,
+    storage::{Body, Content, StorageResult},
 };
 
 /// What becomes of a page whose stored text is lost.

@@ -2,8 +2,8 @@
 
 use super::{accept_losses, check_session, repair_session};
 use crate::{
-    ErrorKind, SessionId, Timestamp,
-    storage::{PageStorage, StorageError, StorageResult},
+    ErrorKind, PageStorage, SessionId, Timestamp,
+    storage::{StorageError, StorageResult},
 };
 
 /// How many sessions are read at a time.

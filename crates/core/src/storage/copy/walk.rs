@@ -6,11 +6,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::{
-    ChunkKey, Content, ContentHash, HistoryEntry, LedgerKey, PageStorage, Revision, SegmentId,
-    SessionId,
+    HistoryEntry, PageStorage, Revision, SegmentId, SessionId,
     storage::{
-        HistoryQuery, ImportPart, LedgerQuery, ScanQuery, SessionInfo, StandingFilter,
-        StorageError, StorageResult,
+        ChunkKey, Content, ContentHash, HistoryQuery, ImportPart, LedgerKey, LedgerQuery,
+        ScanQuery, SessionInfo, StandingFilter, StorageError, StorageResult,
     },
 };
 

@@ -1,9 +1,9 @@
 //! How a commit is decided, for storages that read first, decide, and then write.
 //!
 //! ```text
-//! Wanted::by(change) ──► the storage reads ──► Present ──► settle ──► Writes ──► the storage writes
-//!                              ▲                   │
-//!                              └── Present::unread ┘
+//! CommitReads::of(change) ──► the storage reads ──► CommitState ──► plan_commit ──► CommitWrites
+//!                                    ▲                   │                  the storage writes it
+//!                                    └─────── unread ────┘
 //! ```
 //!
 //! Nothing here waits: the storage sees to it that what it read cannot move before it has written.
@@ -12,9 +12,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Commit, Committed, SessionInfo, StorageError, StorageResult};
 use crate::{
-    Assigned, Change, ChunkKey, ContentHash, CustomKey, HistoryEntry, LevelChunk, LevelDelta, Mark,
-    Page, PageDelta, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment, SegmentId,
-    SessionId, ViewId,
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId,
+    storage::{
+        Assigned, Change, ChunkKey, ContentHash, CustomKey, LevelChunk, LevelDelta, Mark,
+        PageDelta, Place, RunKey, RunPut, RunRecord, ViewId,
+    },
 };
 
 /// The largest number, place or revision: what every database can hold.
@@ -22,7 +24,7 @@ pub const MOST: u64 = i64::MAX as u64;
 
 /// What must be read before a change can be settled. The session's head is always wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct CommitReads {
     /// Pages.
     pub pages: BTreeSet<PageIndex>,
     /// Directories whose largest place matters.
@@ -41,9 +43,9 @@ pub struct Wanted {
     pub runs: BTreeSet<RunKey>,
 }
 
-impl Wanted {
+impl CommitReads {
     /// Returns what a change wants.
-    pub fn by(change: &Change) -> Self {
+    pub fn of(change: &Change) -> Self {
         let basis = &change.basis;
         let mut wanted = Self::default();
         wanted.pages.extend(basis.pages.iter().map(|(index, _)| index.clone()));
@@ -90,7 +92,7 @@ impl Wanted {
 
 /// What stands now, of what is wanted. What is not in it is not there.
 #[derive(Debug, Clone, Default)]
-pub struct Present {
+pub struct CommitState {
     /// The session's head; none when there is no session.
     pub info: Option<SessionInfo>,
     /// Segments.
@@ -113,7 +115,7 @@ pub struct Present {
 
 /// All that a commit writes.
 #[derive(Debug, Clone)]
-pub struct Writes {
+pub struct CommitWrites {
     /// What is answered once it is written.
     pub committed: Committed,
     /// Whether the session is new.
@@ -157,11 +159,11 @@ pub struct PageWrite {
     pub after: Option<Page>,
 }
 
-impl Present {
+impl CommitState {
     /// Returns what a change wants beyond what was `asked` for so far: some of it is only known once
     /// the rest is read. Read it too, and ask again until there is nothing more.
-    pub fn unread(&self, change: &Change, asked: &Wanted) -> Wanted {
-        let mut more = Wanted::default();
+    pub fn unread(&self, change: &Change, asked: &CommitReads) -> CommitReads {
+        let mut more = CommitReads::default();
         let mut positions = Positions::default();
         for delta in change.pages.iter().filter(|_| change.purge) {
             let mut next = delta.previous;
@@ -199,7 +201,7 @@ impl Present {
 
     /// Refuses a change when a run or something it was based on has moved.
     fn check(&self, change: &Change) -> StorageResult<()> {
-        change.runs.iter().try_for_each(|put| check_run(self.runs.get(&put.key), put))?;
+        change.runs.iter().try_for_each(|put| check_run_version(self.runs.get(&put.key), put))?;
         match self.moved(change) {
             Some(subject) => Err(StorageError::Conflict { subject }),
             None => Ok(()),
@@ -256,7 +258,7 @@ impl Present {
 }
 
 /// Refuses a put when the record is not at the version expected.
-pub fn check_run(stored: Option<&RunRecord>, put: &RunPut) -> StorageResult<()> {
+pub fn check_run_version(stored: Option<&RunRecord>, put: &RunPut) -> StorageResult<()> {
     if stored.map(|record| record.version) == put.expect {
         return Ok(());
     }
@@ -266,12 +268,12 @@ pub fn check_run(stored: Option<&RunRecord>, put: &RunPut) -> StorageResult<()> 
 /// Decides a commit on what stands now. On an error nothing is to be written.
 ///
 /// `mark` is the one a new session gets when none is given with it.
-pub fn settle(
-    mut present: Present,
+pub fn plan_commit(
+    mut present: CommitState,
     session: &SessionId,
     commit: Commit,
     mark: impl FnOnce() -> Mark,
-) -> StorageResult<Writes> {
+) -> StorageResult<CommitWrites> {
     let creates = commit.create.is_some();
     let info = match (commit.create, present.info.take()) {
         (Some(_), Some(_)) => {
@@ -290,12 +292,12 @@ pub fn settle(
         },
     };
     let Some(mut change) = commit.change else {
-        return Ok(Writes::only_session(info, creates));
+        return Ok(CommitWrites::only_session(info, creates));
     };
     present.check(&change)?;
     let mut ground = Ground { info, segments: present.segments, changed: BTreeSet::new() };
     let assigned = ground.assign(&change)?;
-    change.settle(&assigned);
+    change.assign(&assigned);
     let Ground { info, mut segments, changed } = ground;
     let mut pages = present.pages;
     let pages = change.pages.iter().map(|delta| PageWrite {
@@ -313,7 +315,7 @@ pub fn settle(
     }
     let mut entries = Entries { stored: present.entries, changed: BTreeSet::new() };
     let freed = entries.amend(&change, assigned.revision);
-    Ok(Writes {
+    Ok(CommitWrites {
         creates,
         info,
         segments: changed.iter().filter_map(|id| segments.remove(id)).collect(),
@@ -332,7 +334,7 @@ pub fn settle(
     })
 }
 
-impl Writes {
+impl CommitWrites {
     fn only_session(info: SessionInfo, creates: bool) -> Self {
         Self {
             committed: Committed { revision: info.revision, change: None },

@@ -1,5 +1,9 @@
 use super::*;
-use crate::{Detail, Place, Revision, Standing, Timestamp, Version, Visibility, message::Part};
+use crate::{
+    Revision, Timestamp, Visibility,
+    message::Part,
+    storage::{Detail, Place, Standing, Version},
+};
 
 /// A page of an agent that held these messages.
 fn page(messages: &[Message]) -> Page {
