@@ -20,7 +20,7 @@ mod source;
 use contexture_core::{
     Edit, PageIndex, SegmentId, Session,
     storage::CustomKey,
-    transcript::{ImportRecord, Problem},
+    transcript::{ImportRecord, TranscriptProblem},
 };
 
 use crate::wire::{ImportObject, ImportedObject, KeptPromptObject};
@@ -62,7 +62,7 @@ pub struct Imported {
     pub unit: Unit,
     /// What was too large to be kept, in the order of its lines. It counts as not there, now and when the
     /// transcript is imported again.
-    pub too_large: Vec<Problem>,
+    pub too_large: Vec<TranscriptProblem>,
 }
 
 /// Checks that a session has the segment an import writes to.

@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::Arc};
 
 use contexture_agents::Team;
 use contexture_core::{
-    Actor, ContextSystem, Engine, Error, ErrorKind, Format, Outcome, PageStorage, PageView,
+    Actor, ContextSystem, EditOutcome, Engine, Error, ErrorKind, Format, PageStorage, PageView,
     Principal, SegmentId, Session, storage::SentWindow,
 };
 use contexture_storage::SystemClock;
@@ -72,7 +72,7 @@ impl Caller {
 
     /// Returns the page an edit was about, wherever it now stands; none if the caller does not see it
     /// any more, be it through the edit itself.
-    pub(crate) async fn changed_page(&self, outcome: &Outcome) -> Result<Option<PageView>> {
+    pub(crate) async fn changed_page(&self, outcome: &EditOutcome) -> Result<Option<PageView>> {
         let Some(index) = outcome.pages.first() else { return Ok(None) };
         match self.reader().page_or_archived(index).await {
             Ok(seen) => Ok(Some(seen)),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use contexture_core::{
     HistoryEntry, Lifecycle, PageIndex, PageView, Segment, Timestamp, WindowLevel,
-    storage::Standing, window::FoldReport,
+    storage::PageStanding, window::FoldReport,
 };
 
 use crate::{harmless, printer::Paint};
@@ -53,7 +53,7 @@ pub(crate) fn marks(seen: &PageView) -> Vec<String> {
     }
     let archived = match (seen.lifecycle, &page.standing) {
         (Lifecycle::ColdArchived, _) => Some("in the archive"),
-        (_, Standing::HotArchived) => Some("archived"),
+        (_, PageStanding::HotArchived) => Some("archived"),
         _ => None,
     };
     let level = match seen.level {

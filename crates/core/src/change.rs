@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Actor, HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
     storage::{
-        Content, ContentHash, CustomKey, Inverse, LevelEntry, PageBefore, Place, RunPut,
-        SegmentBefore, SessionInfo, Standing, Version, ViewId,
+        Content, ContentHash, CustomKey, Inverse, LevelEntry, PageBefore, PageStanding, Place,
+        RunPut, SegmentBefore, SessionInfo, Version, ViewId,
     },
     view::entries,
     window::FoldReport,
@@ -335,7 +335,7 @@ fn shift_page_delta(delta: &mut PageDelta, shift: &impl Fn(&mut PageIndex)) {
     page.parent.iter_mut().for_each(shift);
     page.turn.iter_mut().for_each(shift);
     page.sources.iter_mut().for_each(shift);
-    if let Standing::Moved(to) = &mut page.standing {
+    if let PageStanding::Moved(to) = &mut page.standing {
         shift(to);
     }
 }

@@ -56,7 +56,7 @@ use crate::{Error, Level, Timestamp, message::RawJson};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Context<V = ContextVersion> {
     header: Header<V>,
-    state: State,
+    state: ContextState,
     content: String,
     anchors: Anchors,
     history: Option<History>,
@@ -71,7 +71,7 @@ impl<V> Context<V> {
     /// Puts the parts together. Anchors that were refused are told among the diagnostics (D-27).
     pub(crate) fn new(
         header: Header<V>,
-        state: State,
+        state: ContextState,
         content: String,
         anchors: Anchors,
         history: Option<History>,
@@ -94,7 +94,7 @@ impl<V> Context<V> {
     }
 
     /// Returns level, focus and custom state.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ContextState {
         &self.state
     }
 
@@ -147,7 +147,7 @@ impl Context {
         let known = |text: &str| if is_blank(text) { "unknown" } else { text }.to_owned();
         let (app_id, session_id) = (known(app_id), known(session_id));
         let header = Header { app_id, session_id, version, timestamp, render_key: None };
-        let state = State { current_lod: Level::Full, focus_id: None, custom: None };
+        let state = ContextState { current_lod: Level::Full, focus_id: None, custom: None };
         let content = failure_text(&diagnostics);
         Self::new(header, state, content, Anchors::default(), None, diagnostics)
     }
@@ -226,7 +226,7 @@ impl Header {
 /// Level, focus and custom state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct State {
+pub struct ContextState {
     /// The level it is rendered at: where the budget lowered pages, the lowest it gave any (C52).
     #[serde(serialize_with = "write_lod")]
     pub current_lod: Level,

@@ -13,9 +13,9 @@
 
 use crate::{
     Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
-    storage::{LedgerKey, Report},
+    storage::{LedgerKey, UsageReport},
     system::Purpose,
-    window::{Calibration, FoldOutcome, FoldReport, REMEMBERED, request::Sent},
+    window::{Calibration, FoldOutcome, FoldReport, REMEMBERED, request::RecordedWindow},
 };
 
 /// How long a provider keeps a cached prefix that nobody asks for.
@@ -33,7 +33,7 @@ pub struct Conversation {
 
 /// A request to be sent to a model.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ModelRequest {
     /// The fragment of the request's body that the window is: add the model, the tools and so on.
     pub body: String,
     /// Its number in the ledger: what usage is reported under.
@@ -86,7 +86,7 @@ impl Conversation {
     /// Returns the next request: the fold that is due is taken, and the window recorded as sent.
     ///
     /// A conversation in which nothing was said yet has none.
-    pub async fn request(&self) -> Result<Request> {
+    pub async fn request(&self) -> Result<ModelRequest> {
         let (calibration, newest) = self.remembered().await?;
         let mut options = self.options.clone();
         // Where parts are cut must not move with the correction: earlier messages would change.
@@ -96,11 +96,11 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options, newest).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record, fold, .. } =
+        let RecordedWindow { window, record, fold, .. } =
             self.session.send_for(&options, Purpose::Request { folded }).await?;
         let fold = fold.or(early.map(|fold| fold.report));
         let system = window.pieces.iter().filter(|piece| piece.system);
-        Ok(Request {
+        Ok(ModelRequest {
             system: system.map(|piece| piece.page.clone()).collect(),
             body: window.body,
             number: record.number,
@@ -112,16 +112,16 @@ impl Conversation {
     }
 
     /// Reports what the provider charged for a request.
-    pub async fn report(&self, request: &Request, usage: &Usage) -> Result<()> {
+    pub async fn report(&self, request: &ModelRequest, usage: &Usage) -> Result<()> {
         self.session.report_usage(self.options.format, request.number, usage).await
     }
 
     /// Returns such a report for hosts that note it together with their own records
     /// ([`ContextSystem::keep`](crate::ContextSystem::keep)).
-    pub fn report_of(&self, request: &Request, usage: &Usage) -> Report {
+    pub fn report_of(&self, request: &ModelRequest, usage: &Usage) -> UsageReport {
         let ledger =
             LedgerKey { view: self.session.principal().view_id(), format: self.options.format };
-        Report { ledger, number: request.number, usage: usage.clone() }
+        UsageReport { ledger, number: request.number, usage: usage.clone() }
     }
 
     /// Returns how the model's own counts differ from ours, from what its provider reported; none

@@ -16,7 +16,7 @@ mod segments;
 mod structure;
 mod turns;
 mod undo;
-mod vanished;
+mod undone_pages;
 
 use crate::{
     Actor, Edit, Error, Timestamp, View,
@@ -26,11 +26,11 @@ use crate::{
 pub(crate) use draft::{Draft, MOST_MOVES, PROVISIONAL};
 pub use known::Segments;
 pub(crate) use known::{ChildList, Known, Need, Subject};
-pub(crate) use vanished::Vanished;
+pub(crate) use undone_pages::UndonePages;
 
 /// Who asks, when, and within which limits.
 #[derive(Debug, Clone)]
-pub(crate) struct Request<'a> {
+pub(crate) struct EditRequest<'a> {
     /// Who.
     pub actor: Actor,
     /// In which view levels are changed.
@@ -40,17 +40,17 @@ pub(crate) struct Request<'a> {
     /// The view an agent is confined to; none for the system side, which is not checked.
     pub guard: Option<&'a View>,
     /// What is too large.
-    pub limits: Limits,
+    pub limits: EditLimits,
 }
 
 /// What is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct EditLimits {
     /// The most bytes of content a page may hold.
     pub detail_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for EditLimits {
     fn default() -> Self {
         Self { detail_bytes: 16 * 1024 * 1024 }
     }
@@ -74,7 +74,11 @@ impl From<Error> for Halt {
 type Decision<T = ()> = Result<T, Halt>;
 
 /// Decides an edit.
-pub(crate) fn decide(edit: &Edit, request: &Request<'_>, known: &Known) -> Result<Change, Halt> {
+pub(crate) fn decide(
+    edit: &Edit,
+    request: &EditRequest<'_>,
+    known: &Known,
+) -> Result<Change, Halt> {
     let mut draft = Draft::new(request, known);
     apply(&mut draft, edit)?;
     // A document is as deep as its reader allowed: it looked at all pages at once.

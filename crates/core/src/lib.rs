@@ -85,7 +85,7 @@ pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
 pub use session::Session;
-pub use system::{ContextSystem, ResidentLimits, ResidentUsage, Settings};
+pub use system::{ContextSystem, ResidentLimits, ResidentUsage, SystemSettings};
 pub use view::{Actor, Mounts, View, ViewFilter};
 
 // Pages and segments.
@@ -96,9 +96,9 @@ pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
 pub use system::{ListQuery, Listing, PageView, Reader};
 
 // Edits, and what they return.
-pub use decide::Limits;
+pub use decide::EditLimits;
 pub use edit::{Edit, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate};
-pub use system::Outcome;
+pub use system::EditOutcome;
 
 // Windows.
 pub use ledger::Usage;

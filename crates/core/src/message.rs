@@ -10,12 +10,12 @@ pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
 
-pub use exchange::{Exchange, FULL_PAGE, group};
+pub use exchange::{Exchange, FULL_PAGE_BYTES, group_exchanges};
 pub use raw::{Fields, RawJson};
 pub use wire::parse_messages;
 
-pub use crate::system::{Admitted, AdmittedMessage, AdmittedMessages};
-pub use crate::view::Speech;
+pub use crate::system::{AdmittedMessage, AdmittedMessages, AdmittedPage};
+pub use crate::view::MessageFilter;
 
 use crate::{AgentName, Timestamp, Trust};
 

@@ -42,14 +42,15 @@ pub use crate::change::{
 
 // What pages are made of.
 pub use crate::content::{Content, ContentHash};
-pub use crate::page::{Body, Checksum, Detail, MOST_DEEP, Standing};
+pub use crate::page::{Checksum, MAX_DEPTH, PageBody, PageDetail, PageStanding};
 pub use crate::quantity::{Place, Version};
 pub use crate::text::CustomKey;
 pub use crate::window::piece::Mark;
 
 // The level state of views.
 pub use crate::level::{
-    ChunkKey, Cited, Fold, LevelChunk, LevelEntry, Run, RunForm, StandingRequest, Told,
+    ChunkKey, Citation, CitationDetail, Fold, KeptRequest, LevelChunk, LevelEntry, PageRun,
+    PageRunForm,
 };
 pub use crate::view::{FilterKey, ViewId};
 
@@ -260,7 +261,7 @@ pub trait PageStorage: Send + Sync {
         number: u64,
         usage: &Usage,
     ) -> StorageResult<bool> {
-        let report = Report { ledger: key.clone(), number, usage: usage.clone() };
+        let report = UsageReport { ledger: key.clone(), number, usage: usage.clone() };
         self.keep(session, &Keep { runs: Vec::new(), report: Some(report) }).await
     }
 
@@ -361,12 +362,12 @@ pub struct Keep {
     /// The run records that are kept or removed, each once.
     pub runs: Vec<RunPut>,
     /// What a provider reported.
-    pub report: Option<Report>,
+    pub report: Option<UsageReport>,
 }
 
 /// What a provider reported for a window sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct UsageReport {
     /// The ledger the window is in.
     pub ledger: LedgerKey,
     /// Its number there.

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 
 use crate::{AgentName, Error, Owner, Segment, SegmentId, UserName};
 
-pub use filter::{FilterKey, Speech, ViewFilter};
+pub use filter::{FilterKey, MessageFilter, ViewFilter};
 
 /// Who makes an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

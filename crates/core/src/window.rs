@@ -18,41 +18,44 @@ pub(crate) mod escape;
 pub(crate) mod filter;
 pub(crate) mod fold;
 pub(crate) mod format;
+pub(crate) mod keywords;
 pub(crate) mod line;
 pub(crate) mod outline;
 pub(crate) mod piece;
+pub(crate) mod plain_text;
 pub(crate) mod plan;
 pub(crate) mod preface;
 pub(crate) mod provider;
 pub(crate) mod request;
-pub(crate) mod retelling;
 pub(crate) mod source;
-pub(crate) mod telling;
 pub(crate) mod trim;
 
 // What is asked for and what comes back, beside what the root of the crate names.
-pub use crate::conversation::Request;
+pub use crate::conversation::ModelRequest;
 pub use preface::WindowTools;
-pub use request::{PageAccount, SegmentAccount, Sent};
+pub use request::{PageAccount, RecordedWindow, SegmentAccount};
 
 // Counting.
 pub use calibration::{Calibration, Estimate, REMEMBERED};
 pub use count::MESSAGE_OVERHEAD;
-pub use source::line_key;
+pub use source::line_count_key;
 
 // Folding.
 pub use crate::edit::{FoldPlan, FoldStep};
 pub use crate::history::FoldReport;
 pub use crate::system::{FoldOutcome, FoldedTurn, TurnLimits, TurnLine};
-pub use fold::Shares;
+pub use fold::FoldShares;
 
 // Texts from outside: escaped, cut, and without secrets.
-pub use escape::{AnchorKind, FoundAnchor, escape_text, find_anchors, quote_text, unescape_text};
+pub use escape::{
+    FoundAnchor, FoundAnchorKind, escape_text, find_anchors, quote_text, unescape_text,
+};
 pub use filter::{CommonSecrets, NoFilter, SensitiveFilter};
 pub use trim::{Omitted, trim_messages};
 
 // Providers: rendering pieces, putting them together, and checking what anyone put together.
-pub use piece::{Piece, PieceKey, Speech};
+pub use piece::{Piece, PieceContent, PieceKey};
 pub use provider::{
-    Assembled, Breakpoints, Parts, RenderedPiece, Violation, assemble, render_piece, validate,
+    Assembled, Breakpoints, RenderedPiece, Violation, WindowParts, assemble, render_piece,
+    validate_body,
 };

@@ -9,8 +9,8 @@ use std::{
 };
 
 use contexture_core::{
-    AgentContext, Clock, ContextSystem, Description, Edit, MemoryStorage, Message, Mounts,
-    NewContentsPage, NewDetailPage, NewSegment, Outcome, PageIndex, PageName, PageStorage,
+    AgentContext, Clock, ContextSystem, Description, Edit, EditOutcome, MemoryStorage, Message,
+    Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageName, PageStorage,
     Permission, Role, SegmentId, SegmentKind, SessionId, Timestamp, View,
     message::{Fields, Part},
 };
@@ -81,7 +81,7 @@ pub async fn reopen(storage: Arc<dyn PageStorage>) -> ContextSystem {
 }
 
 /// Makes an edit for the system side that must succeed.
-pub async fn apply(system: &ContextSystem, edit: Edit) -> Outcome {
+pub async fn apply(system: &ContextSystem, edit: Edit) -> EditOutcome {
     let told = format!("{edit:?}");
     system.as_system().apply(edit).await.unwrap_or_else(|error| panic!("{told}: {error}"))
 }
@@ -92,7 +92,7 @@ pub async fn add_segment(
     id: &str,
     kind: SegmentKind,
     permission: Permission,
-) -> Outcome {
+) -> EditOutcome {
     let new = NewSegment::new(segment(id), kind).permission(permission);
     apply(system, Edit::AddSegment(new)).await
 }

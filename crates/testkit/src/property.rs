@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, Outcome, PageIndex, PageStorage,
-    Principal, Reader, SegmentKind, Visibility,
+    ContextSystem, Edit, EditOutcome, Error, ErrorKind, Lifecycle, Operation, PageIndex,
+    PageStorage, Principal, Reader, SegmentKind, Visibility,
     storage::{Content, check::check_session},
 };
 use futures::executor::block_on;
@@ -56,7 +56,7 @@ pub async fn make(
     system: &ContextSystem,
     caller: &Principal,
     edit: Edit,
-) -> Result<Outcome, Error> {
+) -> Result<EditOutcome, Error> {
     system.held_by(caller.clone()).apply(edit).await
 }
 
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    fn compare_outcome(&mut self, told: &Told, outcome: &Outcome, at: &str) {
+    fn compare_outcome(&mut self, told: &Told, outcome: &EditOutcome, at: &str) {
         assert_eq!(outcome.revision.0, self.model.revision(), "{at}");
         assert_eq!(outcome.moved, told.moved, "{at}");
         assert_eq!(outcome.undone.map(|revision| revision.0), told.undone, "{at}");

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, ListQuery, MemoryStorage, Message,
-    Mounts, NewContentsPage, NewDetailPage, NewSegment, Outcome, PageIndex, PageStorage,
-    PageUpdate, PageView, Permission, SegmentKind, SegmentUpdate, TokenCounter, Tokens, View,
-    WindowOptions, storage::CustomKey,
+    AgentContext, ContextSystem, Edit, EditOutcome, Error, ErrorKind, Format, ListQuery,
+    MemoryStorage, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex,
+    PageStorage, PageUpdate, PageView, Permission, SegmentKind, SegmentUpdate, TokenCounter,
+    Tokens, View, WindowOptions, storage::CustomKey,
 };
 use futures::executor::block_on;
 
@@ -313,7 +313,7 @@ impl World {
         self.sound(made)
     }
 
-    fn sound(&self, made: Result<Outcome, Error>) -> bool {
+    fn sound(&self, made: Result<EditOutcome, Error>) -> bool {
         match made {
             Ok(_) => true,
             Err(error) => {

@@ -16,7 +16,7 @@ mod update;
 
 use clap::Subcommand;
 use contexture_agents::wire::{ListObject, OutOfViewObject, PageObject, Texts};
-use contexture_core::{Edit, Outcome, PageView};
+use contexture_core::{Edit, EditOutcome, PageView};
 
 use super::Status;
 use crate::{context::Caller, error::Result, lines, printer::Printer, settings::Settings};
@@ -115,7 +115,7 @@ pub(crate) async fn run(
 /// Prints the page an edit was about. The edit is made, whether its page is still seen or not.
 pub(super) async fn print_made(
     caller: &Caller,
-    outcome: &Outcome,
+    outcome: &EditOutcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if let Some(seen) = caller.changed_page(outcome).await? {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Level, Timestamp,
-    context::{Anchor, Anchors, Header, Round, State},
+    context::{Anchor, Anchors, ContextState, Header, Round},
 };
 
 const LEVEL: Level = Level::Summary;
@@ -22,7 +22,7 @@ fn inputs(version: ContextVersion) -> Inputs<'static> {
 fn context_of(app: &str, session: &str, version: ContextVersion, level: Level) -> Context {
     let at = Timestamp::from_millis(0);
     let header = Header::new(app, session, version, at, Some(key(level).clone())).unwrap();
-    let state = State { current_lod: level, focus_id: None, custom: None };
+    let state = ContextState { current_lod: level, focus_id: None, custom: None };
     Context::new(header, state, format!("# {version}"), Anchors::default(), None, Vec::new())
 }
 

@@ -108,7 +108,7 @@ fn example() -> Context {
     let header = Header::new("app", "demo", version, timestamp, Some(key)).unwrap();
     let custom = [("b", r#"{"c":[2]}"#), ("a", "1.10"), ("t", "text")];
     let custom = custom.map(|(key, value)| (key.to_owned(), RawJson::of_text(value)));
-    let state = State {
+    let state = ContextState {
         current_lod: Level::Gist,
         focus_id: Some("usr-1".to_owned()),
         custom: Some(custom.into()),

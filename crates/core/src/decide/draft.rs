@@ -1,8 +1,8 @@
 //! A change in the making: reads note what they saw, writes lie over what is known.
 
 mod depth;
+mod filtered;
 mod reading;
-mod sight;
 mod whole;
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Decision, Known, Request};
+use super::{Decision, EditRequest, Known};
 use crate::{
     Error, Operation, Page, PageIndex, Revision, Segment, SegmentId,
     storage::{
@@ -31,7 +31,7 @@ pub(crate) const MOST_MOVES: usize = 1_000;
 /// A change in the making.
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
-    pub(super) request: &'a Request<'a>,
+    pub(super) request: &'a EditRequest<'a>,
     known: &'a Known,
     pub(super) view: ViewId,
     pages: Vec<PageDelta>,
@@ -63,7 +63,7 @@ pub(crate) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(request: &'a Request<'a>, known: &'a Known) -> Self {
+    pub(super) fn new(request: &'a EditRequest<'a>, known: &'a Known) -> Self {
         Self {
             request,
             known,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::Vanished;
+use super::UndonePages;
 use crate::{
     Actor, HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId,
     storage::{ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Place, ViewHead, ViewId},
@@ -43,7 +43,7 @@ pub(crate) enum Need {
     /// How many levels of pages a directory holds.
     Height(PageIndex),
     /// The pages that undos took away and that a redo could bring back.
-    Vanished,
+    UndonePages,
     /// Several things at once, none of them several itself. Deciding begins again after each need, so
     /// an edit on many pages names together all that it knows it will look at.
     Several(Vec<Need>),
@@ -157,5 +157,5 @@ pub(crate) struct Known {
     /// How many levels of pages directories hold, by directory; more than any may hold is not counted.
     pub heights: HashMap<PageIndex, usize>,
     /// Pages that undos took away.
-    pub vanished: Option<Arc<Vanished>>,
+    pub undone_pages: Option<Arc<UndonePages>>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 
-use super::{Halt, Known, Need, Request, Segments, decide};
+use super::{EditRequest, Halt, Known, Need, Segments, decide};
 use crate::{
     Actor, ContextSystem, Edit, ManualClock, MemoryStorage, NewContentsPage, NewDetailPage,
     NewSegment, PageIndex, PageStorage, SegmentKind,
@@ -52,7 +52,7 @@ async fn first_need(system: &ContextSystem, storage: &MemoryStorage, edit: &Edit
     }
     let pages = storage.pages(id, &named).await.unwrap();
     known.pages = named.into_iter().zip(pages.into_iter().map(|page| page.map(Arc::new))).collect();
-    let request = Request {
+    let request = EditRequest {
         actor: Actor::System,
         view: ViewId::SYSTEM,
         at: system.now(),

@@ -4,7 +4,7 @@ use super::{Decision, Draft, Halt};
 use crate::{
     Actor, Advice, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Revision,
     Segment, SegmentId, SegmentKind, SegmentUpdate, Trust, Visibility, permission,
-    storage::{Body, Place, Standing, Version},
+    storage::{PageBody, PageStanding, Place, Version},
 };
 
 /// Adds a segment and its root in one edit (C07).
@@ -91,11 +91,11 @@ fn root_page(draft: &Draft<'_>, segment: &Segment) -> Page {
         index: segment.root(),
         parent: None,
         place: Place(0),
-        body: Body::Contents,
+        body: PageBody::Contents,
         name: segment.name.clone(),
         description: segment.description.clone(),
         visibility: Visibility::Expanded,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: draft.request.actor.clone(),
         rewritten_by: None,
         trust: actor_trust(&draft.request.actor),
@@ -172,11 +172,11 @@ pub(super) fn remove(
         if !cascade {
             return Err(Error::SegmentNotEmpty { segment: id.clone() }.into());
         }
-        draft.change_page(Page { standing: Standing::ColdArchived, ..(*child).clone() })?;
+        draft.change_page(Page { standing: PageStanding::ColdArchived, ..(*child).clone() })?;
     }
     if let Some(root) = draft.page(&segment.root())? {
         draft.subjects.push(root.index.clone());
-        draft.change_page(Page { standing: Standing::ColdArchived, ..(*root).clone() })?;
+        draft.change_page(Page { standing: PageStanding::ColdArchived, ..(*root).clone() })?;
     }
     segment.removed = true;
     draft.change_segment(segment);

@@ -13,9 +13,9 @@ use crate::{
     message::{
         Exchange,
         exchange::{cut, turns},
-        group,
+        group_exchanges,
     },
-    storage::Body,
+    storage::PageBody,
 };
 
 /// Writes messages as new turns at the end of a segment's root.
@@ -128,7 +128,7 @@ fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decis
     messages.extend(exchanges.into_iter().flat_map(|exchange| exchange.messages));
     let mut extended = page.clone();
     extended.trust = page.trust.min(trust(actor_trust(&draft.request.actor), &messages));
-    extended.body = Body::Detail(body(draft, &page.name, &messages)?);
+    extended.body = PageBody::Detail(body(draft, &page.name, &messages)?);
     draft.subjects.push(page.index.clone());
     draft.change_page(extended)
 }
@@ -144,7 +144,7 @@ fn put_new(
     let messages: Vec<Message> =
         exchanges.into_iter().flat_map(|exchange| exchange.messages).collect();
     let seed = PageSeed {
-        body: Body::Detail(body(draft, name, &messages)?),
+        body: PageBody::Detail(body(draft, name, &messages)?),
         name,
         visibility: Some(Visibility::Expanded),
         trust: trust(byline.trust, &messages),
@@ -166,7 +166,7 @@ fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decisio
         return Err(Error::SystemSpeech { number: at + 1 }.into());
     }
     let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
-    let exchanges = group(stamped)?;
+    let exchanges = group_exchanges(stamped)?;
     if exchanges.is_empty() {
         let reason = "there are none".to_owned();
         return Err(Error::InvalidMessages { reason }.into());

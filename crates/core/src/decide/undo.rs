@@ -15,8 +15,8 @@ use crate::{
     AccessLevel, Actor, Advice, Error, HistoryEntry, Operation, Page, PageIndex, Revision, Segment,
     SegmentId, Visibility, permission,
     storage::{
-        ChunkKey, FocusDelta, Inverse, LevelDelta, PageBefore, SegmentBefore, Standing, UndoneMark,
-        ViewId,
+        ChunkKey, FocusDelta, Inverse, LevelDelta, PageBefore, PageStanding, SegmentBefore,
+        UndoneMark, ViewId,
     },
 };
 
@@ -368,7 +368,7 @@ impl<'a> Reverse<'a> {
             return Err(self.built_upon(current, format!("where page {parent} stands")));
         }
         for above in above.iter().filter(|above| !above.standing.is_listed()) {
-            if above.standing != Standing::ColdArchived {
+            if above.standing != PageStanding::ColdArchived {
                 return Err(gone());
             }
             // It may go back to where it was in the archive, but not follow what went there since.

@@ -364,7 +364,7 @@ fn chains(count: usize, deep: usize) -> String {
 // A deep document is read in time that grows with its size; one that is too deep is refused.
 #[test]
 fn documents_are_at_most_256_deep() {
-    let text = chains(80, crate::storage::MOST_DEEP);
+    let text = chains(80, crate::storage::MAX_DEPTH);
     assert_eq!(parse(text.as_bytes(), now()).unwrap().plan.pages.len(), 80 * 256 + 1);
     for deep in [257, 20_000] {
         let error = parse(chains(1, deep).as_bytes(), now()).unwrap_err();
@@ -402,5 +402,5 @@ fn a_hidden_page_of_a_read_only_prompt_is_shown_with_a_warning() {
     assert_eq!(shown(1), (2, Vec::new()), "agents may hide these themselves");
     let parsed = parse(document(0).as_bytes(), now()).unwrap();
     let archived = parsed.plan.pages.iter().find(|loaded| loaded.page.name.as_str() == "Old");
-    assert_eq!(archived.unwrap().page.standing, crate::storage::Standing::HotArchived);
+    assert_eq!(archived.unwrap().page.standing, crate::storage::PageStanding::HotArchived);
 }

@@ -15,13 +15,13 @@ use super::{Message, Role};
 use crate::{Error, index::shorten};
 
 /// The bytes of text, arguments and results after which a page takes no further exchange.
-pub const FULL_PAGE: u64 = 4096;
+pub const FULL_PAGE_BYTES: u64 = 4096;
 
 /// The smallest group of messages that may not be parted: a user message, a system message, or an
 /// assistant message with all results of its tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its messages in order; at least one when [`group`] made it.
+    /// Its messages in order; at least one when [`group_exchanges`] made it.
     pub messages: Vec<Message>,
 }
 
@@ -41,7 +41,7 @@ impl Exchange {
 ///
 /// Results are the tool messages directly after the assistant message, in any order. Call ids are
 /// unique within one assistant message; another exchange may use them again.
-pub fn group(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
+pub fn group_exchanges(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut calls = Calls::default();
     for (number, message) in (1..).zip(messages) {
@@ -86,7 +86,7 @@ pub(crate) struct Cut {
 
 /// Cuts the exchanges of one turn into pages.
 ///
-/// An exchange opens a new page when the open one already holds more than [`FULL_PAGE`] bytes, or
+/// An exchange opens a new page when the open one already holds more than [`FULL_PAGE_BYTES`] bytes, or
 /// when there is none. `open_weight` is what the turn's open page holds so far.
 pub(crate) fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
     let mut cut = Cut::default();
@@ -94,7 +94,7 @@ pub(crate) fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
     for exchange in exchanges {
         let weight = exchange.weight();
         match open {
-            Some(held) if held <= FULL_PAGE => {
+            Some(held) if held <= FULL_PAGE_BYTES => {
                 open = Some(held + weight);
                 cut.pages.last_mut().unwrap_or(&mut cut.into_open).push(exchange);
             }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     Page, PageIndex, PageStorage, Revision, SegmentKind, SessionId, Visibility,
-    storage::{Place, ScanQuery, Standing, StandingFilter, StorageResult, ViewHead},
+    storage::{PageStanding, Place, ScanQuery, StandingFilter, StorageResult, ViewHead},
 };
 
 pub use lost::is_lost;
@@ -30,7 +30,7 @@ struct Seen {
     parent: Option<u64>,
     place: Place,
     is_contents: bool,
-    standing: Standing,
+    standing: PageStanding,
     revision: Revision,
 }
 
@@ -69,7 +69,7 @@ pub async fn check_session(
         }
         let root = segment.root();
         match pages.get(&0) {
-            Some(page) if !segment.removed && page.standing != Standing::InTree => {
+            Some(page) if !segment.removed && page.standing != PageStanding::InTree => {
                 problems.push(format!("root {root} does not stand in the tree"));
             }
             None if !segment.removed => {
@@ -242,7 +242,7 @@ fn lineage_problem(
             Some(above) if !above.is_contents => {
                 return Some(format!("page {index} stands below a DetailPage"));
             }
-            Some(above) if matches!(above.standing, Standing::Moved(_)) && listed => {
+            Some(above) if matches!(above.standing, PageStanding::Moved(_)) && listed => {
                 return Some(format!("page {index} stands below a retired page"));
             }
             Some(_) if sound.contains(&parent) => break,

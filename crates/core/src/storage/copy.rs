@@ -16,7 +16,7 @@ mod digest;
 mod lineage;
 mod walk;
 
-pub use digest::Digest;
+pub use digest::SessionDigest;
 
 use crate::{
     Error, PageStorage, Result, Revision, SessionId,
@@ -39,7 +39,7 @@ pub struct Copied {
     /// Whether it had to be.
     pub outcome: CopyOutcome,
     /// What both hold.
-    pub digest: Digest,
+    pub digest: SessionDigest,
 }
 
 /// Whether a session had to be copied.
@@ -159,7 +159,7 @@ async fn copy(
 /// What a target holds of a session.
 enum Held {
     Missing,
-    Same(Digest),
+    Same(SessionDigest),
     Earlier(Over),
 }
 
@@ -199,7 +199,7 @@ async fn compare(
     Ok(Held::Earlier(Over { info: there, beside }))
 }
 
-fn copied(session: &SessionId, outcome: CopyOutcome, digest: Digest) -> Copied {
+fn copied(session: &SessionId, outcome: CopyOutcome, digest: SessionDigest) -> Copied {
     Copied { session: session.clone(), revision: digest.info().revision, outcome, digest }
 }
 
@@ -207,8 +207,8 @@ fn differs(session: &SessionId, what: String) -> Error {
     Error::CopyDiffers { session: session.clone(), what }
 }
 
-async fn digest(storage: &dyn PageStorage, session: &SessionId) -> Result<Digest> {
-    let digest = Digest::of(storage, session).await?;
+async fn digest(storage: &dyn PageStorage, session: &SessionId) -> Result<SessionDigest> {
+    let digest = SessionDigest::of(storage, session).await?;
     digest.ok_or_else(|| Error::SessionNotFound { session: session.clone() })
 }
 
@@ -219,7 +219,7 @@ async fn send(
     session: &SessionId,
     over: Option<&Over>,
     watch: Watch<'_>,
-) -> Result<Digest> {
+) -> Result<SessionDigest> {
     let Some(mut walk) = Walk::of(source, session).await? else {
         return Err(Error::SessionNotFound { session: session.clone() });
     };
@@ -264,7 +264,11 @@ async fn still_stands(to: &dyn PageStorage, session: &SessionId, over: &Over) ->
 }
 
 /// Reads what the target holds of a session.
-async fn read_back(to: &dyn PageStorage, session: &SessionId, watch: Watch<'_>) -> Result<Digest> {
+async fn read_back(
+    to: &dyn PageStorage,
+    session: &SessionId,
+    watch: Watch<'_>,
+) -> Result<SessionDigest> {
     read_through(&*to.snapshot().await?, session, watch).await
 }
 
@@ -272,7 +276,7 @@ async fn read_through(
     there: &dyn PageStorage,
     session: &SessionId,
     watch: Watch<'_>,
-) -> Result<Digest> {
+) -> Result<SessionDigest> {
     let Some(mut walk) = Walk::of(there, session).await? else {
         return Err(Error::SessionNotFound { session: session.clone() });
     };

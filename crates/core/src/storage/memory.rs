@@ -31,12 +31,12 @@ use crate::{
 /// Keeps sessions in memory. Everything is gone with it.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
-    state: Mutex<State>,
+    state: Mutex<StoredSessions>,
     is_snapshot: bool,
 }
 
 #[derive(Debug, Default, Clone)]
-struct State {
+struct StoredSessions {
     sessions: BTreeMap<SessionId, Session>,
     /// Sessions being taken over, not whole yet.
     imports: BTreeMap<SessionId, Import>,
@@ -55,7 +55,7 @@ impl MemoryStorage {
         if self.is_snapshot { Err(StorageError::snapshot("memory")) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoredSessions> {
         // No code panics while holding the lock, so a poisoned one still guards whole commits.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,7 @@ impl MemoryStorage {
     }
 }
 
-impl State {
+impl StoredSessions {
     fn release(&mut self, hashes: &[ContentHash]) {
         for hash in hashes {
             if let Some((_, references)) = self.contents.get_mut(hash) {

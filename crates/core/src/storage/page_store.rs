@@ -7,7 +7,7 @@ use crate::{
     Actor, Clock, Error, Operation, Page, PageIndex, Result, Segment, SegmentKind, SessionId,
     Visibility,
     decide::PROVISIONAL,
-    storage::{Basis, Change, ContentHash, PageDelta, Place, PlaceClaim, Standing, ViewId},
+    storage::{Basis, Change, ContentHash, PageDelta, PageStanding, Place, PlaceClaim, ViewId},
 };
 
 /// Saves, loads, deletes and lists single pages of a session (B-01).
@@ -205,7 +205,7 @@ fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<
     let foreign = page.parent.as_ref().is_some_and(|parent| parent.segment() != index.segment());
     let stands = page.parent.is_none()
         && page.is_contents()
-        && page.standing == Standing::InTree
+        && page.standing == PageStanding::InTree
         && (segment.kind != SegmentKind::System || page.visibility == Visibility::Expanded);
     let wrong = if index.is_root() && !stands {
         "is a root and must stand in the tree as one"
@@ -273,10 +273,10 @@ mod tests {
         let refused = block_on(store.save(&page)).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Invalid);
         let mut root = block_on(store.load(&index("usr-0"))).unwrap();
-        root.standing = Standing::ColdArchived;
+        root.standing = PageStanding::ColdArchived;
         assert_eq!(block_on(store.save(&root)).unwrap_err().kind(), crate::ErrorKind::Invalid);
         let mut leaf = block_on(store.load(&index("usr-1"))).unwrap();
-        leaf.body = crate::storage::Body::Contents;
+        leaf.body = crate::storage::PageBody::Contents;
         assert_eq!(block_on(store.save(&leaf)).unwrap_err().kind(), crate::ErrorKind::Invalid);
 
         block_on(store.delete(&index("usr-7"))).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     Actor, HistoryEntry, Page, PageIndex, Revision, SegmentId,
-    storage::{Place, Standing},
+    storage::{PageStanding, Place},
 };
 
 /// Asks for records of a ledger.
@@ -58,7 +58,7 @@ impl StandingFilter {
     pub fn admits(self, page: &Page) -> bool {
         match self {
             StandingFilter::Listed => page.standing.is_listed(),
-            StandingFilter::ColdArchived => page.standing == Standing::ColdArchived,
+            StandingFilter::ColdArchived => page.standing == PageStanding::ColdArchived,
             StandingFilter::Any => true,
         }
     }

@@ -16,7 +16,7 @@ use crate::{
     Page, PageIndex, Revision, Segment, SegmentId, Segments,
     storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
 };
-use state::State;
+use state::ResidentSet;
 
 use super::memory::Memory;
 
@@ -59,7 +59,7 @@ pub(super) enum Eviction {
 
 #[derive(Debug)]
 pub(super) struct Resident {
-    state: Mutex<State>,
+    state: Mutex<ResidentSet>,
 }
 
 /// What a view says of pins in a segment: ranges of page numbers, in order.
@@ -74,10 +74,10 @@ pub(super) struct Stamp(usize, u64);
 
 impl Resident {
     pub(super) fn new(limits: ResidentLimits, segments: Segments, memory: &Arc<Memory>) -> Self {
-        Self { state: Mutex::new(State::new(limits, segments, memory)) }
+        Self { state: Mutex::new(ResidentSet::new(limits, segments, memory)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ResidentSet> {
         // Copies of what the storage holds cannot be left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl Resident {
     pub(super) fn set_segments(&self, segments: Segments) {
         let state = &mut *self.lock();
         let before = std::mem::replace(&mut state.segments, Arc::new(segments));
-        state.settle_kinds(&before);
+        state.rehome_kinds(&before);
         // What the segments say themselves need not be remembered beside them.
         let segments = &state.segments;
         let known = |id: &SegmentId| segments.get(id);
@@ -270,17 +270,17 @@ impl Resident {
         let mut state = self.lock();
         let turnover = state.windows.take(view, pages);
         for index in &turnover.let_go {
-            state.settle_page(index);
+            state.rehome_page(index);
         }
         let mut missing = turnover.taken;
-        missing.retain(|index| !state.settle_page(index));
+        missing.retain(|index| !state.rehome_page(index));
         missing
     }
 
     /// Drops a page with its content, unless it is pinned.
     pub(super) fn evict(&self, index: &PageIndex) -> Eviction {
         let mut state = self.lock();
-        if !state.settle_page(index) {
+        if !state.rehome_page(index) {
             return Eviction::NotResident;
         }
         if let Some(why) = state.pin_of(index) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ContextSystem, Outcome};
+use super::{ContextSystem, EditOutcome};
 use crate::{
     Edit, Error, Principal, Result,
     storage::{Keep, RunKey, RunPut, RunRecord, Version},
@@ -42,7 +42,7 @@ impl ContextSystem {
         by: &Principal,
         edit: &Edit,
         runs: &[RunPut],
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         self.check_runs(runs)?;
         self.apply(edit, by, runs).await
     }

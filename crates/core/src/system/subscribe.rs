@@ -60,7 +60,7 @@ impl ContextSystem {
     pub fn subscribe(&self) -> Subscription {
         let queue = Arc::new(Queue::default());
         // Held while it joins, so that it gets everything behind the revision it begins at.
-        let seen = self.seen();
+        let seen = self.revisions();
         let since = seen.upto();
         self.inner.subscribers.join(&queue);
         drop(seen);

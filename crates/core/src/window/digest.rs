@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) use call::Call;
 pub(crate) use noise::is_noise;
-pub(crate) use outcome::Outcome;
+pub(crate) use outcome::CallOutcome;
 
 /// The most characters of a conclusion that are kept.
 const SAID: usize = 600;
@@ -46,7 +46,7 @@ pub(crate) enum Step {
     /// The model called something.
     Call(Call),
     /// A call of the page before ended so.
-    Ended(Outcome),
+    Ended(CallOutcome),
     /// The model said something and called nothing.
     Said(Box<str>),
     /// A harness said something on the user's behalf.
@@ -106,10 +106,11 @@ impl Digest {
     fn end(&mut self, message: &Message, open: &mut HashMap<&str, usize>) {
         for part in &message.parts {
             let (call, outcome) = match part {
-                Part::ToolResult(result) => {
-                    (open.remove(result.call.as_str()), Outcome::of(&text_of(result), result.error))
-                }
-                Part::Text(text) => (self.unanswered(), Outcome::of(&text.text, false)),
+                Part::ToolResult(result) => (
+                    open.remove(result.call.as_str()),
+                    CallOutcome::of(&text_of(result), result.error),
+                ),
+                Part::Text(text) => (self.unanswered(), CallOutcome::of(&text.text, false)),
                 _ => continue,
             };
             match call.and_then(|at| self.steps.get_mut(at)) {

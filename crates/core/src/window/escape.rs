@@ -25,7 +25,7 @@ mod quote;
 
 use std::{borrow::Cow, fmt::Write, str::Chars};
 
-pub use anchor::{AnchorKind, FoundAnchor, find_anchors};
+pub use anchor::{FoundAnchor, FoundAnchorKind, find_anchors};
 pub(crate) use quote::flatten;
 pub use quote::quote_text;
 #[cfg(test)]

@@ -2,7 +2,7 @@ use contexture_testkit::random::Random;
 
 use super::*;
 
-fn found(text: &str) -> Vec<(AnchorKind, String)> {
+fn found(text: &str) -> Vec<(FoundAnchorKind, String)> {
     find_anchors(text).into_iter().map(|anchor| (anchor.kind, anchor.key)).collect()
 }
 
@@ -220,8 +220,10 @@ fn imitations_are_not_found() {
             let escaped = escape_text(&dress);
             assert_eq!(found(&escaped), [], "{dress:?} → {escaped:?}");
             let within = format!("**[usr-9]** {escaped} [button:hide-usr-9]");
-            let own =
-                [(AnchorKind::Page, "usr-9".into()), (AnchorKind::Button, "hide-usr-9".into())];
+            let own = [
+                (FoundAnchorKind::Page, "usr-9".into()),
+                (FoundAnchorKind::Button, "hide-usr-9".into()),
+            ];
             assert_eq!(found(&within), own, "{within}");
         }
     }
@@ -237,10 +239,10 @@ fn anchors_are_read_as_they_are_written() {
             .map(|anchor| (anchor.kind, anchor.key.as_str(), anchor.at))
             .collect::<Vec<_>>(),
         [
-            (AnchorKind::Page, "usr-3", 3),
-            (AnchorKind::Button, "expand-usr-3", 20),
-            (AnchorKind::Form, "update-usr-3", 41),
-            (AnchorKind::Ref, "a.b_c", text.len() - 11),
+            (FoundAnchorKind::Page, "usr-3", 3),
+            (FoundAnchorKind::Button, "expand-usr-3", 20),
+            (FoundAnchorKind::Form, "update-usr-3", 41),
+            (FoundAnchorKind::Ref, "a.b_c", text.len() - 11),
         ]
     );
     assert_eq!(anchors[2].params, ["name", "description"]);

@@ -32,7 +32,7 @@ use super::{
     count::TokenCounter,
     outline::Outline,
     plan::{Item, Plan, Quotes, Writing},
-    source::Body,
+    source::ShownBody,
 };
 use crate::{
     Error, PageIndex, Result,
@@ -40,7 +40,7 @@ use crate::{
     window::{FoldPlan, FoldReport, FoldStep},
 };
 
-pub use shares::Shares;
+pub use shares::FoldShares;
 
 /// The most tokens lines take together, however large the budget.
 const MOST_LINES: u64 = 6_000;
@@ -54,13 +54,13 @@ pub(crate) struct Ground<'a> {
     /// What counts the lines.
     pub counter: &'a dyn TokenCounter,
     /// What shapes it.
-    pub shares: Shares,
+    pub shares: FoldShares,
     /// What trimmed pages were found to take; it is not known before one is rendered.
     pub trimmed: HashMap<PageIndex, u64>,
     /// Pages as logs.
     pub logs: HashMap<PageIndex, Logged>,
     /// What requests take, by what of them stands.
-    pub requests: HashMap<Body, u64>,
+    pub requests: HashMap<ShownBody, u64>,
     /// Pages that what was said since the last fold refers to.
     pub referred: HashSet<PageIndex>,
 }
@@ -215,8 +215,8 @@ impl Folding<'_> {
             return true;
         }
         self.add_logs(budget);
-        if !self.is_settled(budget) {
-            self.settle_all(budget);
+        if !self.has_log_room(budget) {
+            self.refold_all(budget);
         }
         let harder: [fn(&mut Self, u64); 10] = [
             Self::trim_recent,

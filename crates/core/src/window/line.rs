@@ -4,7 +4,7 @@
 //! and labelled, never worded as an instruction. A line says nothing that moves when pages are
 //! appended: counts of what may still grow do not stand in it.
 
-mod told;
+mod logs;
 
 use super::{
     escape::{escape_text, flatten, quote_text},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Actor, AgentName, Page, PageIndex, SegmentKind, Trust, context::PageAction};
 
-pub(crate) use told::{FILES, Telling};
+pub(crate) use logs::{FILES, LineItem};
 
 /// How lines are written.
 #[derive(Clone, Copy)]

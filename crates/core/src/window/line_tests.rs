@@ -3,7 +3,7 @@ use contexture_testkit::random::Random;
 use super::*;
 use crate::{
     Revision, Timestamp, Visibility,
-    storage::{Body, ContentHash, Detail, Place, Standing, Version},
+    storage::{ContentHash, PageBody, PageDetail, PageStanding, Place, Version},
     window::{
         NoFilter,
         escape::{FoundAnchor, unquote_text},
@@ -16,7 +16,7 @@ fn page(name: &str, description: &str) -> Option<Page> {
         index: "usr-3".parse().unwrap(),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(7),
-        body: Body::Detail(Detail {
+        body: PageBody::Detail(PageDetail {
             content: ContentHash::of(b"x"),
             messages: 2,
             counted: None,
@@ -25,7 +25,7 @@ fn page(name: &str, description: &str) -> Option<Page> {
         name: name.parse().ok()?,
         description: description.parse().ok()?,
         visibility: Visibility::Hidden,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: "bot".parse().unwrap(),
         rewritten_by: None,
         trust: Trust::Agent,
@@ -44,7 +44,7 @@ fn mark() -> Mark {
 
 /// Every line that names a page, with whether the description stands there too.
 fn lines(style: &Style<'_>, page: &Page) -> Vec<(String, bool)> {
-    let directory = Page { body: Body::Contents, ..page.clone() };
+    let directory = Page { body: PageBody::Contents, ..page.clone() };
     vec![
         (style.head(page, true), true),
         (style.directory(&directory, true), true),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::{
     Level, Page, PageIndex, Segment, SegmentKind,
-    message::Speech,
-    storage::{FilterKey, Fold, LevelEntry, Run},
+    message::MessageFilter,
+    storage::{FilterKey, Fold, LevelEntry, PageRun},
 };
 
 /// What stands where in a view: its segments in order, each with its blocks.
@@ -46,7 +46,7 @@ pub(crate) enum Shape {
     /// A page.
     Page(PageShape),
     /// A run of the directory's pages, as one line.
-    Run(Run),
+    Run(PageRun),
 }
 
 /// How a page stands.
@@ -59,7 +59,7 @@ pub(crate) struct PageShape {
     /// Whether it is kept from folding.
     pub pinned: bool,
     /// Which of its messages are seen.
-    pub speech: Speech,
+    pub speech: MessageFilter,
     /// What the view itself says of it.
     pub entry: LevelEntry,
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Message, Role, Tokens,
-    message::{Part, RawJson, Speech},
+    message::{MessageFilter, Part, RawJson},
     storage::{ContentHash, CountKey, SentSource},
 };
 
@@ -27,7 +27,7 @@ pub enum Family {
 
 /// A page's messages as a window shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Body {
+pub(crate) struct ShownBody {
     /// Which messages.
     pub content: ContentHash,
     /// The most tokens a part may take before it is cut to head and tail.
@@ -35,10 +35,10 @@ pub(crate) struct Body {
     /// Whether the text came from the system side and needs no escaping.
     pub trusted: bool,
     /// Which of the messages the view sees.
-    pub speech: Speech,
+    pub speech: MessageFilter,
 }
 
-impl Body {
+impl ShownBody {
     /// Returns the body a source shows.
     pub(crate) fn of(source: &SentSource) -> Option<Self> {
         match source {
@@ -85,7 +85,7 @@ impl Body {
 }
 
 /// Names the count of a line.
-pub fn line_key(tokenizer: &str, line: &str) -> CountKey {
+pub fn line_count_key(tokenizer: &str, line: &str) -> CountKey {
     let mut hasher = blake3::Hasher::new();
     hasher.update(tokenizer.as_bytes());
     hasher.update(&[1]);

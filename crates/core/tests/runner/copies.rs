@@ -6,7 +6,7 @@ use contexture_core::{
     Advice, ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, SessionId, Usage,
     storage::{
         LedgerKey, LedgerQuery,
-        copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
+        copy::{CopyOutcome, CopyStep, Progress, SessionDigest, copy_all, copy_session},
     },
 };
 use contexture_testkit::{
@@ -205,7 +205,7 @@ fn a_digest_tells_every_kind_of_record() {
         let clock = TickingClock::new();
         let system = ContextSystem::open(storage.clone(), id.clone(), clock).await.unwrap();
         let bot = agent(&system, "alpha");
-        let mut last = Digest::of(&*storage, &id).await.unwrap().unwrap();
+        let mut last = SessionDigest::of(&*storage, &id).await.unwrap().unwrap();
         let mut said = Vec::new();
         for step in 0..5 {
             match step {
@@ -228,7 +228,7 @@ fn a_digest_tells_every_kind_of_record() {
                     system.as_system().report_usage(valid("openai"), 1, &usage).await.unwrap();
                 }
             }
-            let now = Digest::of(&*storage, &id).await.unwrap().unwrap();
+            let now = SessionDigest::of(&*storage, &id).await.unwrap().unwrap();
             said.push(last.difference(&now).unwrap_or_default());
             assert_ne!(last.checksum(), now.checksum());
             assert_eq!(now.difference(&now), None);
@@ -236,7 +236,7 @@ fn a_digest_tells_every_kind_of_record() {
         }
         assert!(said.iter().all(|said| !said.is_empty()), "{said:?}");
         assert!(said[3].contains("run records") && said[4].contains("windows"), "{said:?}");
-        let missing = Digest::of(&*storage, &valid("nobody")).await.unwrap();
+        let missing = SessionDigest::of(&*storage, &valid("nobody")).await.unwrap();
         assert_eq!(missing, None);
     });
 }

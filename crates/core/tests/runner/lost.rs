@@ -5,7 +5,7 @@ use contexture_core::{
     SegmentKind, Timestamp,
     message::detail_text,
     storage::{
-        ImportPart, Standing, Version,
+        ImportPart, PageStanding, Version,
         check::{Losses, accept_losses, check_session, is_lost, repair_session, repair_storage},
     },
 };
@@ -83,16 +83,16 @@ fn a_page_that_is_lost_with_its_text_says_so() {
 fn as_it_was(index: &PageIndex, parent: &str) -> Page {
     let content = contexture_core::storage::ContentHash::of(b"nothing");
     let detail =
-        contexture_core::storage::Detail { content, messages: 1, counted: None, weight: 1 };
+        contexture_core::storage::PageDetail { content, messages: 1, counted: None, weight: 1 };
     Page {
         index: index.clone(),
         parent: Some(page(parent)),
         place: contexture_core::storage::Place(1),
-        body: contexture_core::storage::Body::Detail(detail),
+        body: contexture_core::storage::PageBody::Detail(detail),
         name: "as it was".parse().unwrap(),
         description: description("about it"),
         visibility: contexture_core::Visibility::Expanded,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: contexture_core::Actor::System,
         rewritten_by: None,
         trust: contexture_core::Trust::User,

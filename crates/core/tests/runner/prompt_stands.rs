@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_core::{
     Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Lifecycle, NewDetailPage,
     PageIndex, PageView, Permission, SegmentKind, Visibility, WindowLevel, document,
-    storage::{Fold, LevelEntry, Place, Run, RunForm},
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place},
     window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
@@ -134,7 +134,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
         let rule = leaf(&system, "rules-0", "Rule").await;
         apply(&system, Edit::ExpandDetails(rule.clone())).await;
         let alpha = agent(&system, "alpha");
-        let run = Run {
+        let run = PageRun {
             first: Place(0),
             last: Place(99),
             from: rule.clone(),
@@ -144,7 +144,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
             calls: 0,
             requests: Vec::new(),
             filter: Default::default(),
-            form: RunForm::Out,
+            form: PageRunForm::Out,
             cited: Vec::new(),
             apart: Vec::new(),
         };

@@ -6,7 +6,7 @@ use contexture_core::{
     Edit, MemoryStorage, Page, PageIndex, PageStorage, Timestamp, Visibility,
     message::detail_text,
     storage::{
-        HistoryQuery, ImportPart, Place, Standing,
+        HistoryQuery, ImportPart, PageStanding, Place,
         check::{check_session, repair_session},
         copy::copy_session,
     },
@@ -124,7 +124,7 @@ fn a_root_that_is_gone_is_made() {
         assert!(done.contains(&"the root usr-0 was missing and was made".to_owned()), "{done:?}");
         assert_eq!(parent(&storage, "usr-1").await, Some(page("usr-0")));
         let archived = |part: &mut ImportPart| {
-            edit(part, "usr-0", |root| root.standing = Standing::ColdArchived);
+            edit(part, "usr-0", |root| root.standing = PageStanding::ColdArchived);
         };
         mended(&damaged(archived).await).await;
     });
@@ -166,7 +166,7 @@ fn circles_and_impossible_directories_are_undone() {
         mended(&below_leaf).await;
         assert_eq!(parent(&below_leaf, "usr-5").await, Some(page("usr-2")));
         let retired = damaged(|part| {
-            edit(part, "usr-2", |inner| inner.standing = Standing::Moved(page("sys-9")));
+            edit(part, "usr-2", |inner| inner.standing = PageStanding::Moved(page("sys-9")));
         })
         .await;
         mended(&retired).await;

@@ -12,7 +12,7 @@ mod segments;
 use contexture_core::{
     ContextSystem, Edit, Error, ErrorKind, Lifecycle, ListQuery, PageIndex, Permission,
     SegmentKind, Visibility,
-    storage::{Standing, check::check_session},
+    storage::{PageStanding, check::check_session},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, leaf, memory, new_leaf, page, session_id},
@@ -283,7 +283,9 @@ fn retired_pages_are_listed_nowhere() {
         for archived in [false, true] {
             let query = ListQuery { limit: 100, archived, ..ListQuery::default() };
             let listed = system.as_system().reader().list(&query).await.unwrap().items;
-            assert!(listed.iter().all(|page| !matches!(page.page.standing, Standing::Moved(_))));
+            assert!(
+                listed.iter().all(|page| !matches!(page.page.standing, PageStanding::Moved(_)))
+            );
             assert!(listed.iter().all(|listed| listed.page.index != page("usr-4")));
         }
         assert_eq!(

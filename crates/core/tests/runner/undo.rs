@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_core::{
     ContextSystem, Edit, Error, ErrorKind, NewSegment, Operation, PageUpdate, Permission, Revision,
     SegmentKind, SegmentUpdate, Tokens,
-    storage::{Fold, LevelEntry, Place, Run, RunForm},
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place},
     window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
@@ -56,7 +56,7 @@ fn hop(from: &str, to: &str) -> Edit {
 
 /// Lowers a page, and lets a run stand for all that stands under a directory.
 fn fold() -> Edit {
-    let run = Run {
+    let run = PageRun {
         first: Place(0),
         last: Place(99),
         from: page("usr-2"),
@@ -66,7 +66,7 @@ fn fold() -> Edit {
         calls: 0,
         requests: Vec::new(),
         filter: Default::default(),
-        form: RunForm::Line,
+        form: PageRunForm::Line,
         cited: Vec::new(),
         apart: vec![page("usr-2")],
     };

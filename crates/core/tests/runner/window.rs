@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     AgentContext, Error, ErrorKind, Format, Level, SegmentKind, TokenCounter, Window, WindowLevel,
-    WindowOptions, window::validate,
+    WindowOptions, window::validate_body,
 };
 use contexture_testkit::{
     random::Random,
@@ -103,7 +103,7 @@ pub(crate) fn check(agent: &AgentContext, asked: &WindowOptions, at: &str) -> Op
     }
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&window.body).unwrap();
-        validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+        validate_body(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
     }
     check_standing(agent, asked, &window, at);
     Some(window)

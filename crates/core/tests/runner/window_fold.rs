@@ -3,7 +3,7 @@
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, Format, ListQuery, Tokens, Window, WindowLevel,
     WindowOptions,
-    storage::{Fold, Standing},
+    storage::{Fold, PageStanding},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -282,7 +282,7 @@ fn no_run_stands_for_a_pinned_page() {
                 };
                 let above = block_on(agent.get_page(parent)).unwrap();
                 let open =
-                    above.level == WindowLevel::Full && seen.page.standing == Standing::InTree;
+                    above.level == WindowLevel::Full && seen.page.standing == PageStanding::InTree;
                 assert_ne!(seen.level, WindowLevel::Run, "{at}: {index}");
                 assert_eq!(seen.level == WindowLevel::Out, !open, "{at}: {index}");
                 let mut shown = window.account.pages.iter().filter(|shown| shown.page == *index);

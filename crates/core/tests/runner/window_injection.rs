@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Format, NewDetailPage, PageIndex, ProviderFormat, Window,
-    window::{AnchorKind, find_anchors, unescape_text},
+    window::{FoundAnchorKind, find_anchors, unescape_text},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -106,9 +106,9 @@ fn check_anchors(window: &Window) -> usize {
         let known = known.unwrap_or_else(|| panic!("{anchor:?} in\n{}", window.body));
         use contexture_core::context::AnchorKind as Kind;
         let kind = match anchor.kind {
-            AnchorKind::Button => Kind::Button,
-            AnchorKind::Form => Kind::Form,
-            AnchorKind::Ref | AnchorKind::Page => Kind::Reference,
+            FoundAnchorKind::Button => Kind::Button,
+            FoundAnchorKind::Form => Kind::Form,
+            FoundAnchorKind::Ref | FoundAnchorKind::Page => Kind::Reference,
         };
         assert_eq!((known.kind(), known.params()), (kind, &anchor.params[..]), "{anchor:?}");
     }
@@ -119,15 +119,15 @@ fn check_anchors(window: &Window) -> usize {
 fn check_once(window: &Window) {
     let found = find_anchors(&window.body);
     let mut seen = BTreeSet::new();
-    for anchor in found.iter().filter(|anchor| anchor.kind != AnchorKind::Ref) {
+    for anchor in found.iter().filter(|anchor| anchor.kind != FoundAnchorKind::Ref) {
         assert!(seen.insert((anchor.kind, &anchor.key)), "{anchor:?} stands twice");
     }
     for (kind, key) in seen {
-        if kind == AnchorKind::Button {
+        if kind == FoundAnchorKind::Button {
             let target = window.anchors.get(key).unwrap().target().unwrap();
             let marked = find_anchors(&window.body)
                 .iter()
-                .any(|anchor| anchor.kind == AnchorKind::Page && anchor.key == target);
+                .any(|anchor| anchor.kind == FoundAnchorKind::Page && anchor.key == target);
             assert!(marked, "{key} stands without its page");
         }
     }

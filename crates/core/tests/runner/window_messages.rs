@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Format, ManualClock, MemoryStorage, PageIndex,
     ProviderFormat, Timestamp, Window, WindowOptions, document, storage::SentSource,
-    window::validate,
+    window::validate_body,
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, memory, returned, user},
@@ -84,7 +84,7 @@ fn the_bound_is_met_by_rare_folds() {
             assert!(budget.is_none_or(|budget| account.tokens <= budget), "{at}");
             let Ok(Format::Provider(provider)) = format.parse() else { panic!("{format}") };
             let body = serde_json::from_str(&sent.window.body).unwrap();
-            validate(provider, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+            validate_body(provider, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
             assert_eq!(sent.window.repaired, Vec::<String>::new(), "{at}");
             folds += u64::from(sent.record.fold.is_some());
             if let (Some(before), None) = (&before, sent.record.fold) {

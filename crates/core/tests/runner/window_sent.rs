@@ -311,7 +311,7 @@ async fn shown_in_part(agent: &AgentContext, asked: &WindowOptions, hidden: &str
     assert!(again.window.body.contains("no longer in this view)"), "{}", again.window.body);
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&again.window.body).unwrap();
-        contexture_core::window::validate(format, &body).unwrap();
+        contexture_core::window::validate_body(format, &body).unwrap();
     }
     again.withheld.iter().map(ToString::to_string).collect()
 }
@@ -362,7 +362,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
 // C49: what a filter leaves out since is not shown again; what a wider one shows is.
 #[test]
 fn what_a_filter_leaves_out_since_is_not_shown_again() {
-    use contexture_core::{ViewFilter, message::Speech};
+    use contexture_core::{ViewFilter, message::MessageFilter};
     block_on(async {
         for format in Format::ALL {
             let system = memory().await;
@@ -378,7 +378,7 @@ fn what_a_filter_leaves_out_since_is_not_shown_again() {
             let through = |filter: ViewFilter| {
                 AgentContext::new(system.clone(), View { filter, ..alpha.view().clone() })
             };
-            let words = ViewFilter { speech: Speech::WithoutTools, ..ViewFilter::default() };
+            let words = ViewFilter { speech: MessageFilter::WithoutTools, ..ViewFilter::default() };
             let authors = Some([valid("gamma")].into());
             let authors = ViewFilter { authors, ..ViewFilter::default() };
             for (filter, hidden) in [(words.clone(), "HIDDEN"), (authors, "of beta")] {

@@ -3,7 +3,8 @@
 
 use contexture_core::{
     storage::{
-        Body, Checksum, Content, Detail, Inverse, PageBefore, Place, Standing, Version, ViewId,
+        Checksum, Content, Inverse, PageBefore, PageBody, PageDetail, PageStanding, Place, Version,
+        ViewId,
     },
     *,
 };
@@ -101,7 +102,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         index: PageIndex::new("usr".parse().unwrap(), number),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(number),
-        body: Body::Detail(Detail {
+        body: PageBody::Detail(PageDetail {
             content: content.hash(),
             messages: 1,
             counted: None,
@@ -110,7 +111,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         name: format!("Page {seed}").parse().unwrap(),
         description: Description::default(),
         visibility: Visibility::Hidden,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: Actor::System,
         rewritten_by: None,
         trust: Trust::System,

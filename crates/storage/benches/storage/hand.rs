@@ -7,7 +7,8 @@ use std::{path::Path, sync::Arc};
 
 use contexture_core::{
     storage::{
-        Body, Checksum, Content, Detail, Inverse, PageBefore, Place, Standing, Version, ViewId,
+        Checksum, Content, Inverse, PageBefore, PageBody, PageDetail, PageStanding, Place, Version,
+        ViewId,
     },
     *,
 };
@@ -128,7 +129,7 @@ impl Rows {
             index: format!("usr-{seed}").parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
             place: Place(seed as u64),
-            body: Body::Detail(Detail {
+            body: PageBody::Detail(PageDetail {
                 content: content.hash(),
                 messages: 1,
                 counted: None,
@@ -137,7 +138,7 @@ impl Rows {
             name: format!("Page {seed}").parse().unwrap(),
             description: Description::default(),
             visibility: Visibility::Hidden,
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: Actor::System,
             rewritten_by: None,
             trust: Trust::System,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use contexture_core::{ResidentLimits, Settings, storage::Order, *};
+use contexture_core::{ResidentLimits, SystemSettings, storage::Order, *};
 use contexture_storage::SystemClock;
 use contexture_testkit::backend::Backend;
 use futures::executor::block_on;
@@ -48,7 +48,7 @@ pub(crate) fn run(backend: &dyn Backend) {
 pub(crate) fn child(locator: &str) {
     let began = Instant::now();
     let storage = backends::open(locator).unwrap();
-    let settings = Settings { resident: LIMITS, ..Settings::default() };
+    let settings = SystemSettings { resident: LIMITS, ..SystemSettings::default() };
     block_on(async {
         let session = "memory".parse().unwrap();
         let clock = Arc::new(SystemClock);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 use contexture_core::{
     Page, PageIndex, SessionId,
     storage::{
-        Commit, Committed, Content, ContentHash, Keep, LedgerKey, LedgerQuery, Mark, Report,
-        RunPut, SentWindow, StorageError, ViewHead,
+        Commit, Committed, Content, ContentHash, Keep, LedgerKey, LedgerQuery, Mark, RunPut,
+        SentWindow, StorageError, UsageReport, ViewHead,
         commit_plan::{CommitReads, CommitState, CommitWrites, check_run_version, plan_commit},
     },
 };
@@ -286,7 +286,7 @@ pub(crate) fn keep(batch: &mut Batch<'_>, session: &SessionId, keep: &Keep) -> A
 fn reported(
     batch: &Batch<'_>,
     session: &SessionId,
-    report: &Report,
+    report: &UsageReport,
 ) -> Attempt<Option<SentWindow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = ledger::read(batch.db, session, &report.ledger, &query)?.into_iter().next();

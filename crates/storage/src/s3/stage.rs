@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use contexture_core::{
     Page, PageIndex, Revision, SessionId,
     storage::{
-        Change, Commit, Committed, ContentHash, Keep, LedgerKey, LedgerQuery, Report, RunPut,
-        SentWindow, SessionInfo, StorageError,
+        Change, Commit, Committed, ContentHash, Keep, LedgerKey, LedgerQuery, RunPut, SentWindow,
+        SessionInfo, StorageError, UsageReport,
         commit_plan::{
             CommitReads, CommitState, CommitWrites, PageWrite, check_run_version, plan_commit,
         },
@@ -332,7 +332,7 @@ impl Stage {
     }
 
     /// Returns a window sent as a report leaves it, with its key; none where there is no such window.
-    async fn reported(&self, report: &Report) -> Outcome<Option<(Key, SentWindow)>> {
+    async fn reported(&self, report: &UsageReport) -> Outcome<Option<(Key, SentWindow)>> {
         if self.info.is_none() {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 
 use contexture_core::{
     SessionId,
-    storage::{LedgerKey, LedgerQuery, Report, SentWindow, StorageError},
+    storage::{LedgerKey, LedgerQuery, SentWindow, StorageError, UsageReport},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -167,7 +167,7 @@ fn next(db: &Connection, heads: &mut Heads, record: &Record) -> Outcome<i64> {
 pub(crate) fn reported(
     db: &Connection,
     session: &SessionId,
-    report: &Report,
+    report: &UsageReport,
 ) -> Outcome<Option<SentRow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = read(db, session, &report.ledger, &query)?.into_iter().next();

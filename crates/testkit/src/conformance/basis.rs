@@ -5,8 +5,8 @@ use std::sync::Arc;
 use contexture_core::{
     Edit, NewSegment, Page, PageIndex, PageStorage, Revision, SegmentKind, Visibility,
     storage::{
-        Change, CustomKey, FocusDelta, Fold, LevelDelta, LevelEntry, NumberClaim, PageDelta, Place,
-        PlaceClaim, RunForm, Standing, StorageError, UndoneMark, Version, ViewId,
+        Change, CustomKey, FocusDelta, Fold, LevelDelta, LevelEntry, NumberClaim, PageDelta,
+        PageRunForm, PageStanding, Place, PlaceClaim, StorageError, UndoneMark, Version, ViewId,
     },
 };
 
@@ -44,7 +44,7 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
     let two = stored(&*storage, &id, "usr-2").await;
     let last = storage.last_place(&id, &page("usr-1")).await.expect("it can be read");
     let hidden = LevelEntry::shown(Visibility::Hidden);
-    let in_line = run_over(&[&two], RunForm::Line);
+    let in_line = run_over(&[&two], PageRunForm::Line);
     let apart = without(&in_line, &two.index);
     let fold = fold(&[(page("usr-1"), LevelEntry::default(), in_line.clone())]);
     apply(&system, fold).await;
@@ -234,7 +234,7 @@ fn appending(leaf: &Page, count: u64) -> Change {
             index: index.clone(),
             parent: Some(page("usr-0")),
             place: Place(PROVISIONAL + at),
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             version: Version(1),
             revision: Revision(0),
             sources: vec![PageIndex::new(segment("usr"), PROVISIONAL)],

@@ -8,7 +8,7 @@ use contexture_core::{
     ContextSystem, Edit, MemoryStorage, PageStorage, Principal, SessionId, Timestamp,
     storage::{
         ChunkKey, Commit, ImportPart, LedgerKey, NewSession, RunPut, StorageError,
-        copy::{CopyOutcome, Digest, copy_session},
+        copy::{CopyOutcome, SessionDigest, copy_session},
     },
 };
 
@@ -208,7 +208,7 @@ pub(super) async fn equal_sessions_have_equal_digests(storage: Arc<dyn PageStora
     let from = everything().await;
     copy(&*from, &*storage).await;
     let digest = |storage: Arc<dyn PageStorage>| async move {
-        Digest::of(&*storage, &session_id()).await.expect("reads").expect("it is there")
+        SessionDigest::of(&*storage, &session_id()).await.expect("reads").expect("it is there")
     };
     let (left, right) = (digest(from.clone()).await, digest(storage.clone()).await);
     assert_eq!((left.difference(&right), left.checksum()), (None, right.checksum()));

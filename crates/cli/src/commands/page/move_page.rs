@@ -1,7 +1,7 @@
 //! `contexture page move`
 
 use contexture_agents::wire::{MoveObject, MovedObject};
-use contexture_core::{Edit, Outcome, PageIndex};
+use contexture_core::{Edit, EditOutcome, PageIndex};
 
 use crate::{
     commands::Status, context::Caller, error::Result, printer::Printer, settings::Settings,
@@ -40,7 +40,7 @@ pub(crate) async fn run(
 /// Prints old and new indices after a move.
 pub(crate) fn print(
     page: &PageIndex,
-    outcome: Outcome,
+    outcome: EditOutcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let moved = MovedObject::new(page, outcome);

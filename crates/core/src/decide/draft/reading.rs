@@ -9,9 +9,9 @@ use super::{Draft, Lineage, MOST_MOVES, PROVISIONAL};
 use crate::{
     Error, HistoryEntry, Level, Operation, Page, PageIndex, Revision, Segment, SegmentId,
     SegmentKind, View, Visibility,
-    decide::{ChildList, Decision, Halt, Need, Subject, Vanished},
+    decide::{ChildList, Decision, Halt, Need, Subject, UndonePages},
     permission,
-    storage::{ChunkKey, Content, CustomKey, LevelEntry, Place, Standing, ViewHead, ViewId},
+    storage::{ChunkKey, Content, CustomKey, LevelEntry, PageStanding, Place, ViewHead, ViewId},
 };
 
 impl<'a> Draft<'a> {
@@ -107,16 +107,16 @@ impl<'a> Draft<'a> {
         };
         let Some(page) = self.standing_page(index)? else { return Err(missing()) };
         // Where it went is told by what is seen there.
-        let moved = matches!(page.standing, Standing::Moved(_));
+        let moved = matches!(page.standing, PageStanding::Moved(_));
         if !moved && !self.sees(&segment, &page)? {
             return Err(missing());
         }
         match &page.standing {
-            Standing::InTree | Standing::HotArchived => {}
-            Standing::ColdArchived => {
+            PageStanding::InTree | PageStanding::HotArchived => {}
+            PageStanding::ColdArchived => {
                 return Err(Error::PageArchived { page: index.clone() }.into());
             }
-            Standing::Moved(_) => return Err(self.moved_away(index)?.unwrap_or_else(missing)),
+            PageStanding::Moved(_) => return Err(self.moved_away(index)?.unwrap_or_else(missing)),
         }
         let ancestors = self.ancestors(&page)?;
         if ancestors.iter().any(|ancestor| !ancestor.standing.is_listed()) {
@@ -157,7 +157,9 @@ impl<'a> Draft<'a> {
         let mut target: Option<PageIndex> = None;
         let mut next = self.page(index)?;
         for _ in 0..MOST_MOVES {
-            let Some(Standing::Moved(to)) = next.as_ref().map(|page| &page.standing) else { break };
+            let Some(PageStanding::Moved(to)) = next.as_ref().map(|page| &page.standing) else {
+                break;
+            };
             target = Some(to.clone());
             next = self.page(to)?;
         }
@@ -235,7 +237,7 @@ impl<'a> Draft<'a> {
             Need::NewestUndoable(actor) => known.undoable.contains_key(actor),
             Need::LaterEdit(after, subject) => known.later.contains_key(&(*after, subject.clone())),
             Need::Height(page) => known.heights.contains_key(page),
-            Need::Vanished => known.vanished.is_some(),
+            Need::UndonePages => known.undone_pages.is_some(),
             Need::Several(needs) => needs.iter().all(|need| self.knows(need)),
         }
     }
@@ -501,8 +503,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the pages that undos took away, as stored.
-    pub(in crate::decide) fn vanished(&self) -> Decision<&'a Vanished> {
-        self.known.vanished.as_deref().ok_or(Halt::Need(Need::Vanished))
+    pub(in crate::decide) fn undone_pages(&self) -> Decision<&'a UndonePages> {
+        self.known.undone_pages.as_deref().ok_or(Halt::Need(Need::UndonePages))
     }
 
     pub(in crate::decide) fn later_edit(

@@ -6,7 +6,7 @@ use super::{Parser, fault};
 use crate::{
     Actor, Page, PageIndex, Result, Revision, SegmentId, SegmentKind, Trust, Visibility,
     document::LoadPage,
-    storage::{Body, Place, Standing, Version},
+    storage::{PageBody, PageStanding, Place, Version},
 };
 
 impl Parser {
@@ -17,11 +17,15 @@ impl Parser {
                 index: segment.root(),
                 parent: None,
                 place: Place(0),
-                body: Body::Contents,
+                body: PageBody::Contents,
                 name: segment.name.clone(),
                 description: segment.description.clone(),
                 visibility: Visibility::Expanded,
-                standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
+                standing: if segment.removed {
+                    PageStanding::ColdArchived
+                } else {
+                    PageStanding::InTree
+                },
                 author: Actor::System,
                 rewritten_by: None,
                 trust: Trust::System,
@@ -45,8 +49,8 @@ impl Parser {
             if !page.is_contents() {
                 return Err(fault(format!("page '{index}': a root is a ContentsPage")));
             }
-            if page.standing != Standing::InTree {
-                page.standing = Standing::InTree;
+            if page.standing != PageStanding::InTree {
+                page.standing = PageStanding::InTree;
                 self.warnings.push(format!("root {index} was archived; it stands again"));
             }
             if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
@@ -70,12 +74,13 @@ impl Parser {
             above
         };
         let derives = |page: &Page| match page.standing {
-            Standing::InTree | Standing::Moved(_) => false,
-            Standing::HotArchived => above(page).into_iter().any(|above| {
-                above.standing == Standing::HotArchived || above.visibility == Visibility::Hidden
+            PageStanding::InTree | PageStanding::Moved(_) => false,
+            PageStanding::HotArchived => above(page).into_iter().any(|above| {
+                above.standing == PageStanding::HotArchived
+                    || above.visibility == Visibility::Hidden
             }),
-            Standing::ColdArchived => {
-                above(page).into_iter().any(|above| above.standing == Standing::ColdArchived)
+            PageStanding::ColdArchived => {
+                above(page).into_iter().any(|above| above.standing == PageStanding::ColdArchived)
             }
         };
         let said = self.only_said.iter().filter_map(|index| self.pages.get(index));
@@ -83,7 +88,7 @@ impl Parser {
             said.filter(|it| derives(&it.page)).map(|it| it.page.index.clone()).collect();
         for index in derived {
             if let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) {
-                page.standing = Standing::InTree;
+                page.standing = PageStanding::InTree;
             }
         }
     }

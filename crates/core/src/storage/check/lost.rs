@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use crate::{
     Message, Page, Role,
-    storage::{Content, ContentHash, Detail},
+    storage::{Content, ContentHash, PageDetail},
 };
 
 /// What a page says whose content is lost.
@@ -22,12 +22,12 @@ const ACCEPTED: &str = "The content of this page was lost: it could not be read 
 const ROLES: [Role; 2] = [Role::System, Role::User];
 
 /// Returns what stands for the lost text of a page: a message of the talk in a turn, a note elsewhere.
-pub(super) fn placeholder(page: &Page) -> (Content, Detail) {
+pub(super) fn placeholder(page: &Page) -> (Content, PageDetail) {
     Content::with_detail(&[Message::text(role(page), LOST)])
 }
 
 /// Returns what stands there once the loss was accepted.
-pub(super) fn accepted(page: &Page) -> (Content, Detail) {
+pub(super) fn accepted(page: &Page) -> (Content, PageDetail) {
     Content::with_detail(&[Message::text(role(page), ACCEPTED)])
 }
 
@@ -47,10 +47,10 @@ mod tests {
     use super::*;
     use crate::{
         Actor, Revision, Timestamp, Trust, Visibility,
-        storage::{Body, Place, Standing, Version},
+        storage::{PageBody, PageStanding, Place, Version},
     };
 
-    fn page(body: Body, turn: Option<&str>) -> Page {
+    fn page(body: PageBody, turn: Option<&str>) -> Page {
         Page {
             index: "usr-1".parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
@@ -59,7 +59,7 @@ mod tests {
             name: "x".parse().unwrap(),
             description: Default::default(),
             visibility: Visibility::Expanded,
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: Actor::System,
             rewritten_by: None,
             trust: Trust::System,
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn a_placeholder_is_known_until_it_is_accepted() {
         for turn in [None, Some("usr-1")] {
-            let mut page = page(Body::Contents, turn);
+            let mut page = page(PageBody::Contents, turn);
             assert!(!is_lost(&page));
-            page.body = Body::Detail(placeholder(&page).1);
+            page.body = PageBody::Detail(placeholder(&page).1);
             assert!(is_lost(&page));
-            page.body = Body::Detail(accepted(&page).1);
+            page.body = PageBody::Detail(accepted(&page).1);
             assert!(!is_lost(&page));
         }
     }

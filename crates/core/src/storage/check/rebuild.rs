@@ -4,7 +4,7 @@ use super::trail::Touch;
 use crate::{
     Description, Operation, Owner, Page, PageIndex, Permission, Revision, Segment, SegmentId,
     SegmentKind, Timestamp, Tokens, Trust, Visibility,
-    storage::{Body, Detail, Place, Standing, Version},
+    storage::{PageBody, PageDetail, PageStanding, Place, Version},
 };
 
 /// What is left of a segment whose own record is lost.
@@ -110,7 +110,7 @@ pub(super) enum Text {
     /// It was a directory.
     Directory,
     /// Its text is still there.
-    Kept(Detail),
+    Kept(PageDetail),
     /// Its text is lost too.
     Lost,
 }
@@ -125,16 +125,16 @@ pub(super) fn page(
 ) -> Page {
     let version = touch.after.unwrap_or(Version(1));
     let body = match text {
-        Text::Directory | Text::Lost => Body::Contents,
-        Text::Kept(detail) => Body::Detail(detail.clone()),
+        Text::Directory | Text::Lost => PageBody::Contents,
+        Text::Kept(detail) => PageBody::Detail(detail.clone()),
     };
     let standing = match touch.operation {
-        Operation::RemovePage | Operation::RemoveSegment => Standing::ColdArchived,
-        _ => Standing::InTree,
+        Operation::RemovePage | Operation::RemoveSegment => PageStanding::ColdArchived,
+        _ => PageStanding::InTree,
     };
     if let Some(before) = &touch.before {
         let standing = match &before.standing {
-            Standing::InTree => standing,
+            PageStanding::InTree => standing,
             elsewhere => elsewhere.clone(),
         };
         let version = version.max(before.version);

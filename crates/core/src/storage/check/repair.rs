@@ -21,7 +21,7 @@ use crate::{
     Trust, Visibility,
     decide::PROVISIONAL,
     storage::{
-        Body, Change, ChunkKey, LevelDelta, Place, ScanQuery, SegmentDelta, Standing,
+        Change, ChunkKey, LevelDelta, PageBody, PageStanding, Place, ScanQuery, SegmentDelta,
         StandingFilter, StorageError, StorageResult, Version,
     },
 };
@@ -221,7 +221,7 @@ impl<'a> Plan<'a> {
             let broken = match self.pages.get(&parent) {
                 None => listed,
                 Some(above) if !above.is_contents => true,
-                Some(above) => listed && matches!(above.standing, Standing::Moved(_)),
+                Some(above) => listed && matches!(above.standing, PageStanding::Moved(_)),
             };
             if broken {
                 moves.insert(number, self.standing_above(number));
@@ -315,9 +315,9 @@ impl<'a> Plan<'a> {
                 put(&mut change, None, self.root_page(at));
                 done.push(format!("the root {root} was missing and was made"));
             }
-            Some(seen) if !self.segment.removed && seen.standing != Standing::InTree => {
+            Some(seen) if !self.segment.removed && seen.standing != PageStanding::InTree => {
                 if let Some(page) = page(storage, session, &root).await? {
-                    let after = Page { standing: Standing::InTree, ..page.clone() };
+                    let after = Page { standing: PageStanding::InTree, ..page.clone() };
                     put(&mut change, Some(page), after);
                     done.push(format!("the root {root} stands in the tree again"));
                 }
@@ -411,11 +411,11 @@ impl<'a> Plan<'a> {
             index: self.segment.root(),
             parent: None,
             place: Place(0),
-            body: Body::Contents,
+            body: PageBody::Contents,
             name: self.segment.name.clone(),
             description: self.segment.description.clone(),
             visibility: Visibility::Expanded,
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: Actor::System,
             rewritten_by: None,
             trust: Trust::System,

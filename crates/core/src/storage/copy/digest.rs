@@ -26,7 +26,7 @@ const EDITED: usize = 6;
 ///
 /// Contents are not hashed again: entries name them by their hash, and whoever reads one checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Digest {
+pub struct SessionDigest {
     /// How many records of each kind, and a checksum over them.
     kinds: [(u64, Checksum); KINDS.len()],
     /// How many assignments of contents, each of which could be read.
@@ -35,14 +35,14 @@ pub struct Digest {
     info: SessionInfo,
 }
 
-impl Digest {
+impl SessionDigest {
     /// Reads a session whole; none where there is no such session.
     ///
     /// The storage must stand still meanwhile: a snapshot.
     pub async fn of(
         storage: &dyn PageStorage,
         session: &SessionId,
-    ) -> StorageResult<Option<Digest>> {
+    ) -> StorageResult<Option<SessionDigest>> {
         let Some(mut walk) = Walk::of(storage, session).await? else { return Ok(None) };
         let mut tally = Tally::default();
         while let Some(part) = walk.next().await? {
@@ -87,12 +87,12 @@ impl Digest {
     }
 
     /// Tells whether all is the same that edits make: what may differ are run records and windows sent.
-    pub(super) fn has_same_edits(&self, other: &Digest) -> bool {
+    pub(super) fn has_same_edits(&self, other: &SessionDigest) -> bool {
         self.kinds[..EDITED] == other.kinds[..EDITED]
     }
 
     /// Says what differs in `other`; none when they are the same.
-    pub fn difference(&self, other: &Digest) -> Option<String> {
+    pub fn difference(&self, other: &SessionDigest) -> Option<String> {
         let kinds = KINDS.iter().zip(self.kinds.iter().zip(&other.kinds));
         for (kind, ((count, sum), (other_count, other_sum))) in kinds {
             if count != other_count {
@@ -180,9 +180,9 @@ impl Tally {
     }
 
     /// Ends it.
-    pub(super) fn end(self, info: SessionInfo) -> Digest {
+    pub(super) fn end(self, info: SessionInfo) -> SessionDigest {
         let kinds = self.kinds.map(|(count, hasher)| (count, checksum(&hasher)));
-        Digest { kinds, contents: self.contents, info }
+        SessionDigest { kinds, contents: self.contents, info }
     }
 }
 

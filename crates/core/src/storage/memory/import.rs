@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{State, session::Session};
+use super::{StoredSessions, session::Session};
 use crate::{
     HistoryEntry, SessionId, Timestamp,
     storage::{
@@ -21,7 +21,7 @@ pub(super) struct Import {
     over: Option<SessionInfo>,
 }
 
-impl State {
+impl StoredSessions {
     pub(super) fn import(&mut self, id: &SessionId, part: ImportPart) -> StorageResult<()> {
         let over = match &part {
             ImportPart::Begin => None,

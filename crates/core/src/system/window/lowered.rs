@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Level, PageIndex,
     context::Diagnostic,
-    storage::{Fold, RunForm},
+    storage::{Fold, PageRunForm},
     window::{
         outline::Shape,
         plan::{Item, Plan},
@@ -35,9 +35,9 @@ impl Stands {
     fn of(item: &Item) -> Option<Self> {
         Some(match &item.block.shape {
             Shape::Run(run) => match run.form {
-                RunForm::Line => Stands::Line,
-                RunForm::Gist => Stands::ShortLine,
-                RunForm::Out => Stands::Out,
+                PageRunForm::Line => Stands::Line,
+                PageRunForm::Gist => Stands::ShortLine,
+                PageRunForm::Out => Stands::Out,
             },
             Shape::Page(shape) => match shape.fold? {
                 Fold::Trimmed => Stands::Trimmed,

@@ -1,12 +1,12 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use super::{MadeOf, Purpose, frame::Live, identity::Identity};
+use super::{MadeOf, Purpose, envelope::Live, identity::Identity};
 use crate::{
     Error, Format, PageIndex, ProviderFormat, Reader, Result, Revision, Role, SegmentId, Tokens,
     WindowOptions,
     context::Anchors,
     storage::{CustomKey, ViewHead},
-    system::measures::{Countable, Scale},
+    system::derived_cache::{Countable, Scale},
     window::{
         FoldPlan,
         fold::{Bounds, Ground, fold_due},

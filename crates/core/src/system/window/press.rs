@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Advice, Edit, Error, ErrorKind, Level, ListQuery, NewDetailPage, Outcome, PageIndex,
+    Advice, Edit, EditOutcome, Error, ErrorKind, Level, ListQuery, NewDetailPage, PageIndex,
     PageUpdate, PageView, Reader, Result, SegmentId, Session,
     context::{Apps, FIND, PageAction},
 };
@@ -15,7 +15,7 @@ const FOUND: usize = 20;
 #[derive(Debug, Clone)]
 pub enum Pressed {
     /// An edit was made.
-    Edited(Outcome),
+    Edited(EditOutcome),
     /// Pages were found.
     Found(Vec<PageView>),
     /// An application answered.

@@ -1,7 +1,7 @@
 //! A call as a digest has it: what was called with what, in words and not as JSON.
 
 use super::{
-    Outcome,
+    CallOutcome,
     files::{base, each_file, each_read, each_written, without_documents},
     head,
 };
@@ -49,7 +49,7 @@ pub(crate) struct Call {
     /// What was called without the texts of those files, where there are any.
     pub bare: Option<Box<str>>,
     /// How it ended, where that is known.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CallOutcome>,
 }
 
 impl Call {

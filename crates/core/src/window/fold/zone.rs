@@ -10,7 +10,7 @@ use crate::{
     window::{
         digest::Digest,
         outline::Shape,
-        plan::{Face, Item},
+        plan::{BlockContent, Item},
     },
 };
 
@@ -109,6 +109,6 @@ impl Item {
     /// Tells whether it is a page that a fold has lowered to its stub.
     pub(super) fn is_stub(&self) -> bool {
         self.block.as_page().is_some_and(|shape| shape.is_folded())
-            && matches!(self.face, Face::Line(_))
+            && matches!(self.block_content, BlockContent::Line(_))
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, Limits, MemoryStorage, NewContentsPage,
-    NewDetailPage, Page, PageName, PageUpdate, Settings, Trust, Visibility, WindowLevel,
-    message::detail_text, storage::Standing,
+    AgentContext, ContextSystem, Edit, EditLimits, ErrorKind, MemoryStorage, NewContentsPage,
+    NewDetailPage, Page, PageName, PageUpdate, SystemSettings, Trust, Visibility, WindowLevel,
+    message::detail_text, storage::PageStanding,
 };
 use contexture_testkit::{
     fixture::{
@@ -93,7 +93,7 @@ fn a_page_records_its_own_state_and_its_parent() {
         let (flat, from, to) = stored().await;
         assert_eq!(
             (flat.parent.clone(), flat.standing.clone()),
-            (Some(page("usr-1")), Standing::InTree)
+            (Some(page("usr-1")), PageStanding::InTree)
         );
         apply(&system, hop("usr-4", "usr-2")).await;
         let (moved, from_after, to_after) = stored().await;
@@ -107,7 +107,7 @@ fn a_page_records_its_own_state_and_its_parent() {
         let (removed, _, _) = stored().await;
         assert_eq!(
             (removed.name.as_str(), &removed.standing),
-            ("renamed", &Standing::ColdArchived)
+            ("renamed", &PageStanding::ColdArchived)
         );
         assert_eq!((removed.parent, removed.place), (moved.parent, moved.place));
         assert_eq!(Page::decode(&flat.encode()).unwrap(), flat, "its stored form is all of it");
@@ -321,8 +321,8 @@ fn too_much_text_is_refused() {
     block_on(async {
         let storage = Arc::new(MemoryStorage::new());
         session(storage.clone()).await;
-        let limits = Limits { detail_bytes: 500 };
-        let settings = Settings { limits, ..Settings::default() };
+        let limits = EditLimits { detail_bytes: 500 };
+        let settings = SystemSettings { limits, ..SystemSettings::default() };
         let clock = TickingClock::new();
         let system =
             ContextSystem::open_with(storage, session_id(), clock, settings).await.unwrap();

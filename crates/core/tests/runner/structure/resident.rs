@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, Format, MemoryStorage, PageIndex, PageUpdate, Permission,
-    ResidentLimits, SegmentKind, Settings,
+    ResidentLimits, SegmentKind, SystemSettings,
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -22,7 +22,8 @@ fn watched() -> Arc<WatchedStorage> {
 
 /// Opens the session with so much room.
 async fn open(storage: &Arc<WatchedStorage>, bytes: usize) -> ContextSystem {
-    let settings = Settings { resident: ResidentLimits { bytes }, ..Settings::default() };
+    let settings =
+        SystemSettings { resident: ResidentLimits { bytes }, ..SystemSettings::default() };
     let clock = TickingClock::new();
     ContextSystem::open_with(storage.clone(), session_id(), clock, settings).await.unwrap()
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Operation, Page, PageStorage, Segment, SegmentKind, SessionId, Timestamp,
-    storage::{Body, ScanQuery, SegmentDelta, StandingFilter, StorageResult},
+    storage::{PageBody, ScanQuery, SegmentDelta, StandingFilter, StorageResult},
 };
 
 /// Accepts that system prompts of the session are lost, what kind a segment was, or edits of which nobody
@@ -34,7 +34,7 @@ pub async fn accept_losses(
             let (content, detail) = lost::accepted(&page);
             change.contents.push(content);
             done.push(format!("the loss of page {} was accepted", page.index));
-            let after = Page { body: Body::Detail(detail), ..page.clone() };
+            let after = Page { body: PageBody::Detail(detail), ..page.clone() };
             put(&mut change, Some(page), after);
         }
         if !change.pages.is_empty() {

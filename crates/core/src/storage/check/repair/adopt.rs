@@ -5,9 +5,9 @@
 
 use super::super::lost;
 use crate::{
-    Actor, Limits, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
-    message::group,
-    storage::{Body, Content, StorageResult},
+    Actor, EditLimits, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
+    message::group_exchanges,
+    storage::{Content, PageBody, StorageResult},
 };
 
 /// What becomes of a page whose stored text is lost.
@@ -62,7 +62,7 @@ impl Replacement {
                 lost::placeholder(page)
             }
         };
-        page.body = Body::Detail(detail);
+        page.body = PageBody::Detail(detail);
         content
     }
 }
@@ -74,9 +74,9 @@ fn is_fit(page: &Page, messages: &[Message]) -> bool {
     let count = page.detail().map(|detail| u64::from(detail.messages));
     let speaks_as_system = messages.iter().any(|message| message.role == Role::System);
     count == Some(messages.len() as u64)
-        && weight <= Limits::default().detail_bytes
+        && weight <= EditLimits::default().detail_bytes
         && (page.trust == Trust::System || !speaks_as_system)
-        && group(messages.to_vec()).is_ok()
+        && group_exchanges(messages.to_vec()).is_ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use super::*;
 use crate::{
     Revision, Timestamp, Visibility,
     message::Part,
-    storage::{Detail, Place, Standing, Version},
+    storage::{PageDetail, PageStanding, Place, Version},
 };
 
 /// A page of an agent that held these messages.
@@ -12,11 +12,11 @@ fn page(messages: &[Message]) -> Page {
         index: "usr-1".parse().unwrap(),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(1),
-        body: Body::Detail(detail),
+        body: PageBody::Detail(detail),
         name: "x".parse().unwrap(),
         description: Default::default(),
         visibility: Visibility::Expanded,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: Actor::Agent("bot".parse().unwrap()),
         rewritten_by: None,
         trust: Trust::Agent,
@@ -54,7 +54,7 @@ fn only_pages_of_the_system_side_speak_as_the_system() {
 #[test]
 fn a_text_beyond_the_limit_does_not_fit() {
     let mut long = said(Role::User, "");
-    let most = usize::try_from(Limits::default().detail_bytes).unwrap();
+    let most = usize::try_from(EditLimits::default().detail_bytes).unwrap();
     for (length, fits) in [(most, true), (most + 1, false)] {
         if let Some(Part::Text(text)) = long.parts.first_mut() {
             text.text = "x".repeat(length);
@@ -70,7 +70,7 @@ fn an_adopted_text_says_whose_it_is() {
     let messages = vec![said(Role::Assistant, "then this")];
     let content = Replacement::Adopted(messages.clone()).put_into(&mut after, &mut done);
     assert_eq!(content.messages().unwrap(), messages);
-    assert_eq!(after.detail().map(|detail: &Detail| detail.content), Some(content.hash()));
+    assert_eq!(after.detail().map(|detail: &PageDetail| detail.content), Some(content.hash()));
     assert_eq!(after.rewritten_by, Some(Actor::System));
     assert!(done[0].contains("adopted") && done[0].contains("page show usr-1"), "{done:?}");
     for kept in [Replacement::Prompt, Replacement::Nothing] {

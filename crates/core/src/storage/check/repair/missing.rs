@@ -11,7 +11,7 @@ use super::super::{
 use super::Plan;
 use crate::{
     Operation, Page, PageIndex, PageStorage, Revision, SessionId, Timestamp,
-    storage::{Body, Change, Content, Detail, Place, StorageError, StorageResult},
+    storage::{Change, Content, PageBody, PageDetail, Place, StorageError, StorageResult},
 };
 
 /// A page that is made again.
@@ -32,7 +32,7 @@ impl Missing {
             return page;
         }
         let (content, detail) = lost::placeholder(&page);
-        page.body = Body::Detail(detail);
+        page.body = PageBody::Detail(detail);
         change.contents.push(content);
         done.push(format!("page {index} is lost; a page in its place says so now"));
         page
@@ -136,8 +136,8 @@ async fn text(
 }
 
 /// Returns what a page keeps of a content that is stored.
-fn detail_of(content: &Content) -> Option<Detail> {
+fn detail_of(content: &Content) -> Option<PageDetail> {
     let (_, detail) = Content::with_detail(&content.messages().ok()?);
     // It may have been written in other bytes, and keeps the hash of those.
-    Some(Detail { content: content.hash(), ..detail })
+    Some(PageDetail { content: content.hash(), ..detail })
 }

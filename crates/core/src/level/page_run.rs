@@ -15,7 +15,7 @@ use crate::{
 /// It holds no text: its line is made from the pages it cites when it is rendered, so what is
 /// purged from a page is gone from every line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct PageRun {
     /// The first place it covers.
     pub first: Place,
     /// The last place it covers.
@@ -36,13 +36,13 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "FilterKey::is_open")]
     pub filter: FilterKey,
     /// What stands in their place.
-    pub form: RunForm,
+    pub form: PageRunForm,
     /// The requests in it that stand before the line, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub requests: Vec<StandingRequest>,
+    pub requests: Vec<KeptRequest>,
     /// What the line tells of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cited: Vec<Cited>,
+    pub cited: Vec<Citation>,
     /// Pages within it that stand by themselves again, directly behind the line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart: Vec<PageIndex>,
@@ -55,7 +55,7 @@ fn is_zero(number: &u64) -> bool {
 /// What stands in place of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RunForm {
+pub enum PageRunForm {
     /// One line: which pages, and what is most telling in them.
     Line,
     /// One short line: which pages.
@@ -66,7 +66,7 @@ pub enum RunForm {
 
 /// A request that stands though its page is folded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StandingRequest {
+pub struct KeptRequest {
     /// The page that begins with it.
     pub page: PageIndex,
     /// Whether only its beginning and its end stand.
@@ -76,12 +76,12 @@ pub struct StandingRequest {
 
 /// What a run's line tells of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cited {
+pub struct Citation {
     /// The page.
     pub page: PageIndex,
     /// How much of what happened in it.
-    #[serde(default, skip_serializing_if = "Told::is_nothing")]
-    pub told: Told,
+    #[serde(default, skip_serializing_if = "CitationDetail::is_nothing")]
+    pub told: CitationDetail,
     /// Which of its most telling words, by rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<u16>,
@@ -90,7 +90,7 @@ pub struct Cited {
 /// How much a line tells of what happened in a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Told {
+pub enum CitationDetail {
     /// Nothing but names.
     #[default]
     Nothing,
@@ -106,13 +106,13 @@ pub enum Told {
     All,
 }
 
-impl Told {
+impl CitationDetail {
     fn is_nothing(&self) -> bool {
-        *self == Told::Nothing
+        *self == CitationDetail::Nothing
     }
 }
 
-impl Run {
+impl PageRun {
     /// Returns about how many bytes it takes in memory.
     pub(super) fn size(&self) -> usize {
         use std::mem::size_of;
@@ -120,7 +120,7 @@ impl Run {
         let cited = self
             .cited
             .iter()
-            .map(|cited| size_of::<Cited>() + index(&cited.page) + 16 + 2 * cited.words.len());
+            .map(|cited| size_of::<Citation>() + index(&cited.page) + 16 + 2 * cited.words.len());
         let requests = self.requests.iter().map(|it| size_of::<PageIndex>() + index(&it.page));
         let apart = self.apart.iter().map(|page| size_of::<PageIndex>() + index(page));
         size_of::<Self>()

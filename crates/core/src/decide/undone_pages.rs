@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{HistoryEntry, Operation, Page, PageIndex, Revision, storage::Standing};
+use crate::{HistoryEntry, Operation, Page, PageIndex, Revision, storage::PageStanding};
 
 /// The vanished pages of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Vanished {
+pub(crate) struct UndonePages {
     pages: HashMap<PageIndex, Revision>,
     /// Which of them stood in a directory.
     under: HashMap<PageIndex, Vec<PageIndex>>,
@@ -17,7 +17,7 @@ pub(crate) struct Vanished {
     told: HashSet<PageIndex>,
 }
 
-impl Vanished {
+impl UndonePages {
     /// Takes in a history entry. They come newest first; only undos and purges take pages away.
     pub(crate) fn note(&mut self, entry: &HistoryEntry) {
         if !matches!(entry.operation, Operation::Undo | Operation::PurgePage) {
@@ -25,7 +25,7 @@ impl Vanished {
         }
         let pages = &entry.inverse.pages;
         let moves = pages.iter().filter_map(|item| match &item.before.as_ref()?.standing {
-            Standing::Moved(to) => Some((to, &item.index)),
+            PageStanding::Moved(to) => Some((to, &item.index)),
             _ => None,
         });
         let originals: HashMap<&PageIndex, &PageIndex> = moves.collect();

@@ -1,7 +1,7 @@
 use contexture_testkit::random::Random;
 
 use super::*;
-use crate::message::{RawJson, ToolCall, group};
+use crate::message::{RawJson, ToolCall, group_exchanges};
 
 fn said(role: Role, words: &str) -> Message {
     Message::text(role, words)
@@ -27,12 +27,12 @@ fn transcript(messages: Vec<Message>) -> Transcript {
 }
 
 /// Tells each exchange in one line: `number role: part, part; role: part`.
-fn told(mended: &Mended) -> Vec<String> {
+fn told(repaired: &RepairedTranscript) -> Vec<String> {
     let exchange = |(line, exchange): &(u64, Exchange)| {
         let messages: Vec<String> = exchange.messages.iter().map(message_told).collect();
         format!("{line} {}", messages.join("; "))
     };
-    mended.exchanges.iter().map(exchange).collect()
+    repaired.exchanges.iter().map(exchange).collect()
 }
 
 fn message_told(message: &Message) -> String {
@@ -50,13 +50,13 @@ fn message_told(message: &Message) -> String {
     format!("{:?}: {}", message.role, parts.join(", "))
 }
 
-fn problems(mended: &Mended) -> Vec<String> {
-    mended.problems.iter().map(ToString::to_string).collect()
+fn problems(repaired: &RepairedTranscript) -> Vec<String> {
+    repaired.problems.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_result_moves_to_its_call() {
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         calling(&["a", "b"]),
         said(Role::User, "wait"),
         answering("b", "two"),
@@ -65,14 +65,14 @@ fn a_result_moves_to_its_call() {
     ]));
     let expected =
         ["1 Assistant: call a, call b; Tool: b=two; Tool: a=one", "2 User: wait", "4 System: note"];
-    assert_eq!(told(&mended), expected);
-    assert_eq!(problems(&mended), [""; 0]);
-    assert!(mended.open.is_empty());
+    assert_eq!(told(&repaired), expected);
+    assert_eq!(problems(&repaired), [""; 0]);
+    assert!(repaired.open.is_empty());
 }
 
 #[test]
 fn an_id_used_again_means_the_later_call() {
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         calling(&["a"]),
         answering("a", "one"),
         calling(&["a"]),
@@ -81,7 +81,7 @@ fn an_id_used_again_means_the_later_call() {
         said(Role::User, "so"),
     ]));
     assert_eq!(
-        told(&mended),
+        told(&repaired),
         [
             "1 Assistant: call a; Tool: a=one",
             "3 Assistant: call a; Tool: a=two",
@@ -89,12 +89,12 @@ fn an_id_used_again_means_the_later_call() {
             "6 User: so",
         ]
     );
-    assert_eq!(problems(&mended), ["5: a second result of call 'a'"]);
+    assert_eq!(problems(&repaired), ["5: a second result of call 'a'"]);
 }
 
 #[test]
 fn a_call_in_the_middle_without_result_was_interrupted() {
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         calling(&["a", "b"]),
         answering("a", "one"),
         said(Role::User, "stop"),
@@ -103,21 +103,21 @@ fn a_call_in_the_middle_without_result_was_interrupted() {
         "1 Assistant: call a, call b; Tool: a=one; Tool: b=!interrupted: no result was recorded",
         "3 User: stop",
     ];
-    assert_eq!(told(&mended), expected);
-    assert_eq!(problems(&mended), ["1: no result of call 'b' was recorded"]);
+    assert_eq!(told(&repaired), expected);
+    assert_eq!(problems(&repaired), ["1: no result of call 'b' was recorded"]);
 }
 
 #[test]
 fn the_last_message_is_held_back_while_its_calls_wait() {
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         said(Role::User, "go"),
         calling(&["a", "b"]),
         answering("a", "one"),
         answering("a", "again"),
     ]));
-    assert_eq!(told(&mended), ["1 User: go"]);
+    assert_eq!(told(&repaired), ["1 User: go"]);
     let open: Vec<_> =
-        mended.open.iter().map(|entry| (entry.line, message_told(&entry.message))).collect();
+        repaired.open.iter().map(|entry| (entry.line, message_told(&entry.message))).collect();
     let expected = [
         (2, "Assistant: call a, call b"),
         (3, "Tool: a=one"),
@@ -133,28 +133,28 @@ fn thoughts_alone_are_held_back_where_replies_come_in_pieces() {
     let thought = Message { parts: vec![Part::Thinking(thinking)], ..said(Role::Assistant, "") };
     let messages = vec![said(Role::User, "go"), thought];
     let mut transcript = transcript(messages);
-    assert_eq!(mend(transcript.clone()).exchanges.len(), 2);
+    assert_eq!(repair(transcript.clone()).exchanges.len(), 2);
     transcript.format = TranscriptFormat::ClaudeCode;
-    let mended = mend(transcript);
-    assert_eq!((mended.exchanges.len(), mended.open.len()), (1, 1));
+    let repaired = repair(transcript);
+    assert_eq!((repaired.exchanges.len(), repaired.open.len()), (1, 1));
 }
 
 #[test]
 fn a_result_without_call_becomes_what_the_user_says() {
-    let mended =
-        mend(transcript(vec![answering("x", "lost"), calling(&["x"]), answering("x", "y")]));
+    let repaired =
+        repair(transcript(vec![answering("x", "lost"), calling(&["x"]), answering("x", "y")]));
     assert_eq!(
-        told(&mended),
+        told(&repaired),
         ["1 User: (result of an unknown call), lost", "2 Assistant: call x; Tool: x=y"]
     );
-    let text = mended.exchanges[0].1.messages[0].plain_text();
+    let text = repaired.exchanges[0].1.messages[0].plain_text();
     assert!(text.starts_with("(result of an unknown call)\nlost"));
-    assert_eq!(problems(&mended), ["1: the call of result 'x' is unknown"]);
+    assert_eq!(problems(&repaired), ["1: the call of result 'x' is unknown"]);
 }
 
 #[test]
 fn calls_under_one_id_get_ids_of_their_own() {
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         calling(&["a", "a", "a-2", "a"]),
         answering("a", "1"),
         answering("a-2", "other"),
@@ -163,8 +163,8 @@ fn calls_under_one_id_get_ids_of_their_own() {
     ]));
     let expected = "1 Assistant: call a, call a-3, call a-2, call a-4; \
         Tool: a=1; Tool: a-2=other; Tool: a-3=2; Tool: a-4=3";
-    assert_eq!(told(&mended), [expected]);
-    assert_eq!(mended.problems.len(), 2);
+    assert_eq!(told(&repaired), [expected]);
+    assert_eq!(repaired.problems.len(), 2);
 }
 
 #[test]
@@ -174,17 +174,17 @@ fn what_says_nothing_goes_and_is_reported_if_it_held_something() {
     with_usage.extra.push("usage", RawJson::new("{}").unwrap());
     let mut refusal = nothing.clone();
     refusal.extra.push("refusal", RawJson::new("\"I cannot\"").unwrap());
-    let mended = mend(transcript(vec![
+    let repaired = repair(transcript(vec![
         nothing,
         said(Role::User, ""),
         with_usage,
         refusal,
         said(Role::User, " "),
     ]));
-    let lines: Vec<u64> = mended.exchanges.iter().map(|(line, _)| *line).collect();
+    let lines: Vec<u64> = repaired.exchanges.iter().map(|(line, _)| *line).collect();
     // A refusal is said beside the content, and a blank is still text.
     assert_eq!(lines, [4, 5]);
-    assert_eq!(problems(&mended), ["3: a message that says nothing was left out"]);
+    assert_eq!(problems(&repaired), ["3: a message that says nothing was left out"]);
 }
 
 /// Makes a list in which anything may be wrong; every text in it is another.
@@ -241,23 +241,24 @@ fn whatever_comes_in_whole_exchanges_come_out_and_no_text_is_lost() {
     let (mut whole, mut held_back) = (0, 0);
     for _ in 0..20_000 {
         let messages = broken_list(&mut random);
-        let mended = mend(transcript(messages.clone()));
-        let exchanges: Vec<Exchange> = mended.exchanges.iter().map(|each| each.1.clone()).collect();
+        let repaired = repair(transcript(messages.clone()));
+        let exchanges: Vec<Exchange> =
+            repaired.exchanges.iter().map(|each| each.1.clone()).collect();
         let kept: Vec<Message> = exchanges.iter().flat_map(|each| each.messages.clone()).collect();
-        assert_eq!(group(kept.clone()).unwrap(), exchanges, "{messages:?}");
-        let open = mended.open.iter().map(|entry| entry.message.clone());
+        assert_eq!(group_exchanges(kept.clone()).unwrap(), exchanges, "{messages:?}");
+        let open = repaired.open.iter().map(|entry| entry.message.clone());
         let everything: Vec<Message> = kept.iter().cloned().chain(open).collect();
         assert_eq!(all_text(&everything), all_text(&messages), "{messages:?}");
-        held_back += usize::from(!mended.open.is_empty());
+        held_back += usize::from(!repaired.open.is_empty());
 
         // What is whole stays as it is.
-        let again = mend(transcript(kept));
+        let again = repair(transcript(kept));
         assert_eq!(
             again.exchanges.iter().map(|each| each.1.clone()).collect::<Vec<_>>(),
             exchanges
         );
         assert_eq!((again.open.len(), again.problems.len()), (0, 0));
-        whole += usize::from(mended.problems.is_empty());
+        whole += usize::from(repaired.problems.is_empty());
     }
     assert!(whole > 500 && held_back > 500, "{whole} {held_back}");
 }

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     Edit, Page, PageIndex, Revision, Segment, SegmentId,
-    decide::{ChildList, Known, Need, Subject, Vanished},
+    decide::{ChildList, Known, Need, Subject, UndonePages},
     storage::{
-        ChildQuery, ChunkKey, Content, ContentHash, HistoryQuery, LevelChunk, MOST_DEEP, Order,
-        Standing, StandingFilter, StorageError, StorageResult, ViewId,
+        ChildQuery, ChunkKey, Content, ContentHash, HistoryQuery, LevelChunk, MAX_DEPTH, Order,
+        PageStanding, StandingFilter, StorageError, StorageResult, ViewId,
     },
 };
 
@@ -23,7 +23,7 @@ pub(crate) const CONTENTS: usize = 64;
 
 impl ContextSystem {
     /// Begins what is known with what the edit itself names.
-    pub(super) async fn gather(&self, edit: &Edit) -> StorageResult<Known> {
+    pub(super) async fn load_mentioned(&self, edit: &Edit) -> StorageResult<Known> {
         self.catch_up().await?;
         let mut known = Known { segments: self.segments(), ..Known::default() };
         let mut named = Vec::new();
@@ -118,7 +118,7 @@ impl ContextSystem {
                 let height = self.height(&page).await?;
                 known.heights.insert(page, height);
             }
-            Need::Vanished => known.vanished = Some(Arc::new(self.vanished().await?)),
+            Need::UndonePages => known.undone_pages = Some(Arc::new(self.undone_pages().await?)),
             // `load` takes these apart.
             Need::Several(_) => {}
         }
@@ -163,7 +163,7 @@ impl ContextSystem {
     /// tree may have.
     async fn height(&self, directory: &PageIndex) -> StorageResult<usize> {
         let (mut height, mut level) = (0, vec![directory.clone()]);
-        while !level.is_empty() && height <= MOST_DEEP {
+        while !level.is_empty() && height <= MAX_DEPTH {
             let (mut holds, mut below) = (false, Vec::new());
             for parent in level {
                 let (standing, order) = (StandingFilter::Any, Order::Forward);
@@ -172,8 +172,9 @@ impl ContextSystem {
                     let pages = self.storage().children(&self.inner.session, &query).await?;
                     let done = pages.len() < BATCH;
                     query.after = pages.last().map(|page| page.place);
-                    let there =
-                        pages.iter().filter(|page| !matches!(page.standing, Standing::Moved(_)));
+                    let there = pages
+                        .iter()
+                        .filter(|page| !matches!(page.standing, PageStanding::Moved(_)));
                     for page in there {
                         holds = true;
                         below.extend(page.is_contents().then(|| page.index.clone()));
@@ -227,16 +228,16 @@ impl ContextSystem {
     }
 
     /// Finds the pages that undos took away: it reads the whole history.
-    async fn vanished(&self) -> StorageResult<Vanished> {
-        let mut vanished = Vanished::default();
+    async fn undone_pages(&self) -> StorageResult<UndonePages> {
+        let mut undone_pages = UndonePages::default();
         let mut before = None;
         loop {
             let query = HistoryQuery { before, limit: BATCH, ..HistoryQuery::default() };
             let entries = self.storage().history(&self.inner.session, &query).await?;
-            entries.iter().for_each(|entry| vanished.note(entry));
+            entries.iter().for_each(|entry| undone_pages.note(entry));
             match entries.last() {
                 Some(oldest) if entries.len() == BATCH => before = Some(oldest.revision),
-                _ => return Ok(vanished),
+                _ => return Ok(undone_pages),
             }
         }
     }
@@ -480,7 +481,7 @@ pub(super) fn assume_empty(known: &mut Known, need: Need) {
         Need::NewestUndoable(actor) => drop(known.undoable.insert(actor, None)),
         Need::LaterEdit(after, subject) => drop(known.later.insert((after, subject), None)),
         Need::Height(page) => drop(known.heights.insert(page, 0)),
-        Need::Vanished => known.vanished = Some(Arc::default()),
+        Need::UndonePages => known.undone_pages = Some(Arc::default()),
         Need::Several(needs) => needs.into_iter().for_each(|need| assume_empty(known, need)),
     }
 }

@@ -1,9 +1,9 @@
-//! Which revisions a context system has taken in, and which of its own commits are in the air.
+//! Which revisions a context system has taken in, and which of its own commits are pending.
 //!
 //! Own commits come back in any order, and others commit in between. A revision that is missing below
-//! one that is known is somebody else's, unless an own commit is in the air that may have been given
-//! it. It may only if it took off before a later revision was known: revisions are given in order. So a
-//! gap is judged by when the commits in the air took off, and those that keep coming hide nothing.
+//! one that is known is somebody else's, unless an own commit is pending that may have been given
+//! it. It may only if it began before a later revision was known: revisions are given in order. So a
+//! gap is judged by when the pending commits began, and those that keep coming hide nothing.
 
 use std::{
     collections::BTreeMap,
@@ -19,22 +19,28 @@ const MOST_AHEAD: usize = 256;
 
 /// Which revisions this context system has taken in.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct KnownRevisions {
     /// All up to here.
     upto: Revision,
     /// Own commits beyond a gap, with what subscribers get of them, if there were any.
     ahead: BTreeMap<Revision, Option<Arc<FeedEntry>>>,
-    /// Own commits in the air, counted by the newest revision that was known when they took off.
-    aloft: BTreeMap<Revision, u32>,
+    /// Own commits that are pending, counted by the newest revision that was known when they began.
+    pending: BTreeMap<Revision, u32>,
     /// Own commits whose answer was lost.
     lost: u64,
-    /// How many of these are settled: made and taken in, or not made.
-    settled: u64,
+    /// How many of these are resolved: made and taken in, or not made.
+    resolved: u64,
 }
 
-impl Seen {
+impl KnownRevisions {
     pub(super) fn at(revision: Revision) -> Self {
-        Self { upto: revision, ahead: BTreeMap::new(), aloft: BTreeMap::new(), lost: 0, settled: 0 }
+        Self {
+            upto: revision,
+            ahead: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            lost: 0,
+            resolved: 0,
+        }
     }
 
     /// Returns the state up to which everything is known.
@@ -91,41 +97,41 @@ impl Seen {
             return false;
         }
         let missing = self.upto.next();
-        let may_be_own = self.aloft.first_key_value().is_some_and(|(since, _)| *since < missing);
+        let may_be_own = self.pending.first_key_value().is_some_and(|(since, _)| *since < missing);
         !may_be_own || self.ahead.len() > MOST_AHEAD
     }
 
-    fn take_off(&mut self) -> Revision {
+    fn begin_commit(&mut self) -> Revision {
         let since = self.newest();
-        *self.aloft.entry(since).or_default() += 1;
+        *self.pending.entry(since).or_default() += 1;
         since
     }
 
-    fn land(&mut self, since: Revision) {
-        if let Some(count) = self.aloft.get_mut(&since) {
+    fn end_commit(&mut self, since: Revision) {
+        if let Some(count) = self.pending.get_mut(&since) {
             *count -= 1;
             if *count == 0 {
-                self.aloft.remove(&since);
+                self.pending.remove(&since);
             }
         }
     }
 }
 
-/// An own commit in the air.
+/// An own commit whose answer has not come yet.
 ///
 /// Where its future is dropped, or the storage cannot say what became of it, the commit may have
 /// been made or may yet be. Then nothing that is resident is trusted, and until this context system
 /// has committed again every read first asks the storage whether the session has moved.
-pub(super) struct Flight<'a> {
+pub(super) struct PendingCommit<'a> {
     system: &'a ContextSystem,
-    /// The newest revision that was known when it took off.
+    /// The newest revision that was known when it began.
     since: Revision,
     /// How many were lost before this one set out.
     lost: u64,
     heard: bool,
 }
 
-impl Flight<'_> {
+impl PendingCommit<'_> {
     /// Notes an error of the storage, most of which say that nothing was changed.
     pub(super) fn failed(mut self, error: &StorageError) {
         self.heard = match error {
@@ -142,50 +148,50 @@ impl Flight<'_> {
     }
 
     /// Ends it: what it did was taken in. Returns how many were lost before it.
-    pub(super) fn landed(mut self) -> u64 {
+    pub(super) fn committed(mut self) -> u64 {
         self.heard = true;
         self.lost
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for PendingCommit<'_> {
     fn drop(&mut self) {
         let system = self.system;
-        let mut seen = system.seen();
-        seen.land(self.since);
+        let mut revisions = system.revisions();
+        revisions.end_commit(self.since);
         if !self.heard {
-            seen.lost += 1;
+            revisions.lost += 1;
             system.inner.unsure.store(true, Ordering::Release);
-            drop(seen);
+            drop(revisions);
             system.forget_all();
         }
     }
 }
 
 impl ContextSystem {
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.inner.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn revisions(&self) -> MutexGuard<'_, KnownRevisions> {
+        self.inner.revisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the state up to which everything is known here.
     pub(super) fn seen_upto(&self) -> Revision {
-        self.seen().upto
+        self.revisions().upto
     }
 
-    pub(super) fn take_off(&self) -> Flight<'_> {
-        let mut seen = self.seen();
-        let since = seen.take_off();
-        Flight { system: self, since, lost: seen.lost, heard: false }
+    pub(super) fn begin_commit(&self) -> PendingCommit<'_> {
+        let mut revisions = self.revisions();
+        let since = revisions.begin_commit();
+        PendingCommit { system: self, since, lost: revisions.lost, heard: false }
     }
 
-    /// Notes that commits lost before one that landed are taken in or will never be: a storage takes
+    /// Notes that commits lost before one that was made are taken in or will never be: a storage takes
     /// those of a session one after the other.
-    pub(super) fn settle(&self, lost: u64) {
-        let mut seen = self.seen();
-        // A gap that another commit in the air may fill says nothing yet.
-        if seen.ahead.is_empty() {
-            seen.settled = seen.settled.max(lost);
-            self.inner.unsure.store(seen.lost > seen.settled, Ordering::Release);
+    pub(super) fn resolve_lost(&self, lost: u64) {
+        let mut revisions = self.revisions();
+        // A gap that another pending commit may fill says nothing yet.
+        if revisions.ahead.is_empty() {
+            revisions.resolved = revisions.resolved.max(lost);
+            self.inner.unsure.store(revisions.lost > revisions.resolved, Ordering::Release);
         }
     }
 }
@@ -201,32 +207,32 @@ mod tests {
     #[test]
     fn a_gap_that_a_commit_in_the_air_may_fill_is_not_foreign() {
         let to = Subscribers::default();
-        let mut seen = Seen::at(at(4));
-        let (one, other) = (seen.take_off(), seen.take_off());
-        seen.take_in(at(6), None, &to);
-        seen.land(other);
-        assert!(!seen.has_foreign_gap(), "the first may be revision 5");
-        let later = seen.take_off();
-        seen.land(one);
-        assert!(seen.has_foreign_gap(), "nothing in the air took off before 6 was known");
-        seen.take_in(at(5), None, &to);
-        assert_eq!((seen.upto(), seen.has_foreign_gap()), (at(6), false));
-        seen.land(later);
+        let mut revisions = KnownRevisions::at(at(4));
+        let (one, other) = (revisions.begin_commit(), revisions.begin_commit());
+        revisions.take_in(at(6), None, &to);
+        revisions.end_commit(other);
+        assert!(!revisions.has_foreign_gap(), "the first may be revision 5");
+        let later = revisions.begin_commit();
+        revisions.end_commit(one);
+        assert!(revisions.has_foreign_gap(), "nothing pending began before 6 was known");
+        revisions.take_in(at(5), None, &to);
+        assert_eq!((revisions.upto(), revisions.has_foreign_gap()), (at(6), false));
+        revisions.end_commit(later);
     }
 
     #[test]
     fn a_commit_that_hangs_bounds_what_is_remembered() {
         let to = Subscribers::default();
-        let mut seen = Seen::at(at(0));
-        let _hangs = seen.take_off();
+        let mut revisions = KnownRevisions::at(at(0));
+        let _hangs = revisions.begin_commit();
         let first = (2..).find(|revision| {
-            let since = seen.take_off();
-            seen.take_in(at(*revision), None, &to);
-            seen.land(since);
-            seen.has_foreign_gap()
+            let since = revisions.begin_commit();
+            revisions.take_in(at(*revision), None, &to);
+            revisions.end_commit(since);
+            revisions.has_foreign_gap()
         });
         assert_eq!(first, Some(MOST_AHEAD as u64 + 2));
-        seen.skip_to(at(MOST_AHEAD as u64 + 2), &to);
-        assert!(seen.ahead.is_empty() && !seen.has_foreign_gap());
+        revisions.skip_to(at(MOST_AHEAD as u64 + 2), &to);
+        assert!(revisions.ahead.is_empty() && !revisions.has_foreign_gap());
     }
 }

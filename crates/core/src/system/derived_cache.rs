@@ -12,19 +12,19 @@ use std::{
     },
 };
 
-use super::{ContextSystem, bounded::Bounded, gather::CONTENTS, memory::Memory};
+use super::{ContextSystem, bounded::Bounded, load::CONTENTS, memory::Memory};
 use crate::{
     Message, Result, TokenCounter, Tokens,
-    message::Speech,
+    message::MessageFilter,
     storage::{ContentHash, CountKey, StorageError},
     window::{
         PieceKey,
         digest::Digest,
+        keywords::{self, Keyword},
         line::Style,
-        line_key,
+        line_count_key,
         provider::RenderedPiece,
-        source::{Body, Family, shown},
-        telling::{self, Word},
+        source::{Family, ShownBody, shown},
     },
 };
 
@@ -40,13 +40,13 @@ const HEARD_BYTES: usize = 4 << 20;
 const RENDERED_BYTES: usize = 64 << 20;
 
 /// A content, and which of its messages are seen.
-type HeardKey = (ContentHash, Speech);
+type HeardKey = (ContentHash, MessageFilter);
 
 /// Derived data in memory.
 #[derive(Debug)]
-pub(super) struct Measures {
+pub(super) struct DerivedCache {
     counts: Mutex<Bounded<CountKey, Tokens>>,
-    words: Mutex<Bounded<HeardKey, Arc<[Word]>>>,
+    words: Mutex<Bounded<HeardKey, Arc<[Keyword]>>>,
     digests: Mutex<Bounded<HeardKey, Arc<Digest>>>,
     heard: Mutex<Bounded<HeardKey, Heard>>,
     rendered: Mutex<Bounded<PieceKey, Arc<RenderedPiece>>>,
@@ -62,7 +62,7 @@ fn lock<K: Hash + Eq, V>(cache: &Mutex<Bounded<K, V>>) -> MutexGuard<'_, Bounded
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Measures {
+impl DerivedCache {
     pub(super) fn new(memory: &Arc<Memory>) -> Self {
         Self {
             counts: Mutex::new(Bounded::new(COUNTS, memory)),
@@ -160,7 +160,7 @@ pub(super) struct Heard {
 #[derive(Debug, Clone)]
 pub(crate) enum Countable {
     /// A page's messages as they are shown.
-    Body(Body),
+    Body(ShownBody),
     /// A line of the engine.
     Line(Arc<str>),
 }
@@ -180,7 +180,7 @@ impl Countable {
                 let filter = scale.style.filter.name();
                 body.count_key(scale.family, scale.counter.name(), filter)
             }
-            Countable::Line(line) => line_key(scale.counter.name(), line),
+            Countable::Line(line) => line_count_key(scale.counter.name(), line),
         }
     }
 }
@@ -190,7 +190,7 @@ impl ContextSystem {
     pub(crate) async fn count(&self, scale: &Scale<'_>, things: &[Countable]) -> Result<Vec<u64>> {
         let keys: Vec<CountKey> = things.iter().map(|thing| thing.key(scale)).collect();
         let mut counts: Vec<Option<Tokens>> = {
-            let mut cache = lock(&self.inner.measures.counts);
+            let mut cache = lock(&self.inner.derived.counts);
             keys.iter().map(|key| cache.get(key).copied()).collect()
         };
         let missing: Vec<usize> = (0..keys.len()).filter(|&at| counts[at].is_none()).collect();
@@ -232,8 +232,8 @@ impl ContextSystem {
             }
             counts[at] = Some(tokens);
         }
-        self.inner.measures.keep(missing.iter().filter_map(|&at| Some((keys[at], counts[at]?))));
-        if self.inner.measures.owe(made) >= OWED {
+        self.inner.derived.keep(missing.iter().filter_map(|&at| Some((keys[at], counts[at]?))));
+        if self.inner.derived.owe(made) >= OWED {
             self.keep_counts().await?;
         }
         Ok(())
@@ -244,7 +244,7 @@ impl ContextSystem {
     /// They are handed over by the dozen, and when a window is sent. A host that is about to end calls
     /// this, so that the next process need not count again.
     pub async fn keep_counts(&self) -> Result<()> {
-        let owed = self.inner.measures.take_owed();
+        let owed = self.inner.derived.take_owed();
         if owed.is_empty() {
             return Ok(());
         }
@@ -258,14 +258,14 @@ impl ContextSystem {
     }
 
     /// Returns a page's messages as a window shows them.
-    pub(crate) async fn shown(&self, body: &Body, scale: &Scale<'_>) -> Result<Vec<Message>> {
+    pub(crate) async fn shown(&self, body: &ShownBody, scale: &Scale<'_>) -> Result<Vec<Message>> {
         let messages = body.speech.heard(self.messages(body.content).await?);
         Ok(shown(messages, body.limit, scale.counter, scale.style))
     }
 
     /// Measures the messages of a content that a view sees.
-    pub(super) async fn heard(&self, hash: ContentHash, speech: Speech) -> Result<Heard> {
-        if let Some(known) = lock(&self.inner.measures.heard).get(&(hash, speech)) {
+    pub(super) async fn heard(&self, hash: ContentHash, speech: MessageFilter) -> Result<Heard> {
+        if let Some(known) = lock(&self.inner.derived.heard).get(&(hash, speech)) {
             return Ok(*known);
         }
         let messages = speech.heard(self.messages(hash).await?);
@@ -274,7 +274,7 @@ impl ContextSystem {
             weight: messages.iter().map(Message::weight).sum(),
             worded: messages.iter().any(|message| !message.plain_text().trim().is_empty()),
         };
-        lock(&self.inner.measures.heard).put((hash, speech), heard, 96);
+        lock(&self.inner.derived.heard).put((hash, speech), heard, 96);
         Ok(heard)
     }
 
@@ -286,18 +286,19 @@ impl ContextSystem {
     }
 
     /// Returns the most telling words of what is seen of contents, in the order asked for.
-    pub(crate) async fn words(&self, asked: &[HeardKey]) -> Result<Vec<Arc<[Word]>>> {
-        let size =
-            |words: &Arc<[Word]>| words.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64;
-        let make = |messages: &[Message]| -> Arc<[Word]> { telling::words(messages).into() };
-        self.derived(&self.inner.measures.words, asked, &make, &size).await
+    pub(crate) async fn words(&self, asked: &[HeardKey]) -> Result<Vec<Arc<[Keyword]>>> {
+        let size = |words: &Arc<[Keyword]>| {
+            words.iter().map(|word| word.text.len() + 48).sum::<usize>() + 64
+        };
+        let make = |messages: &[Message]| -> Arc<[Keyword]> { keywords::words(messages).into() };
+        self.derived(&self.inner.derived.words, asked, &make, &size).await
     }
 
     /// Returns what happened in what is seen of contents, in the order asked for.
     pub(crate) async fn digests(&self, asked: &[HeardKey]) -> Result<Vec<Arc<Digest>>> {
         let make = |messages: &[Message]| Arc::new(Digest::of(messages));
         let size = |digest: &Arc<Digest>| digest.size() + 128;
-        self.derived(&self.inner.measures.digests, asked, &make, &size).await
+        self.derived(&self.inner.derived.digests, asked, &make, &size).await
     }
 
     /// Returns what is made from what is seen of contents, each once.
@@ -308,8 +309,8 @@ impl ContextSystem {
         make: &(dyn Fn(&[Message]) -> T + Sync),
         size: &(dyn Fn(&T) -> usize + Sync),
     ) -> Result<Vec<T>> {
-        let measures = &self.inner.measures;
-        let since = measures.drops();
+        let derived = &self.inner.derived;
+        let since = derived.drops();
         let known: Vec<Option<T>> = {
             let mut cache = lock(cache);
             asked.iter().map(|key| cache.get(key).cloned()).collect()
@@ -325,7 +326,7 @@ impl ContextSystem {
                 }
                 let made = make(&speech.heard(self.messages(*hash).await?));
                 let size = size(&made);
-                measures.keep_text_of(cache, (*key, made.clone(), size), since);
+                derived.keep_text_of(cache, (*key, made.clone(), size), since);
                 all.push(made);
             }
         }
@@ -340,15 +341,15 @@ mod tests {
     // C10: text that was read before a purge and is rendered after it does not stay.
     #[test]
     fn text_from_before_a_purge_is_not_kept() {
-        let measures = Measures::new(&Memory::unbounded());
+        let derived = DerivedCache::new(&Memory::unbounded());
         let key = PieceKey([0; 32]);
-        let since = measures.drops();
-        measures.keep_text(key, &"secret".into(), since);
-        assert!(measures.texts(&[key])[0].is_some());
-        measures.clear();
-        measures.keep_text(key, &"secret".into(), since);
-        assert!(measures.texts(&[key])[0].is_none());
-        measures.keep_text(key, &"fresh".into(), measures.drops());
-        assert!(measures.texts(&[key])[0].is_some());
+        let since = derived.drops();
+        derived.keep_text(key, &"secret".into(), since);
+        assert!(derived.texts(&[key])[0].is_some());
+        derived.clear();
+        derived.keep_text(key, &"secret".into(), since);
+        assert!(derived.texts(&[key])[0].is_none());
+        derived.keep_text(key, &"fresh".into(), derived.drops());
+        assert!(derived.texts(&[key])[0].is_some());
     }
 }

@@ -33,7 +33,7 @@ fn result(text: &str) -> Message {
 }
 
 fn found(text: &str) -> Vec<String> {
-    telling(&[user(text)], 100)
+    top_keywords(&[user(text)], 100)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn what_tells_nothing_is_not_found() {
 #[test]
 fn keys_of_json_are_not_told_but_values_are() {
     let text = r#"{"order_id": "W99", "user_name": "mei_kovacs", "status": "pending", "note":"a\nline src/x.py"}"#;
-    let strings = telling(&[call(text)], 20);
+    let strings = top_keywords(&[call(text)], 20);
     assert!(
         !strings.iter().any(|s| s.contains("order_id") || s.contains("user_name")),
         "{strings:?}"
@@ -115,7 +115,7 @@ fn the_place_counts_and_so_does_frequency() {
         call(r#"{"path":"src/call.rs"}"#),
         user("see src/user.rs"),
     ];
-    let strings = telling(&messages, 3);
+    let strings = top_keywords(&messages, 3);
     assert_eq!(strings, ["src/call.rs", "src/user.rs", "lib/bulk.rs"]);
     let strings = found("src/one.rs src/two.rs src/two.rs");
     assert_eq!(strings, ["src/two.rs", "src/one.rs"]);
@@ -126,8 +126,8 @@ fn strings_within_better_ones_are_left_out() {
     let strings = found("crates/core/src/window.rs and window.rs and core/src");
     assert_eq!(strings[0], "crates/core/src/window.rs");
     assert!(!strings.iter().any(|s| s == "window.rs" || s == "core/src"), "{strings:?}");
-    assert_eq!(telling(&[user("src/a.rs src/b.rs src/c.rs")], 2), ["src/a.rs", "src/b.rs"]);
-    assert_eq!(telling(&[user("src/a.rs")], 0), [] as [&str; 0]);
+    assert_eq!(top_keywords(&[user("src/a.rs src/b.rs src/c.rs")], 2), ["src/a.rs", "src/b.rs"]);
+    assert_eq!(top_keywords(&[user("src/a.rs")], 0), [] as [&str; 0]);
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn any_text_gives_short_clean_strings_and_always_the_same() {
     for _ in 0..20_000 {
         let text: String = (0..random.below(120)).map(|_| *random.pick(&PIECES)).collect();
         let messages = [user(&text), call(&text), result(&text)];
-        let strings = telling(&messages, 10);
-        assert_eq!(strings, telling(&messages, 10));
+        let strings = top_keywords(&messages, 10);
+        assert_eq!(strings, top_keywords(&messages, 10));
         assert!(strings.len() <= 10);
         for (at, string) in strings.iter().enumerate() {
             let chars = string.chars().count();

@@ -1,7 +1,7 @@
-//! The gate every write goes through, so that the storage can be switched between two of them.
+//! A storage that can be switched for another between two writes.
 //!
-//! It stands open, and passing it costs a short lock. Whoever closes it waits for those who are
-//! writing; whoever comes meanwhile waits until it is open again, and then finds the storage there is.
+//! A write begins with a short lock. Whoever switches locks out writers and waits for those who are
+//! writing; whoever comes meanwhile waits until the switch is done, and then finds the storage there is.
 
 use std::{
     future::poll_fn,
@@ -13,39 +13,47 @@ use std::{
 use crate::PageStorage;
 
 /// Holds the storage of a context system.
-pub(super) struct Gate {
-    state: Mutex<State>,
+pub(super) struct SwitchableStorage {
+    state: Mutex<SwitchState>,
 }
 
-struct State {
+struct SwitchState {
     storage: Arc<dyn PageStorage>,
     /// How many are writing.
     writing: u64,
     /// How many ever began to write or were done: whoever was writing counts after as well.
-    passed: u64,
+    write_count: u64,
     closed: bool,
     /// Those who wait for either.
     waiting: Vec<Waker>,
 }
 
 /// The storage, to be written to. It is not switched while this is held.
-pub(super) struct Writing<'a> {
-    gate: &'a Gate,
+pub(super) struct WriteGuard<'a> {
+    switchable: &'a SwitchableStorage,
     storage: Arc<dyn PageStorage>,
 }
 
-/// A closed gate. Nobody writes while this is held.
-pub(super) struct Closed<'a> {
-    gate: &'a Gate,
+/// Nobody writes while this is held.
+pub(super) struct SwitchGuard<'a> {
+    switchable: &'a SwitchableStorage,
 }
 
-impl Gate {
+impl SwitchableStorage {
     pub(super) fn new(storage: Arc<dyn PageStorage>) -> Self {
         let waiting = Vec::new();
-        Self { state: Mutex::new(State { storage, writing: 0, passed: 0, closed: false, waiting }) }
+        Self {
+            state: Mutex::new(SwitchState {
+                storage,
+                writing: 0,
+                write_count: 0,
+                closed: false,
+                waiting,
+            }),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SwitchState> {
         // Nothing panics while holding the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,12 +65,12 @@ impl Gate {
 
     /// Returns how many writes have begun or were done. While it stays the same nothing was written
     /// since it was asked, also by those who were writing then.
-    pub(super) fn passed(&self) -> u64 {
-        self.lock().passed
+    pub(super) fn write_count(&self) -> u64 {
+        self.lock().write_count
     }
 
-    /// Waits until the gate is open, and passes.
-    pub(super) async fn pass(&self) -> Writing<'_> {
+    /// Waits until writers are let in, and begins a write.
+    pub(super) async fn begin_write(&self) -> WriteGuard<'_> {
         poll_fn(|context| {
             let mut state = self.lock();
             if state.closed {
@@ -70,14 +78,14 @@ impl Gate {
                 return Poll::Pending;
             }
             state.writing += 1;
-            state.passed += 1;
-            Poll::Ready(Writing { gate: self, storage: state.storage.clone() })
+            state.write_count += 1;
+            Poll::Ready(WriteGuard { switchable: self, storage: state.storage.clone() })
         })
         .await
     }
 
-    /// Closes the gate and waits until nobody is writing.
-    pub(super) async fn close(&self) -> Closed<'_> {
+    /// Locks out writers and waits until nobody is writing.
+    pub(super) async fn lock_out_writers(&self) -> SwitchGuard<'_> {
         let closed = poll_fn(|context| {
             let mut state = self.lock();
             if state.closed {
@@ -85,8 +93,8 @@ impl Gate {
                 return Poll::Pending;
             }
             state.closed = true;
-            // From here on, dropping it opens the gate again.
-            Poll::Ready(Closed { gate: self })
+            // From here on, dropping it lets writers in again.
+            Poll::Ready(SwitchGuard { switchable: self })
         })
         .await;
         poll_fn(|context| {
@@ -101,42 +109,42 @@ impl Gate {
         closed
     }
 
-    fn wake(mut state: MutexGuard<'_, State>) {
+    fn wake(mut state: MutexGuard<'_, SwitchState>) {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
 
-impl Closed<'_> {
+impl SwitchGuard<'_> {
     /// Puts another storage in place of the one there is.
     pub(super) fn replace(&self, storage: Arc<dyn PageStorage>) {
-        let old = std::mem::replace(&mut self.gate.lock().storage, storage);
+        let old = std::mem::replace(&mut self.switchable.lock().storage, storage);
         // Outside the lock: closing a storage may take a while.
         drop(old);
     }
 }
 
-impl Drop for Closed<'_> {
+impl Drop for SwitchGuard<'_> {
     fn drop(&mut self) {
-        let mut state = self.gate.lock();
+        let mut state = self.switchable.lock();
         state.closed = false;
-        Gate::wake(state);
+        SwitchableStorage::wake(state);
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
-        let mut state = self.gate.lock();
+        let mut state = self.switchable.lock();
         state.writing -= 1;
-        state.passed += 1;
+        state.write_count += 1;
         if state.writing == 0 {
-            Gate::wake(state);
+            SwitchableStorage::wake(state);
         }
     }
 }
 
-impl Deref for Writing<'_> {
+impl Deref for WriteGuard<'_> {
     type Target = dyn PageStorage;
 
     fn deref(&self) -> &Self::Target {
@@ -151,16 +159,16 @@ mod tests {
     use super::*;
     use crate::MemoryStorage;
 
-    // C23: a write under way when a copy begins may be made after the copy's snapshot.
+    // A write under way when a copy begins may be made after the copy's snapshot.
     #[test]
     fn who_was_writing_when_it_was_asked_is_not_missed() {
-        let gate = Gate::new(Arc::new(MemoryStorage::new()));
-        let writing = block_on(gate.pass());
-        let before = gate.passed();
+        let switchable = SwitchableStorage::new(Arc::new(MemoryStorage::new()));
+        let writing = block_on(switchable.begin_write());
+        let before = switchable.write_count();
         drop(writing);
-        assert_ne!(gate.passed(), before);
-        let still = gate.passed();
-        drop(block_on(gate.close()));
-        assert_eq!(gate.passed(), still);
+        assert_ne!(switchable.write_count(), before);
+        let still = switchable.write_count();
+        drop(block_on(switchable.lock_out_writers()));
+        assert_eq!(switchable.write_count(), still);
     }
 }

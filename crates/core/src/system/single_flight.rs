@@ -24,7 +24,7 @@ use crate::{
 type Load<V> = BoxFuture<'static, StorageResult<V>>;
 
 /// The loads of one kind of thing that are under way.
-pub(super) struct Loads<K, V: Clone> {
+pub(super) struct SingleFlight<K, V: Clone> {
     under_way: Arc<Mutex<UnderWay<K, V>>>,
 }
 
@@ -40,14 +40,14 @@ struct Entry<V: Clone> {
     load: WeakShared<Load<V>>,
 }
 
-impl<K, V: Clone> Default for Loads<K, V> {
+impl<K, V: Clone> Default for SingleFlight<K, V> {
     fn default() -> Self {
         let under_way = UnderWay { loads: HashMap::new(), begun: 0 };
         Self { under_way: Arc::new(Mutex::new(under_way)) }
     }
 }
 
-impl<K, V> Loads<K, V>
+impl<K, V> SingleFlight<K, V>
 where
     K: Hash + Eq + Clone + Send + 'static,
     V: Clone + Send + Sync + 'static,
@@ -109,10 +109,10 @@ where
 
 /// All loads of a session that are under way.
 #[derive(Default)]
-pub(super) struct AllLoads {
-    pub(super) pages: Loads<PageIndex, Option<Arc<Page>>>,
-    pub(super) chunks: Loads<ChunkKey, Arc<LevelChunk>>,
-    pub(super) contents: Loads<ContentHash, Content>,
+pub(super) struct SharedLoads {
+    pub(super) pages: SingleFlight<PageIndex, Option<Arc<Page>>>,
+    pub(super) chunks: SingleFlight<ChunkKey, Arc<LevelChunk>>,
+    pub(super) contents: SingleFlight<ContentHash, Content>,
 }
 
 enum Joined<V: Clone> {

@@ -12,8 +12,8 @@ use crate::{
     },
     message::RawJson,
     permission,
-    storage::{HistoryQuery, RunForm},
-    system::measures::{Countable, Scale},
+    storage::{HistoryQuery, PageRunForm},
+    system::derived_cache::{Countable, Scale},
     window::{
         line::Style,
         outline::{Outline, Shape},
@@ -130,7 +130,7 @@ impl Reader<'_> {
             Shape::Run(run) => {
                 // Its line marks the first page of it, and its requests mark theirs.
                 let requests = run.requests.iter().map(|request| &request.page);
-                let line = (run.form != RunForm::Out).then_some(&run.from);
+                let line = (run.form != PageRunForm::Out).then_some(&run.from);
                 for page in requests.chain(line) {
                     let _ = anchors.register(reference_key(page), Anchor::reference());
                 }

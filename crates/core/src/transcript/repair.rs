@@ -12,11 +12,11 @@
 //!   in order.
 //! - A message that holds nothing goes.
 //!
-//! No text is lost on the way, and [`group`](crate::message::group) accepts the outcome.
+//! No text is lost on the way, and [`group_exchanges`](crate::message::group_exchanges) accepts the outcome.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{Entry, Problem, Seam, Transcript, TranscriptFormat};
+use super::{Entry, Seam, Transcript, TranscriptFormat, TranscriptProblem};
 use crate::{
     Message, Role,
     index::shorten,
@@ -37,7 +37,7 @@ const WORDS_BESIDE: [&str; 4] = ["refusal", "reasoning", "reasoning_content", "t
 
 /// A transcript in whole exchanges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct RepairedTranscript {
     /// How it was written.
     pub format: TranscriptFormat,
     /// The session's id, where the transcript names one.
@@ -48,8 +48,8 @@ pub struct Mended {
     pub exchanges: Vec<(u64, Exchange)>,
     /// The last messages, while calls among them wait for results: the transcript will go on.
     pub open: Vec<Entry>,
-    /// What could not be read, then what had to be mended.
-    pub problems: Vec<Problem>,
+    /// What could not be read, then what had to be repaired.
+    pub problems: Vec<TranscriptProblem>,
     /// What was left out on purpose.
     pub notes: Vec<String>,
     /// Where [`remaining`](super::remaining) parted replies that went on after their import.
@@ -57,7 +57,7 @@ pub struct Mended {
 }
 
 /// Brings the messages of a transcript into whole exchanges; see the module's rules.
-pub fn mend(transcript: Transcript) -> Mended {
+pub fn repair(transcript: Transcript) -> RepairedTranscript {
     let Transcript { format, source, system, entries, problems, notes } = transcript;
     let mut mender = Mender { problems, ..Mender::default() };
     entries.into_iter().for_each(|entry| mender.take(entry));
@@ -66,14 +66,14 @@ pub fn mend(transcript: Transcript) -> Mended {
     let exchanges = mender.blocks.into_iter().map(|block| {
         for call in block.calls.iter().filter(|call| !call.answered) {
             let what = format!("no result of call '{}' was recorded", shorten(&call.id));
-            mender.problems.push(Problem { line: block.line, what });
+            mender.problems.push(TranscriptProblem { line: block.line, what });
         }
         (block.line, block.closed())
     });
     let exchanges = exchanges.collect();
     let open = open.into_iter().flat_map(Block::entries).collect();
     let (problems, seams) = (mender.problems, Vec::new());
-    Mended { format, source, system, exchanges, open, problems, notes, seams }
+    RepairedTranscript { format, source, system, exchanges, open, problems, notes, seams }
 }
 
 /// A message with the results that came to it.
@@ -161,7 +161,7 @@ struct Mender {
     /// Who made a call of that id last.
     callers: HashMap<String, Caller>,
     entries: usize,
-    problems: Vec<Problem>,
+    problems: Vec<TranscriptProblem>,
 }
 
 impl Mender {
@@ -312,7 +312,7 @@ impl Mender {
     }
 
     fn problem(&mut self, line: u64, what: impl Into<String>) {
-        self.problems.push(Problem { line, what: what.into() });
+        self.problems.push(TranscriptProblem { line, what: what.into() });
     }
 }
 
@@ -335,5 +335,5 @@ fn is_trivial(message: &Message) -> bool {
 }
 
 #[cfg(test)]
-#[path = "mend_tests.rs"]
+#[path = "repair_tests.rs"]
 mod tests;

@@ -20,14 +20,14 @@ const OMITTED: &str = " […] ";
 
 /// What messages say, one part after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Retelling {
+pub(crate) struct PlainText {
     /// The text, each part behind who says it.
     pub text: String,
     /// Whether it begins with a request.
     pub is_asked: bool,
 }
 
-impl Retelling {
+impl PlainText {
     /// Retells messages.
     pub(crate) fn of(messages: &[Message]) -> Self {
         let asked = messages.first().filter(|first| first.role == Role::User);
@@ -103,9 +103,9 @@ mod tests {
             Message::text(Role::User, "Why does it fail?"),
             Message::text(Role::Assistant, "The end is off by one."),
         ];
-        let told = Retelling::of(&messages);
+        let told = PlainText::of(&messages);
         assert!(told.is_asked);
         assert_eq!(told.text, "user: Why does it fail?\nassistant: The end is off by one.\n");
-        assert!(!Retelling::of(&messages[1..]).is_asked);
+        assert!(!PlainText::of(&messages[1..]).is_asked);
     }
 }

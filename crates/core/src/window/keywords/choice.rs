@@ -6,7 +6,7 @@ use super::names::names;
 
 /// The words a line gives, as they are taken one by one, the best first.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct KeywordChoice {
     most: u64,
     spent: u64,
     /// Everything that is given, here and in other lines, a line each.
@@ -20,7 +20,7 @@ pub(crate) struct Choice {
 /// What a word takes at least: where less is left, there is no room.
 const LEAST: u64 = 3;
 
-impl Choice {
+impl KeywordChoice {
     /// Begins with what other lines say, and room for so many tokens.
     pub(crate) fn new(given: String, most: u64) -> Self {
         Self { most, spent: 0, given, taken: Vec::new(), by_text: HashMap::new() }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn chosen(given: &str, most: u64, words: &[&'static str]) -> Vec<&'static str> {
-        let mut choice = Choice::new(given.to_owned(), most);
+        let mut choice = KeywordChoice::new(given.to_owned(), most);
         for (number, word) in words.iter().enumerate() {
             choice.offer(number, word, word.len() as u64);
         }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn room_is_never_exceeded_and_a_smaller_word_may_still_fit() {
         assert_eq!(chosen("", 10, &["sixteen_letters_", "nine_letr", "four"]), ["nine_letr"]);
-        let mut choice = Choice::new(String::new(), 8);
+        let mut choice = KeywordChoice::new(String::new(), 8);
         choice.offer(0, "five5", 5);
         assert!(!choice.is_full());
         choice.offer(1, "one", 1);

@@ -8,17 +8,17 @@ use super::{Reader, lists::Gap};
 use crate::{
     Description, Error, Page, PageIndex, PageName, Result, Segment, View,
     decide::MOST_MOVES,
-    message::Speech,
-    storage::{Body, Detail, Place, Run, Standing},
+    message::MessageFilter,
+    storage::{PageBody, PageDetail, PageRun, PageStanding, Place},
 };
 
 /// A page as far as a view sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Sight {
+pub(crate) struct SeenPage {
     /// The page; what it says of its messages is said of those that are seen.
     pub(crate) page: Arc<Page>,
     /// Which of its messages are seen.
-    pub(crate) speech: Speech,
+    pub(crate) speech: MessageFilter,
 }
 
 impl<'a> Reader<'a> {
@@ -29,9 +29,13 @@ impl<'a> Reader<'a> {
 
     /// Returns what the view sees of a page of a segment it mounts; none where it does not exist
     /// for the view.
-    pub(crate) async fn sight(&self, segment: &Segment, page: Arc<Page>) -> Result<Option<Sight>> {
+    pub(crate) async fn seen_page(
+        &self,
+        segment: &Segment,
+        page: Arc<Page>,
+    ) -> Result<Option<SeenPage>> {
         let Some(view) = self.filtered() else {
-            return Ok(Some(Sight { page, speech: Speech::All }));
+            return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
         };
         if !view.filter.without.is_empty() {
             let mut next = page.parent.clone();
@@ -43,17 +47,17 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        self.sight_below(segment, page).await
+        self.seen_page_below(segment, page).await
     }
 
     /// The same for a page whose directories are seen.
-    pub(crate) async fn sight_below(
+    pub(crate) async fn seen_page_below(
         &self,
         segment: &Segment,
         page: Arc<Page>,
-    ) -> Result<Option<Sight>> {
+    ) -> Result<Option<SeenPage>> {
         let Some(view) = self.filtered() else {
-            return Ok(Some(Sight { page, speech: Speech::All }));
+            return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
         };
         if self.is_left_out(view, page.clone()).await? {
             return Ok(None);
@@ -63,7 +67,7 @@ impl<'a> Reader<'a> {
             false => page,
         };
         let Some(filter) = view.judged(segment, &page) else {
-            return Ok(Some(Sight { page, speech: Speech::All }));
+            return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
         };
         let Some(speech) = filter.speech_of(&page).filter(|_| view.hears(&page)) else {
             return Ok(None);
@@ -111,11 +115,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a page with what is heard of it; none where that is nothing. A note may say nothing.
-    async fn heard(&self, page: Arc<Page>, speech: Speech) -> Result<Option<Sight>> {
-        let silent = |detail: &&Detail| page.turn.is_none() && detail.messages == 0;
+    async fn heard(&self, page: Arc<Page>, speech: MessageFilter) -> Result<Option<SeenPage>> {
+        let silent = |detail: &&PageDetail| page.turn.is_none() && detail.messages == 0;
         let detail = page.detail().filter(|detail| !speech.is_all() && !silent(detail));
-        let Some(&Detail { content, .. }) = detail else {
-            return Ok(Some(Sight { page, speech: Speech::All }));
+        let Some(&PageDetail { content, .. }) = detail else {
+            return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
         };
         let heard = self.system.heard(content, speech).await?;
         if heard.messages == 0 {
@@ -125,23 +129,23 @@ impl<'a> Reader<'a> {
         let page = if page.turn.is_some() { undescribed(page) } else { page };
         let mut page = Arc::unwrap_or_clone(page);
         let (messages, weight) = (heard.messages, heard.weight);
-        page.body = Body::Detail(Detail { content, messages, counted: None, weight });
+        page.body = PageBody::Detail(PageDetail { content, messages, counted: None, weight });
         // A turn is named after the first words in it, which may be an answer's.
-        if speech == Speech::RequestsOnly && !heard.worded {
+        if speech == MessageFilter::RequestsOnly && !heard.worded {
             page.name = PageName::from_first_line("", "Turn");
         }
-        Ok(Some(Sight { page: Arc::new(page), speech }))
+        Ok(Some(SeenPage { page: Arc::new(page), speech }))
     }
 
     /// Returns which messages of a page are seen.
-    pub(super) async fn speech(&self, index: &PageIndex) -> Result<Speech> {
+    pub(super) async fn speech(&self, index: &PageIndex) -> Result<MessageFilter> {
         if self.filtered().is_none() {
-            return Ok(Speech::All);
+            return Ok(MessageFilter::All);
         }
         let missing = || Error::PageNotFound { page: index.clone() };
         let page = self.system.page(index).await?.ok_or_else(missing)?;
         let segment = self.segment(index.segment()).map_err(|_| missing())?;
-        Ok(self.sight(&segment, page).await?.ok_or_else(missing)?.speech)
+        Ok(self.seen_page(&segment, page).await?.ok_or_else(missing)?.speech)
     }
 
     /// Tells whether a page exists for the view. What is gone can no longer be judged: a view with a
@@ -152,7 +156,7 @@ impl<'a> Reader<'a> {
             return Ok(true);
         }
         match self.system.page(index).await? {
-            Some(page) => Ok(self.sight(&segment, page).await?.is_some()),
+            Some(page) => Ok(self.seen_page(&segment, page).await?.is_some()),
             None => Ok(false),
         }
     }
@@ -176,8 +180,8 @@ impl<'a> Reader<'a> {
         &self,
         segment: &Segment,
         directory: &PageIndex,
-        run: Run,
-    ) -> Result<Option<Run>> {
+        run: PageRun,
+    ) -> Result<Option<PageRun>> {
         let filter = self.guard.map(|view| view.filter.key()).unwrap_or_default();
         if run.filter == filter {
             return Ok(Some(run));
@@ -186,15 +190,15 @@ impl<'a> Reader<'a> {
             after: run.first.0.checked_sub(1).map(Place),
             before: Some(Place(run.last.0.saturating_add(1))),
         };
-        let mut seen: Option<Run> = None;
+        let mut seen: Option<PageRun> = None;
         for (_, index) in self.system.listed(directory, gap).await?.iter() {
             let Some(page) = self.system.page(index).await? else { continue };
-            if page.standing != Standing::InTree {
+            if page.standing != PageStanding::InTree {
                 continue;
             }
-            let Some(sight) = self.sight_below(segment, page).await? else { continue };
-            let messages = sight.page.detail().map_or(0, |detail| u64::from(detail.messages));
-            let counted = seen.get_or_insert_with(|| Run {
+            let Some(seen_page) = self.seen_page_below(segment, page).await? else { continue };
+            let messages = seen_page.page.detail().map_or(0, |detail| u64::from(detail.messages));
+            let counted = seen.get_or_insert_with(|| PageRun {
                 from: index.clone(),
                 pages: 0,
                 messages: 0,

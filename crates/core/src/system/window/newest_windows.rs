@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 192;
 
 /// The newest windows of ledgers.
 #[derive(Debug)]
-pub(crate) struct Tails(Mutex<Kept>);
+pub(crate) struct NewestWindows(Mutex<Kept>);
 
 #[derive(Debug)]
 struct Kept {
@@ -34,7 +34,7 @@ struct Kept {
     drops: u64,
 }
 
-impl Tails {
+impl NewestWindows {
     pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         let (windows, bytes) = (LruCache::new(MOST), Bytes::new(memory));
         Self(Mutex::new(Kept { windows, bytes, drops: 0 }))

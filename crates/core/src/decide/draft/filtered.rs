@@ -7,7 +7,7 @@ use crate::{Error, Page, PageIndex, Segment, View, decide::Decision};
 
 /// How much of a page a view sees; of a directory, without what it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum SeenExtent {
     /// It does not exist for the view.
     Nothing,
     /// Some of its messages, or less than all that they say.
@@ -24,25 +24,25 @@ impl<'a> Draft<'a> {
 
     /// Tells whether a page of a segment in view exists for the caller.
     pub(in crate::decide) fn sees(&mut self, segment: &Segment, page: &Page) -> Decision<bool> {
-        Ok(self.sight(segment, page)? != Sight::Nothing)
+        Ok(self.seen_extent(segment, page)? != SeenExtent::Nothing)
     }
 
     /// Tells how much of a page of a segment in view the caller sees.
-    pub(super) fn sight(&mut self, segment: &Segment, page: &Page) -> Decision<Sight> {
-        let Some(view) = self.filtered() else { return Ok(Sight::Whole) };
+    pub(super) fn seen_extent(&mut self, segment: &Segment, page: &Page) -> Decision<SeenExtent> {
+        let Some(view) = self.filtered() else { return Ok(SeenExtent::Whole) };
         let without = &view.filter.without;
         if !without.is_empty() {
             let mut line = self.ancestors(page)?;
             line.push(Arc::new(page.clone()));
             for page in line {
                 if self.is_left_out(without, page)? {
-                    return Ok(Sight::Nothing);
+                    return Ok(SeenExtent::Nothing);
                 }
             }
         }
-        let Some(filter) = view.judged(segment, page) else { return Ok(Sight::Whole) };
+        let Some(filter) = view.judged(segment, page) else { return Ok(SeenExtent::Whole) };
         let Some(speech) = filter.speech_of(page).filter(|_| view.hears(page)) else {
-            return Ok(Sight::Nothing);
+            return Ok(SeenExtent::Nothing);
         };
         if filter.since.is_some() {
             let first = match &page.turn {
@@ -50,20 +50,20 @@ impl<'a> Draft<'a> {
                 _ => None,
             };
             if !filter.reaches(first.map_or(page.created_at, |first| first.created_at)) {
-                return Ok(Sight::Nothing);
+                return Ok(SeenExtent::Nothing);
             }
         }
         let silent = page.turn.is_none() && page.detail().is_some_and(|it| it.messages == 0);
         if speech.is_all() || silent {
-            return Ok(Sight::Whole);
+            return Ok(SeenExtent::Whole);
         }
         let messages = self.content(page)?.messages();
         let messages = messages.map_err(|reason| Error::InvalidMessages { reason })?;
         let whole = speech.hears_all(&messages);
         Ok(match speech.heard(messages).is_empty() {
-            true => Sight::Nothing,
-            false if whole => Sight::Whole,
-            false => Sight::Part,
+            true => SeenExtent::Nothing,
+            false if whole => SeenExtent::Whole,
+            false => SeenExtent::Part,
         })
     }
 

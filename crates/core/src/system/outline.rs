@@ -11,7 +11,9 @@ use std::{
 use super::{Reader, lists::Gap};
 use crate::{
     Level, Mounts, Page, PageIndex, Result, Segment, SegmentKind,
-    storage::{ChunkKey, LevelChunk, LevelEntry, Place, Run, RunForm, Standing, ViewId},
+    storage::{
+        ChunkKey, LevelChunk, LevelEntry, PageRun, PageRunForm, PageStanding, Place, ViewId,
+    },
     window::outline::{Block, Outline, PageShape, Section, Shape},
 };
 
@@ -56,7 +58,7 @@ struct Walk<'a, 'r> {
 /// A directory whose pages are being visited: gaps between its runs, each run behind its gap.
 struct Open {
     directory: Arc<Page>,
-    runs: Arc<[Run]>,
+    runs: Arc<[PageRun]>,
     /// Which gap is being visited, and how far it has been.
     gap: usize,
     list: Option<Arc<Vec<(Place, PageIndex)>>>,
@@ -66,7 +68,7 @@ struct Open {
 }
 
 impl Open {
-    fn new(directory: Arc<Page>, runs: Arc<[Run]>) -> Self {
+    fn new(directory: Arc<Page>, runs: Arc<[PageRun]>) -> Self {
         Self { directory, runs, gap: 0, list: None, at: 0, apart: Vec::new() }
     }
 
@@ -127,7 +129,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             let Some(run) = top.runs.get(top.gap).cloned() else { return Ok(None) };
             (top.gap, top.list, top.at) = (top.gap + 1, None, 0);
             top.apart = self.apart(&run, &top.directory.index).await?;
-            if run.form == RunForm::Out && run.requests.is_empty() {
+            if run.form == PageRunForm::Out && run.requests.is_empty() {
                 continue;
             }
             let directory = &top.directory;
@@ -142,7 +144,7 @@ impl<'a, 'r> Walk<'a, 'r> {
     }
 
     /// Returns the pages that stand by themselves behind a run, last first.
-    async fn apart(&mut self, run: &Run, parent: &PageIndex) -> Result<Vec<Arc<Page>>> {
+    async fn apart(&mut self, run: &PageRun, parent: &PageIndex) -> Result<Vec<Arc<Page>>> {
         let mut pages = Vec::with_capacity(run.apart.len());
         for index in &run.apart {
             pages.extend(self.reader.system.page(index).await?);
@@ -186,13 +188,13 @@ impl<'a, 'r> Walk<'a, 'r> {
 
     /// Puts a page's block; returns the directory to be walked if it is one and shows its pages.
     async fn visit(&mut self, page: Arc<Page>, depth: usize) -> Result<Option<Open>> {
-        if page.standing != Standing::InTree {
+        if page.standing != PageStanding::InTree {
             return Ok(None);
         }
-        let Some(sight) = self.reader.sight_below(self.segment, page).await? else {
+        let Some(seen_page) = self.reader.seen_page_below(self.segment, page).await? else {
             return Ok(None);
         };
-        let page = sight.page;
+        let page = seen_page.page;
         let own = self.entry(true, &page.index).await?;
         let system = match &self.reader.view {
             view if *view == ViewId::SYSTEM => own.clone(),
@@ -212,7 +214,7 @@ impl<'a, 'r> Walk<'a, 'r> {
             level,
             fold: own.fold.filter(|_| !pinned),
             pinned,
-            speech: sight.speech,
+            speech: seen_page.speech,
             entry: own,
         };
         self.blocks.push(Block { page, depth, shape: Shape::Page(shape) });

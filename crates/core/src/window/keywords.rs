@@ -18,7 +18,7 @@ mod scan;
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
 
-pub(crate) use choice::Choice;
+pub(crate) use choice::KeywordChoice;
 use kind::Kind;
 pub(crate) use names::is_number_like;
 
@@ -76,7 +76,7 @@ const END: usize = 64 * 1024;
 /// Returns the most telling strings of a page's messages, the best first, at most `most`.
 ///
 /// Each is one line of at most 80 characters, and none is contained in one before it.
-pub(crate) fn telling(messages: &[Message], most: usize) -> Vec<String> {
+pub(crate) fn top_keywords(messages: &[Message], most: usize) -> Vec<String> {
     let sources = sources(messages);
     let mut candidates = Candidates::default();
     candidates.read(&sources);
@@ -85,7 +85,7 @@ pub(crate) fn telling(messages: &[Message], most: usize) -> Vec<String> {
 
 /// Returns what a line may quote of one text that is cut: names in it, those that stand most often
 /// first, then by the telling strings in scripts without blanks; at most `most`.
-pub(crate) fn telling_text(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn top_keywords_of_text(text: &str, most: usize) -> Vec<String> {
     let mut counts: Vec<(&str, u32)> = Vec::new();
     let mut by_text: HashMap<&str, usize> = HashMap::new();
     for text in ends(text) {
@@ -108,7 +108,7 @@ pub(crate) fn telling_text(text: &str, most: usize) -> Vec<String> {
 
 /// A telling string of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct Keyword {
     /// The string.
     pub text: Box<str>,
     /// Names it: equal strings have equal names.
@@ -131,8 +131,8 @@ const KNOWN: usize = 1_024;
 const GRAMS: usize = 24;
 
 /// Returns what a line may quote of a page, the most telling first.
-pub(crate) fn words(messages: &[Message]) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+pub(crate) fn words(messages: &[Message]) -> Vec<Keyword> {
+    let mut words: Vec<Keyword> = Vec::new();
     // Only looked into, never walked: its order is no one's.
     let mut by_text: HashMap<String, (usize, usize)> = HashMap::new();
     for (number, message) in messages.iter().enumerate() {
@@ -148,14 +148,14 @@ pub(crate) fn words(messages: &[Message]) -> Vec<Word> {
                     }
                 } else if words.len() < KNOWN {
                     by_text.insert(name.to_owned(), (words.len(), number));
-                    words.push(Word { part: source.size, ..Word::of(name, said) });
+                    words.push(Keyword { part: source.size, ..Keyword::of(name, said) });
                 }
             });
         }
     }
     if messages.iter().any(has_other_script) {
-        let grams = telling(messages, KNOWN).into_iter().filter(|text| !text.is_ascii());
-        words.extend(grams.take(GRAMS).map(|text| Word::of(&text, false)));
+        let grams = top_keywords(messages, KNOWN).into_iter().filter(|text| !text.is_ascii());
+        words.extend(grams.take(GRAMS).map(|text| Keyword::of(&text, false)));
     }
     // The model's own words first, then what stands in most messages, then in order.
     words.sort_by_key(|word| Reverse((word.said, word.messages)));
@@ -168,7 +168,7 @@ fn has_other_script(message: &Message) -> bool {
     message.parts.iter().any(|part| matches!(part, Part::Text(text) if wide(&text.text)))
 }
 
-impl Word {
+impl Keyword {
     fn of(text: &str, said: bool) -> Self {
         let hash = blake3::hash(text.as_bytes());
         let mut name = [0; 8];
@@ -375,5 +375,5 @@ fn frequency(count: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "telling_tests.rs"]
+#[path = "keywords_tests.rs"]
 mod tests;

@@ -14,9 +14,9 @@ use super::Style;
 use crate::{
     Page, PageIndex,
     context::PageAction,
-    storage::{Fold, Run, RunForm, Told},
+    storage::{CitationDetail, Fold, PageRun, PageRunForm},
     window::{
-        digest::{Digest, Outcome, Step, head},
+        digest::{CallOutcome, Digest, Step, head},
         escape::{escape_text, flatten},
     },
 };
@@ -33,13 +33,13 @@ const FAILURES: usize = 2;
 
 /// What a line tells of one page.
 #[derive(Clone, Copy)]
-pub(crate) struct Telling<'a> {
+pub(crate) struct LineItem<'a> {
     /// The page.
     pub page: &'a PageIndex,
     /// What happened in it.
     pub digest: &'a Digest,
     /// How much of that is told.
-    pub told: Told,
+    pub told: CitationDetail,
     /// Whether its request stands by itself and need not be told.
     pub stands: bool,
     /// What somebody wrote of the turn that it begins, or nothing.
@@ -100,7 +100,7 @@ impl Style<'_> {
         }
     }
 
-    fn outcome(&self, outcome: &Outcome, log: &mut String) {
+    fn outcome(&self, outcome: &CallOutcome, log: &mut String) {
         let failed = if outcome.failed { "failed: " } else { "" };
         match (&*outcome.line, outcome.failed) {
             ("", false) => log.push_str("\n → (nothing)"),
@@ -116,8 +116,8 @@ impl Style<'_> {
     /// Returns the line of a run: which pages, and what happened in them.
     pub(crate) fn run<'w>(
         &self,
-        run: &Run,
-        tellings: &[Telling<'_>],
+        run: &PageRun,
+        items: &[LineItem<'_>],
         names: impl IntoIterator<Item = (&'w PageIndex, Vec<&'w str>)>,
     ) -> String {
         let stands = run.requests.iter().any(|request| request.page == run.from);
@@ -132,33 +132,37 @@ impl Style<'_> {
             (0..=1, _) => "; expand it to see them)",
             _ => "; expand any to see it)",
         });
-        if run.form == RunForm::Line {
-            self.tell(tellings, &mut line);
+        if run.form == PageRunForm::Line {
+            self.tell(items, &mut line);
             self.names(names, &mut line);
         }
         line
     }
 
     /// Adds what was asked, written and concluded, and what failed.
-    fn tell(&self, tellings: &[Telling<'_>], line: &mut String) {
-        let asking = tellings.iter().filter(|it| !it.stands && it.told >= Told::Asked);
+    fn tell(&self, items: &[LineItem<'_>], line: &mut String) {
+        let asking = items.iter().filter(|it| !it.stands && it.told >= CitationDetail::Asked);
         let asking: Vec<_> =
             asking.filter_map(|it| Some((it, it.digest.asked.as_ref()?))).collect();
         // Of many requests each is told in short.
         let most = if asking.len() > 1 { ASKED.1 } else { ASKED.0 };
-        for (at, (telling, asked)) in asking.iter().enumerate() {
+        for (at, (top_keywords, asked)) in asking.iter().enumerate() {
             line.push_str(if at == 0 { "; asked" } else { "," });
-            line.push_str(&format!(" {}: {}", telling.page, self.quoted(&head(asked, most))));
+            line.push_str(&format!(" {}: {}", top_keywords.page, self.quoted(&head(asked, most))));
         }
         // What somebody wrote of a turn is told instead of what was found in it.
-        let summary = tellings.iter().rev().find(|it| it.digest.asked.is_some());
-        if let Some(it) = summary.filter(|it| it.told > Told::Nothing && !it.summary.is_empty()) {
+        let summary = items.iter().rev().find(|it| it.digest.asked.is_some());
+        if let Some(it) =
+            summary.filter(|it| it.told > CitationDetail::Nothing && !it.summary.is_empty())
+        {
             line.push_str(&format!("; summary {}: {}", it.page, self.quoted(it.summary)));
             return;
         }
-        let told = || tellings.iter().filter(|it| it.told == Told::All);
+        let told = || items.iter().filter(|it| it.told == CitationDetail::All);
         let mut files: Vec<&str> = Vec::new();
-        let wrote = tellings.iter().filter(|it| matches!(it.told, Told::Wrote | Told::All));
+        let wrote = items
+            .iter()
+            .filter(|it| matches!(it.told, CitationDetail::Wrote | CitationDetail::All));
         for file in wrote.flat_map(|it| it.digest.calls()).flat_map(|call| &call.written) {
             files.retain(|known| *known != &**file);
             files.push(file);
@@ -211,7 +215,7 @@ impl Style<'_> {
 }
 
 /// Returns the failures of a page: what was called, where that stands on the page, and how it ended.
-fn failures(digest: &Digest) -> impl Iterator<Item = (Option<String>, &Outcome)> {
+fn failures(digest: &Digest) -> impl Iterator<Item = (Option<String>, &CallOutcome)> {
     digest.steps.iter().filter_map(|step| match step {
         Step::Call(call) if call.failed() => Some((Some(call.short()), call.outcome.as_ref()?)),
         Step::Ended(outcome) if outcome.failed => Some((None, outcome)),
@@ -220,7 +224,7 @@ fn failures(digest: &Digest) -> impl Iterator<Item = (Option<String>, &Outcome)>
 }
 
 /// Says how much a run stands for.
-fn counted(run: &Run) -> String {
+fn counted(run: &PageRun) -> String {
     let many = |count: u64, what: &str| match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -13,7 +13,7 @@ use crate::{
 
 /// Counts the changes that were taken in.
 #[derive(Debug, Default)]
-pub(super) struct Moves(Mutex<Counts>);
+pub(super) struct ChangeCounts(Mutex<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -27,14 +27,14 @@ struct Counts {
 
 /// What some segments and views had come to at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct CountsSnapshot {
     segments: Vec<(SegmentId, u64)>,
     view: u64,
     system: u64,
     all: u64,
 }
 
-impl Moved {
+impl CountsSnapshot {
     /// Returns what it comes to by one change of what a view says.
     pub(super) fn after_one_of(mut self, view: &ViewId) -> Self {
         self.view += 1;
@@ -43,7 +43,7 @@ impl Moved {
     }
 }
 
-impl Moves {
+impl ChangeCounts {
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,14 +66,18 @@ impl Moves {
     }
 
     /// Returns what these segments, a view and the system side's view have come to.
-    pub(super) fn of(&self, segments: impl Iterator<Item = SegmentId>, view: &ViewId) -> Moved {
+    pub(super) fn of(
+        &self,
+        segments: impl Iterator<Item = SegmentId>,
+        view: &ViewId,
+    ) -> CountsSnapshot {
         let counts = self.lock();
         let count = |view: &ViewId| counts.views.get(view).copied().unwrap_or(0);
         let segments = segments.map(|segment| {
             let count = counts.segments.get(&segment).copied().unwrap_or(0);
             (segment, count)
         });
-        Moved {
+        CountsSnapshot {
             segments: segments.collect(),
             view: count(view),
             system: count(&ViewId::SYSTEM),
