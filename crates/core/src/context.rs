@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A Context is a value: it is made whole and never changed (D-24). Its version is made by the
-//! engine alone (C34). What was read from text is a [`ParsedContext`], which has the same parts but
+//! engine alone. What was read from text is a [`ParsedContext`], which has the same parts but
 //! only a [`ClaimedVersion`], so that no text can pass for a rendering:
 //!
 //! ```compile_fail
@@ -38,15 +38,23 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+// What a Context says.
+pub use history::{History, Round};
+pub use version::{ClaimedVersion, ContextVersion, RenderKey};
+
+// What can be pressed, and what comes of it.
 pub use crate::system::Pressed;
 pub use anchors::{Anchor, AnchorConflict, AnchorKey, AnchorKind, Anchors};
+pub use page_action::PageAction;
+pub(crate) use page_action::{FIND, find_anchor, reference_key};
+
+// Applications.
 pub use app::{App, Apps, MountedPanels, Panel};
 pub use app_session::AppSession;
+
+// Building one, and reusing what was built.
 pub use build::{Changes, LevelState, Shown, Source, build};
 pub use frozen::{Frozen, Inputs, Mismatch, Reuse};
-pub use history::{History, Round};
-pub use page_action::{FIND, PageAction, find_anchor, reference_key};
-pub use version::{ClaimedVersion, ContextVersion, RenderKey};
 
 use crate::{Error, Level, Timestamp, message::RawJson};
 
@@ -64,7 +72,7 @@ pub struct Context<V = ContextVersion> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// A Context read from text: valid, but nobody vouches for it, so it is never reused (C34).
+/// A Context read from text: valid, but nobody vouches for it, so it is never reused.
 pub type ParsedContext = Context<ClaimedVersion>;
 
 impl<V> Context<V> {
@@ -187,7 +195,7 @@ impl<V> Header<V> {
         Ok(Self { app_id, session_id, version, timestamp, render_key })
     }
 
-    /// Returns the application, the same for the whole session (C36).
+    /// Returns the application, the same for the whole session.
     pub fn app_id(&self) -> &str {
         &self.app_id
     }
@@ -202,12 +210,12 @@ impl<V> Header<V> {
         &self.version
     }
 
-    /// Returns the time of the state that was rendered, not of the rendering (C35).
+    /// Returns the time of the state that was rendered, not of the rendering.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
 
-    /// Returns what it depends on beside the version; an error Context has none (C50).
+    /// Returns what it depends on beside the version; an error Context has none.
     pub fn render_key(&self) -> Option<&RenderKey> {
         self.render_key.as_ref()
     }
@@ -215,7 +223,7 @@ impl<V> Header<V> {
 
 impl Header {
     /// Tells whether what was rendered under one serves for the other: version and key are equal, so
-    /// the bytes are (C34, C50).
+    /// the bytes are.
     pub fn can_reuse(&self, other: &Self) -> bool {
         self.render_key.is_some()
             && (&self.app_id, &self.session_id, self.version, &self.render_key)
@@ -227,7 +235,7 @@ impl Header {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextState {
-    /// The level it is rendered at: where the budget lowered pages, the lowest it gave any (C52).
+    /// The level it is rendered at: where the budget lowered pages, the lowest it gave any.
     #[serde(serialize_with = "write_lod")]
     pub current_lod: Level,
     /// What the view is focused on.

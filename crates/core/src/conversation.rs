@@ -15,7 +15,7 @@ use crate::{
     Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
     storage::{LedgerKey, UsageReport},
     system::Purpose,
-    window::{Calibration, FoldOutcome, FoldReport, REMEMBERED, request::RecordedWindow},
+    window::{CALIBRATION_WINDOWS, Calibration, FoldOutcome, FoldReport, request::RecordedWindow},
 };
 
 /// How long a provider keeps a cached prefix that nobody asks for.
@@ -133,7 +133,7 @@ impl Conversation {
     /// Returns the calibration, and when the newest request was made.
     async fn remembered(&self) -> Result<(Option<Calibration>, Option<Timestamp>)> {
         let model = self.options.model.as_deref();
-        let most = model.map_or(1, |_| REMEMBERED);
+        let most = model.map_or(1, |_| CALIBRATION_WINDOWS);
         let records = self.session.ledger(self.options.format, most).await?;
         let calibration = model.map(|model| Calibration::of_sent(model, &records));
         Ok((calibration, records.first().map(|sent| sent.at)))

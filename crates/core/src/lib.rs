@@ -9,18 +9,22 @@
 //! use std::sync::Arc;
 //! use contexture_core::*;
 //! # futures::executor::block_on(async {
-//! // A session in memory, with a system prompt agents cannot change and a place for the talk.
-//! let storage = Arc::new(MemoryStorage::new());
+//! // One engine per process, here over a storage in memory, and a session in it: a segment for the
+//! // system prompt, and one for the talk.
 //! let clock = Arc::new(ManualClock::at_millis(1_760_000_000_000));
-//! let system = ContextSystem::create(storage, "demo".parse()?, "demo-app", clock).await?;
-//! let sys = NewSegment::new("sys".parse()?, SegmentKind::System);
-//! let usr = NewSegment::new("usr".parse()?, SegmentKind::User);
-//! system.as_system().apply(Edit::Batch(vec![Edit::AddSegment(sys), Edit::AddSegment(usr)])).await?;
-//! let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
-//! system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
+//! let engine = Engine::new(Arc::new(MemoryStorage::new()), clock);
+//! let demo = "demo".parse()?;
+//! let sys = Edit::AddSegment(NewSegment::new("sys".parse()?, SegmentKind::System));
+//! let usr = Edit::AddSegment(NewSegment::new("usr".parse()?, SegmentKind::User));
+//! engine.create(&demo, "demo-app", &Edit::Batch(vec![sys, usr])).await?;
 //!
-//! // An agent acts through its proxy.
-//! let agent = AgentContext::new(system.clone(), View::common("helper".parse()?));
+//! // The host holds the session as the system side and writes a prompt that agents cannot change.
+//! let host = engine.session(&demo, Principal::System).await?;
+//! let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
+//! host.apply(Edit::CreateDetailPage(prompt)).await?;
+//!
+//! // An agent holds the same session through its view.
+//! let agent = engine.session(&demo, View::common("helper".parse()?).into()).await?;
 //! let note = agent.create_detail_page("Plan", "what to do", "1. read 2. think", "usr-0").await?;
 //! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
 //! agent.hide_details(&note).await?;
@@ -36,7 +40,12 @@
 //! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
 //! # Ok::<(), Error>(()) }).unwrap();
 //! ```
+//!
+//! The names below are what an embedder needs. Whoever writes, checks or copies a storage finds the rest
+//! in [`storage`]; [`message`], [`window`], [`context`], [`transcript`] and [`document`] are small topics
+//! of their own.
 
+// In the order in which they are best read.
 mod error;
 mod text;
 
@@ -66,18 +75,20 @@ mod permission;
 pub mod storage;
 
 mod principal;
-
-mod session;
 mod system;
 
+mod session;
+
 mod agent;
-mod conversation;
 mod engine;
+
+pub mod window;
+
+mod conversation;
 
 pub mod context;
 pub mod document;
 pub mod transcript;
-pub mod window;
 
 // The door: the sessions of a storage, and who holds one.
 pub use agent::AgentContext;
@@ -85,7 +96,7 @@ pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
 pub use session::Session;
-pub use system::{ContextSystem, ResidentLimits, ResidentUsage, SystemSettings};
+pub use system::{ContextSystem, SystemSettings};
 pub use view::{Actor, Mounts, View, ViewFilter};
 
 // Pages and segments.

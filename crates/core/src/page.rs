@@ -15,7 +15,7 @@ use crate::{
 /// may be deeper; they are read as they are.
 pub const MAX_DEPTH: usize = 256;
 
-/// A node of the tree. Values are immutable to readers; only edits make new ones (C16).
+/// A node of the tree. Values are immutable to readers; only edits make new ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
@@ -133,7 +133,7 @@ impl PageStanding {
     }
 }
 
-/// Whether a page stands in the window (P-02), derived for a view (C27). The numbers are the seed's.
+/// Whether a page stands in the window (P-02), derived for a view. The numbers are the seed's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Lifecycle {
     /// In the window.
@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    // P-13, P-22, C21: the seed's names and numbers are both read; anything else is refused.
+    // P-13, P-22: the seed's names and numbers are both read; anything else is refused.
     #[test]
     fn unknown_values_are_refused() {
         assert_eq!("1".parse::<Visibility>().unwrap(), Visibility::Hidden);

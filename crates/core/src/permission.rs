@@ -2,7 +2,7 @@
 //!
 //! Three ordered levels, one table from operation to level, one rule from a segment's
 //! permission to the levels it admits, and the few rules that go beyond the table: the system root
-//! System-kind segments (C04) and what belongs to the system side alone (C10).
+//! System-kind segments and what belongs to the system side alone.
 //!
 //! | operation | ReadOnly | ReadWrite | SystemManaged |
 //! |---|---|---|---|
@@ -102,7 +102,7 @@ pub(crate) fn check_page(
         Operation::HideDetails if system_kind && page.is_root() => {
             return Err(Error::RefusedSystemRoot { page: page.clone() });
         }
-        // Hiding changes the caller's own view: only system prompts are held against it (C04).
+        // Hiding changes the caller's own view: only system prompts are held against it.
         Operation::HideDetails if !system_kind => segment.permission.admits(AccessLevel::Read),
         Operation::PurgePage | Operation::PublishTurn => false,
         _ => segment.permission.admits(operation.required_level()),
@@ -150,7 +150,7 @@ mod tests {
         );
     }
 
-    // the seed's table, C01 applied; unknown names fail closed.
+    // the seed's table, but that expanding is a read; unknown names fail closed.
     #[test]
     fn operations_ask_for_the_levels_of_the_seed() {
         for name in ["updatePage", "movePage", "removePage", "hideDetails", "createPage"] {

@@ -97,7 +97,7 @@ impl Session {
         Reader::of(&self.system, &self.principal)
     }
 
-    /// Reads an index; a bare number needs a view with exactly one segment (C02).
+    /// Reads an index; a bare number needs a view with exactly one segment.
     pub fn index(&self, index: impl ToIndex) -> Result<PageIndex> {
         let segments = self.reader().segments();
         let only = match segments.as_slice() {
@@ -107,7 +107,7 @@ impl Session {
         index.to_index(only)
     }
 
-    /// Checks an operation on a page: index, then existence in the view, then permission (C12).
+    /// Checks an operation on a page: index, then existence in the view, then permission.
     pub async fn check_permission(
         &self,
         index: impl ToIndex,

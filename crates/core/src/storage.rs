@@ -61,6 +61,9 @@ pub use crate::history::{Inverse, PageBefore, SegmentBefore};
 // Windows sent.
 pub use crate::ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow};
 
+// What of a storage stays in memory.
+pub use crate::system::{ResidentLimits, ResidentUsage};
+
 // Run records of agents.
 pub use crate::run::{RunPut, RunRecord};
 pub use crate::text::RunKey;

@@ -36,7 +36,7 @@ pub use preface::WindowTools;
 pub use request::{PageAccount, RecordedWindow, SegmentAccount};
 
 // Counting.
-pub use calibration::{Calibration, Estimate, REMEMBERED};
+pub use calibration::{CALIBRATION_WINDOWS, Calibration, Estimate};
 pub use count::MESSAGE_OVERHEAD;
 pub use source::line_count_key;
 
@@ -56,6 +56,6 @@ pub use trim::{Omitted, trim_messages};
 // Providers: rendering pieces, putting them together, and checking what anyone put together.
 pub use piece::{Piece, PieceContent, PieceKey};
 pub use provider::{
-    Assembled, Breakpoints, RenderedPiece, Violation, WindowParts, assemble, render_piece,
-    validate_body,
+    Assembled, Breakpoints, RenderedPiece, RenderedSystem, Violation, WindowParts, assemble,
+    render_piece, validate_body,
 };

@@ -3,7 +3,7 @@
 use contexture_core::{
     Account, Result, Session, Tokens, Window,
     storage::SentWindow,
-    window::{Calibration, Estimate, REMEMBERED},
+    window::{CALIBRATION_WINDOWS, Calibration, Estimate},
 };
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ impl AccountObject {
         let account = window.account.clone();
         let estimate = match model.filter(|_| !account.exact) {
             Some(model) => {
-                let sent = session.ledger(window.format, REMEMBERED).await?;
+                let sent = session.ledger(window.format, CALIBRATION_WINDOWS).await?;
                 Some(EstimateObject::of(model, &sent, Tokens(account.tokens)))
             }
             None => None,

@@ -88,7 +88,7 @@ pub trait Source {
     /// Shows the data at a level, or fails where they are broken (D-25).
     fn show(&self, level: Level) -> Result<Shown, Error>;
 
-    /// Names what else the rendering depends on (C50). It is asked for before anything is shown.
+    /// Names what else the rendering depends on. It is asked for before anything is shown.
     fn key(&self, levels: &LevelState, history: Option<&History>) -> RenderKey {
         RenderKey::of([inputs_bytes(levels, history).as_slice()])
     }

@@ -93,7 +93,7 @@ fn another_application_or_session_is_a_mismatch() {
     assert_same(&frozen, &inputs(now), &first);
 }
 
-// D-10, C50: each key has its own rendering; another level never gives the one of this.
+// D-10: each key has its own rendering; another level never gives the one of this.
 #[test]
 fn levels_are_frozen_apart() {
     let now = version(1, 0, 0);

@@ -1,4 +1,4 @@
-//! Adoption: pages that a new directory takes in stay as visible as they were, in every view (C44).
+//! Adoption: pages that a new directory takes in stay as visible as they were, in every view.
 //!
 //! ```text
 //!  was seen, the view itself closed the way there       the way opens, other pages along it are lines

@@ -1,4 +1,4 @@
-//! Loading: an empty session filled from a document, all or nothing (C21).
+//! Loading: an empty session filled from a document, all or nothing.
 
 use super::{Decision, Draft};
 use crate::{

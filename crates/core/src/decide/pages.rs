@@ -48,8 +48,8 @@ pub(super) fn trust_of_sources(
     Ok(lowest)
 }
 
-/// Creates a directory, optionally adopting pages in argument order (C05). They stay as visible as they
-/// were in every view, unless the directory is asked to be hidden (C44).
+/// Creates a directory, optionally adopting pages in argument order. They stay as visible as they
+/// were in every view, unless the directory is asked to be hidden.
 pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> Decision {
     let parent = directory_for(draft, &new.parent, &new.name)?;
     let children = adoption::adopted(draft, &parent, &new.children)?;
@@ -75,7 +75,7 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
     Ok(())
 }
 
-/// Changes what is given of a page (C26).
+/// Changes what is given of a page.
 pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
     let lineage = draft.allowed(&update.page, Operation::UpdatePage)?;
     let mut page = (*lineage.page).clone();
@@ -167,7 +167,7 @@ pub(super) fn new_page(
         body: seed.body,
         name: seed.name.clone(),
         description: Default::default(),
-        // C44: an agent's own note must not be invisible to it.
+        // An agent's own note must not be invisible to it.
         visibility: seed.visibility.unwrap_or(Visibility::Expanded),
         standing: PageStanding::InTree,
         author: draft.request.actor.clone(),

@@ -7,7 +7,7 @@ use crate::{
     storage::{PageBody, PageStanding, Place, Version},
 };
 
-/// Adds a segment and its root in one edit (C07).
+/// Adds a segment and its root in one edit.
 pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     may_add(draft, new)?;
     let taken = || Error::AlreadyExists { what: format!("segment {}", new.id) };
@@ -57,7 +57,7 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     draft.change_page(root)
 }
 
-/// Takes back what views hid under this name before it became a system root (C04).
+/// Takes back what views hid under this name before it became a system root.
 fn show_root(draft: &mut Draft<'_>, root: &PageIndex) -> Decision {
     for view in draft.views()? {
         let mut entry = draft.entry(&view, root)?;
@@ -150,7 +150,7 @@ pub(super) fn set_permission(
     Ok(())
 }
 
-/// Removes a segment; told to cascade, its pages go to the archive (C24).
+/// Removes a segment; told to cascade, its pages go to the archive.
 pub(super) fn remove(
     draft: &mut Draft<'_>,
     id: &SegmentId,

@@ -15,7 +15,7 @@ use crate::{
     storage::{ChunkKey, LevelEntry, PageStanding, Version, ViewId},
 };
 
-/// Moves a page, with all below it, to the end of a directory (C09).
+/// Moves a page, with all below it, to the end of a directory.
 pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex) -> Decision {
     let source = draft.allowed(index, Operation::MovePage)?;
     let target = draft.allowed(to, Operation::MovePage)?;
@@ -164,7 +164,7 @@ pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     set_standing(draft, &lineage.page, PageStanding::HotArchived)
 }
 
-/// Takes a page, with all below it, to the archive (C10).
+/// Takes a page, with all below it, to the archive.
 pub(super) fn remove(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::RemovePage)?.not_a_root("removed")?;
     draft.whole(&lineage.segment, &lineage.page, Operation::RemovePage)?;
@@ -254,7 +254,7 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
     }
 }
 
-/// Destroys a page, with all below it, for good (C10).
+/// Destroys a page, with all below it, for good.
 ///
 /// Creations that were undone exist only in history, from where a redo could bring them back: they are
 /// purged by their number, and go along with the page they stood under.

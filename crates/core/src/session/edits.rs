@@ -22,7 +22,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Changes a page's name and description; an empty one is left as it is (C26).
+    /// Changes a page's name and description; an empty one is left as it is.
     pub async fn update_page(
         &self,
         index: impl ToIndex,
@@ -104,8 +104,8 @@ impl Session {
         created(self.apply(Edit::CreateDetailPage(new)).await?)
     }
 
-    /// Creates a directory at the end of another, adopting pages; returns its index (C05). They stay as
-    /// visible as they were, for everyone (C44).
+    /// Creates a directory at the end of another, adopting pages; returns its index. They stay as
+    /// visible as they were, for everyone.
     pub async fn create_contents_page(
         &self,
         name: &str,
@@ -131,7 +131,7 @@ impl Session {
         Ok(self.apply(Edit::ExtendTurn { segment, messages }).await?.pages)
     }
 
-    /// Adds a segment. An agent's joins its view, where its own segment is SystemManaged (C03).
+    /// Adds a segment. An agent's joins its view, where its own segment is SystemManaged.
     pub async fn add_segment(&self, new: NewSegment) -> Result<EditOutcome> {
         self.apply(Edit::AddSegment(new)).await
     }

@@ -123,7 +123,7 @@ impl PageStore {
         Ok(self.stored(index).await?.is_some())
     }
 
-    /// Lists every stored page in natural order (C20).
+    /// Lists every stored page in natural order.
     pub async fn list(&self) -> Result<Vec<PageIndex>> {
         let mut indices = Vec::new();
         for segment in self.storage.segments(&self.session).await? {

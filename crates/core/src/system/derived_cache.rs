@@ -338,7 +338,7 @@ impl ContextSystem {
 mod tests {
     use super::*;
 
-    // C10: text that was read before a purge and is rendered after it does not stay.
+    // Text that was read before a purge and is rendered after it does not stay.
     #[test]
     fn text_from_before_a_purge_is_not_kept() {
         let derived = DerivedCache::new(&Memory::unbounded());

@@ -2,7 +2,7 @@
 //!
 //! Only clean copies of what the storage holds lie here, for every edit is committed before it is
 //! published: there are no dirty pages, so anything may be dropped at any time and none is ever
-//! written back (C25). Pages, chunks and contents share one bound; what was used longest ago goes
+//! written back. Pages, chunks and contents share one bound; what was used longest ago goes
 //! first. Roots, pages of System-kind segments and pages that stand in a window are pinned: they are
 //! not dropped for lack of room.
 
@@ -373,7 +373,7 @@ impl Resident {
 mod tests {
     use super::*;
 
-    // C10, C13: a content whose load began before a purge is not kept after it.
+    // A content whose load began before a purge is not kept after it.
     #[test]
     fn a_content_from_before_a_purge_is_not_kept() {
         let (limits, segments) = (ResidentLimits::default(), Segments::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! Switching to another storage while the system runs (C23; the seed's SetStorage and MigrateToDisk).
+//! Switching to another storage while the system runs (the seed's SetStorage and MigrateToDisk).
 
 use std::sync::Arc;
 

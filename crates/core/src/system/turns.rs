@@ -204,12 +204,12 @@ impl Reader<'_> {
     async fn text_of(&self, pages: &[Arc<Page>], bytes: usize) -> Result<Option<String>> {
         let Some((first, rest)) = pages.split_first() else { return Ok(None) };
         let messages = self.messages(&first.index).await?;
-        let retelling = PlainText::of(&messages);
-        if !retelling.is_asked {
+        let plain = PlainText::of(&messages);
+        if !plain.is_asked {
             return Ok(None);
         }
         let most = if rest.is_empty() { bytes } else { bytes / 2 };
-        let beginning = cut(&retelling.text, most);
+        let beginning = cut(&plain.text, most);
         let mut room = bytes.saturating_sub(beginning.len());
         let mut end: Vec<String> = Vec::new();
         for page in rest.iter().rev() {

@@ -1,8 +1,8 @@
-//! Filters: what of the segments it mounts a view leaves out (C49).
+//! Filters: what of the segments it mounts a view leaves out.
 //!
 //! What a filter leaves out does not exist for the view: it is not rendered, found, listed or
 //! counted, and an edit that names it finds nothing. The rules are here; readers apply them in
-//! `system/sight.rs`, edits in `decide/draft/sight.rs`, and nothing reaches a view past those two.
+//! `system/filtered.rs`, edits in `decide/draft/filtered.rs`, and nothing reaches a view past those two.
 //! What a view sees in part, no edit of it replaces or takes along (`decide/draft/whole.rs`).
 
 use std::collections::BTreeSet;

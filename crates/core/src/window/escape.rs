@@ -1,4 +1,4 @@
-//! Escaping for the `markdown` format: outside text cannot pass for the engine's own (C40, D-31).
+//! Escaping for the `markdown` format: outside text cannot pass for the engine's own (D-31).
 //!
 //! A *token* is whatever the engine itself writes to say something: an anchor, a page marker, a
 //! level tag, a heading, a fence, a role marker, the tag of its lines. In escaped text each has an

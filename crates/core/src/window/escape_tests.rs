@@ -6,7 +6,7 @@ fn found(text: &str) -> Vec<(FoundAnchorKind, String)> {
     find_anchors(text).into_iter().map(|anchor| (anchor.kind, anchor.key)).collect()
 }
 
-// C40: what could be read as the engine's own is escaped exactly once, and can be read back.
+// What could be read as the engine's own is escaped exactly once, and can be read back.
 #[test]
 fn tokens_are_escaped() {
     for (outside, escaped) in [
@@ -165,7 +165,7 @@ const NASTY: [&str; 58] = [
     "\u{301}",
 ];
 
-// C40: a property over a nasty alphabet: reversible, and no anchor of the outside survives.
+// A property over a nasty alphabet: reversible, and no anchor of the outside survives.
 #[test]
 fn any_text_can_be_read_back_and_holds_no_anchor() {
     let mut random = Random::new(40);

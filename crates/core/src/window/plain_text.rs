@@ -32,13 +32,13 @@ impl PlainText {
     pub(crate) fn of(messages: &[Message]) -> Self {
         let asked = messages.first().filter(|first| first.role == Role::User);
         let is_asked = asked.is_some_and(|first| !is_noise(&first.plain_text()));
-        let mut retelling = Self { text: String::new(), is_asked };
+        let mut plain = Self { text: String::new(), is_asked };
         for message in messages {
             for part in &message.parts {
-                retelling.add(message.role, part);
+                plain.add(message.role, part);
             }
         }
-        retelling
+        plain
     }
 
     fn add(&mut self, role: Role, part: &Part) {

@@ -140,7 +140,7 @@ pub struct Window {
     pub hash: ContentHash,
     /// The state it shows.
     pub version: ContextVersion,
-    /// What its bytes depend on beside the version (C50).
+    /// What its bytes depend on beside the version.
     pub key: RenderKey,
     /// The number of that state.
     pub revision: Revision,

@@ -48,7 +48,7 @@ pub(crate) async fn assert_same(left: &dyn PageStorage, right: &dyn PageStorage)
     assert_eq!(sent, ledgers(right, &id).await);
 }
 
-// C23: a copy holds everything the session holds, and is the same by every read.
+// A copy holds everything the session holds, and is the same by every read.
 #[test]
 fn a_copy_is_the_same_session() {
     for seed in [3, 4, 5] {
@@ -76,7 +76,7 @@ fn a_copy_is_the_same_session() {
     }
 }
 
-// C23: what is there already is not copied again.
+// What is there already is not copied again.
 #[test]
 fn what_is_there_already_is_left_alone() {
     block_on(async {
@@ -92,7 +92,7 @@ fn what_is_there_already_is_left_alone() {
     });
 }
 
-// C23: a copy that dies at any part shows nothing, and the next one succeeds.
+// A copy that dies at any part shows nothing, and the next one succeeds.
 #[test]
 fn a_copy_that_dies_is_begun_again() {
     block_on(async {
@@ -120,7 +120,7 @@ fn a_copy_that_dies_is_begun_again() {
     });
 }
 
-// C23: the snapshot is what is copied, whatever is written meanwhile.
+// The snapshot is what is copied, whatever is written meanwhile.
 #[test]
 fn what_comes_meanwhile_is_not_copied() {
     block_on(async {
@@ -139,7 +139,7 @@ fn what_comes_meanwhile_is_not_copied() {
     });
 }
 
-// C23: a content that is gone is damage and is not made up; one that was purged is none.
+// A content that is gone is damage and is not made up; one that was purged is none.
 #[test]
 fn a_missing_content_is_damage() {
     block_on(async {
@@ -163,7 +163,7 @@ fn a_missing_content_is_damage() {
     });
 }
 
-// C23: a target that does not keep what it was given is found out, and its session removed.
+// A target that does not keep what it was given is found out, and its session removed.
 #[test]
 fn a_target_that_loses_something_is_found_out() {
     block_on(async {

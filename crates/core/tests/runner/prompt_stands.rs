@@ -53,7 +53,7 @@ async fn assert_stands(
     assert_eq!(standing(system, agent, index, text).await, (vec![full, full], all), "{index}");
 }
 
-// C04: what was hidden while agents could write it stands again when they cannot, also in windows
+// What was hidden while agents could write it stands again when they cannot, also in windows
 // that were made before; and the other way round the matrix holds.
 #[test]
 fn what_was_hidden_stands_again_under_read_only() {
@@ -84,7 +84,7 @@ fn what_was_hidden_stands_again_under_read_only() {
     });
 }
 
-// C04: pages that come from elsewhere, or were made hidden, stand as all others do.
+// Pages that come from elsewhere, or were made hidden, stand as all others do.
 #[test]
 fn pages_that_come_hidden_stand_as_well() {
     block_on(async {
@@ -110,7 +110,7 @@ fn pages_that_come_hidden_stand_as_well() {
     });
 }
 
-// C04: nobody hides it; the system side is told how to take it out.
+// Nobody hides it; the system side is told how to take it out.
 #[test]
 fn a_read_only_prompt_cannot_be_hidden() {
     block_on(async {
@@ -125,7 +125,7 @@ fn a_read_only_prompt_cannot_be_hidden() {
     });
 }
 
-// C04, C08: a name that stood for another segment brings no folds and no runs with it.
+// A name that stood for another segment brings no folds and no runs with it.
 #[test]
 fn folds_of_an_earlier_segment_do_not_lower_it() {
     block_on(async {
@@ -163,7 +163,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
     });
 }
 
-// C04, C21: a document that hides a prompt is loaded with the prompt in full.
+// A document that hides a prompt is loaded with the prompt in full.
 #[test]
 fn a_loaded_prompt_stands() {
     block_on(async {

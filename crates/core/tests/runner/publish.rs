@@ -143,7 +143,7 @@ fn what_was_published_can_be_taken_back() {
     });
 }
 
-// C14: a source out of view is not shown to whoever reads the page, wherever they meet it.
+// A source out of view is not shown to whoever reads the page, wherever they meet it.
 #[test]
 fn sources_out_of_view_are_not_shown() {
     block_on(async {

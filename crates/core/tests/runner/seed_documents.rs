@@ -288,7 +288,7 @@ fn pages_in_memory_are_listed_and_bounded_by_count() {
     });
 }
 
-// B-49, C21: the whole system as bytes and back, all or nothing.
+// B-49: the whole system as bytes and back, all or nothing.
 #[test]
 fn a_system_is_marshalled_and_filled() {
     block_on(async {

@@ -51,7 +51,7 @@ async fn prepared() -> (ContextSystem, AgentContext, AgentContext) {
     (system, alpha, beta)
 }
 
-// M-39, C49: a page of which some messages are heard keeps all of them.
+// M-39: a page of which some messages are heard keeps all of them.
 #[test]
 fn a_page_heard_in_part_stays_as_it_is() {
     block_on(async {
@@ -98,7 +98,7 @@ async fn hidings(system: &ContextSystem, hidden: &PageIndex) -> Vec<ViewFilter> 
     vec![nobody, since, without, speech(MessageFilter::RequestsOnly)]
 }
 
-// C49, M-40: a directory that holds, at any depth, what the view does not see, stays where it is.
+// M-40: a directory that holds, at any depth, what the view does not see, stays where it is.
 #[test]
 fn a_directory_that_holds_what_is_not_seen_stays() {
     block_on(async {
@@ -139,7 +139,7 @@ fn a_directory_that_holds_what_is_not_seen_stays() {
     });
 }
 
-// C03: a segment that an agent manages goes only if the agent sees all of it.
+// A segment that an agent manages goes only if the agent sees all of it.
 #[test]
 fn a_segment_that_holds_what_is_not_seen_stays() {
     block_on(async {
@@ -179,7 +179,7 @@ fn a_large_directory_is_judged_page_by_page() {
     });
 }
 
-// C11, C14: an edit may take its page out of its author's view. It is told as made, stands in the
+// An edit may take its page out of its author's view. It is told as made, stands in the
 // author's history, and can be undone.
 #[test]
 fn an_edit_is_told_as_made_and_undone_by_its_author() {

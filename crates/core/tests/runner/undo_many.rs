@@ -47,7 +47,7 @@ fn leaves(parent: &PageIndex) -> Edit {
     Edit::Batch((0..PAGES).map(leaf).collect())
 }
 
-// C11: a subtree moved to another segment.
+// A subtree moved to another segment.
 #[test]
 fn a_moved_subtree_is_asked_for_together() {
     there_and_back(async |system| {
@@ -57,7 +57,7 @@ fn a_moved_subtree_is_asked_for_together() {
     });
 }
 
-// C11: pages adopted by a new directory.
+// Pages adopted by a new directory.
 #[test]
 fn adopted_pages_are_asked_for_together() {
     there_and_back(async |system| {
@@ -68,7 +68,7 @@ fn adopted_pages_are_asked_for_together() {
     });
 }
 
-// C11: many turns in one edit, and what views said of them.
+// Many turns in one edit, and what views said of them.
 #[test]
 fn turns_are_asked_for_together() {
     there_and_back(async |_| {
@@ -80,7 +80,7 @@ fn turns_are_asked_for_together() {
     });
 }
 
-// C11: levels of many pages, which lie in several chunks.
+// Levels of many pages, which lie in several chunks.
 #[test]
 fn levels_are_asked_for_together() {
     there_and_back(async |system| {

@@ -147,7 +147,7 @@ async fn turn(agent: &AgentContext, word: &str) -> PageIndex {
     agent.add_turn(said).await.unwrap()[0].clone()
 }
 
-// M-40, C49, C12, C14: turns of authors that are not chosen do not exist: not in a window of any
+// M-40: turns of authors that are not chosen do not exist: not in a window of any
 // format, folded or not, nor in lists, searches, counts, history, anchors or errors.
 #[test]
 fn authors_that_are_not_chosen_do_not_exist() {
@@ -347,7 +347,7 @@ async fn late_time(system: &ContextSystem, index: &PageIndex) -> Timestamp {
     system.as_system().reader().page(index).await.unwrap().page.created_at
 }
 
-// M-40, C49: pages that are not mounted do not exist, with all below them, in any segment, and no
+// M-40: pages that are not mounted do not exist, with all below them, in any segment, and no
 // move brings them to light.
 #[test]
 fn pages_that_are_not_mounted_do_not_exist() {
@@ -420,7 +420,7 @@ fn moving_unveils_nothing() {
     });
 }
 
-// M-40, C36: lines of folds and windows sent through another filter tell nothing more than this one
+// M-40: lines of folds and windows sent through another filter tell nothing more than this one
 // sees.
 #[test]
 fn another_filter_tells_nothing_of_before() {

@@ -133,7 +133,7 @@ fn check_once(window: &Window) {
     }
 }
 
-// D-31, C40: in Markdown only registered anchors are found, each where the engine wrote it, in full
+// D-31: in Markdown only registered anchors are found, each where the engine wrote it, in full
 // pages, stubs and the lines of runs; the bodies say what they said when they are unescaped.
 #[test]
 fn imitations_are_not_found_in_markdown() {
@@ -171,7 +171,7 @@ fn strings(value: &serde_json::Value, into: &mut Vec<String>) {
     }
 }
 
-// C40: in provider formats every text is there byte for byte, but for the session's mark, and only
+// In provider formats every text is there byte for byte, but for the session's mark, and only
 // lines of the engine carry that.
 #[test]
 fn provider_formats_carry_every_byte() {
@@ -208,7 +208,7 @@ fn check_marks(texts: &[String], mark: &str, at: &str) {
     }
 }
 
-// C40: stubs and runs made of such pages, at every budget and in every provider format.
+// Stubs and runs made of such pages, at every budget and in every provider format.
 #[test]
 fn lines_of_folds_carry_no_imitations() {
     block_on(async {
@@ -272,7 +272,7 @@ fn random_mixtures_are_not_found_either() {
     }
 }
 
-// C40: a large text that is cut says so in a line that outside text cannot imitate either.
+// A large text that is cut says so in a line that outside text cannot imitate either.
 #[test]
 fn where_a_text_is_cut_cannot_be_imitated() {
     block_on(async {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture_core::{
     Advice, AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock,
     MemoryStorage, Message, NewSegment, ProviderFormat, SegmentKind, Tokens, Usage, WindowOptions,
-    window::{Calibration, ModelRequest, REMEMBERED, validate_body},
+    window::{CALIBRATION_WINDOWS, Calibration, ModelRequest, validate_body},
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, returned, session_id, user, valid},
@@ -153,7 +153,7 @@ fn a_small_window_is_never_folded_early() {
     });
 }
 
-// C35: reports correct the budget; where large parts are cut does not move with them.
+// Reports correct the budget; where large parts are cut does not move with them.
 #[test]
 fn reports_correct_the_counting() {
     let stage = stage();
@@ -181,7 +181,7 @@ fn reports_correct_the_counting() {
         let last = factors.last().unwrap();
         assert!((1.4..1.6).contains(last) && factors[0] < *last, "{factors:?}");
         // Anybody who reads the ledger learns the same; what was made for another model is not asked.
-        let sent = conversation.session().ledger(asked.format, REMEMBERED).await.unwrap();
+        let sent = conversation.session().ledger(asked.format, CALIBRATION_WINDOWS).await.unwrap();
         let (own, other) =
             (Calibration::of_sent("gpt-4o", &sent), Calibration::of_sent("gemini-pro", &sent));
         assert_eq!((own.factor(), own.observations()), (*last, 12));

@@ -53,7 +53,7 @@ fn standing(agent: &AgentContext, window: &Window) -> u64 {
     shown.sum()
 }
 
-// M-37, C47: over three hundred turns no window sent holds more messages than may stand; folds are
+// M-37: over three hundred turns no window sent holds more messages than may stand; folds are
 // few, nothing but a fold changes an earlier message, and no call is ever parted from its result.
 #[test]
 fn the_bound_is_met_by_rare_folds() {
@@ -103,7 +103,7 @@ fn the_bound_is_met_by_rare_folds() {
     }
 }
 
-// M-37, C47: the line says how many are folded and that they can be had back, and they can: one by
+// M-37: the line says how many are folded and that they can be had back, and they can: one by
 // one, or all with undo.
 #[test]
 fn what_is_folded_is_told_and_comes_back() {

@@ -222,7 +222,7 @@ fn edits_leave_what_was_sent() {
     });
 }
 
-// C11: what a purge took is gone from what was sent, and the ledger says so.
+// What a purge took is gone from what was sent, and the ledger says so.
 #[test]
 fn a_purge_takes_what_was_sent() {
     block_on(async {
@@ -255,7 +255,7 @@ fn sees(system: &contexture_core::ContextSystem, segments: &[&str]) -> AgentCont
     AgentContext::new(system.clone(), view)
 }
 
-// C49, C36: an agent that lost a segment cannot see it again in what it was sent, not even in lines
+// An agent that lost a segment cannot see it again in what it was sent, not even in lines
 // of a fold that stood beside those of a segment it still sees.
 #[test]
 fn a_lost_segment_is_not_shown_again() {
@@ -316,7 +316,7 @@ async fn shown_in_part(agent: &AgentContext, asked: &WindowOptions, hidden: &str
     again.withheld.iter().map(ToString::to_string).collect()
 }
 
-// C49, D-35: what was moved out of an agent's view since is not shown again, neither as a page nor
+// D-35: what was moved out of an agent's view since is not shown again, neither as a page nor
 // in a line that quotes it; where it is moved back, everything is.
 #[test]
 fn a_page_moved_out_of_view_is_not_shown_again() {
@@ -359,7 +359,7 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
     });
 }
 
-// C49: what a filter leaves out since is not shown again; what a wider one shows is.
+// What a filter leaves out since is not shown again; what a wider one shows is.
 #[test]
 fn what_a_filter_leaves_out_since_is_not_shown_again() {
     use contexture_core::{ViewFilter, message::MessageFilter};
@@ -426,7 +426,7 @@ fn lines_of_unknown_pages_are_not_shown_again() {
     });
 }
 
-// C11: what providers report is kept with the window, and nothing else is.
+// What providers report is kept with the window, and nothing else is.
 #[test]
 fn usage_is_reported() {
     block_on(async {

@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Instant};
 
-use contexture_core::{ResidentLimits, SystemSettings, storage::Order, *};
+use contexture_core::{
+    SystemSettings,
+    storage::{Order, ResidentLimits},
+    *,
+};
 use contexture_storage::SystemClock;
 use contexture_testkit::backend::Backend;
 use futures::executor::block_on;

@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         segment.map(|segment| (**segment).clone())
     }
 
-    /// Tells whether a page is what agents are bound by and so always expanded (C04).
+    /// Tells whether a page is what agents are bound by and so always expanded.
     pub(in crate::decide) fn is_system_root(&mut self, page: &PageIndex) -> bool {
         let segment = self.any_segment(page.segment());
         page.is_root() && segment.is_some_and(|segment| segment.kind == SegmentKind::System)

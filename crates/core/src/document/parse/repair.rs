@@ -41,7 +41,7 @@ impl Parser {
         }
     }
 
-    /// Roots stand, and those that agents are bound by are expanded, whatever the file says (C04).
+    /// Roots stand, and those that agents are bound by are expanded, whatever the file says.
     pub(super) fn repair_roots(&mut self) -> Result<()> {
         for segment in self.segments.iter().filter(|segment| !segment.removed) {
             let index = segment.root();
@@ -93,7 +93,7 @@ impl Parser {
         }
     }
 
-    /// All pages of a read-only System-kind segment stand in full, whatever the file says (C04).
+    /// All pages of a read-only System-kind segment stand in full, whatever the file says.
     pub(super) fn repair_prompts(&mut self) {
         let fixed: HashSet<&SegmentId> = self
             .segments

@@ -1,4 +1,4 @@
-//! What identifies a rendering: the version of its state, and a key of all else it depends on (C50).
+//! What identifies a rendering: the version of its state, and a key of all else it depends on.
 
 use super::Purpose;
 use crate::{

@@ -1,4 +1,4 @@
-//! What the budget has lowered: the level a rendering really has, and which pages stand how (C52).
+//! What the budget has lowered: the level a rendering really has, and which pages stand how.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Pressing an anchor: the operation behind it, checked like any other (C37, C38, C40).
+//! Pressing an anchor: the operation behind it, checked like any other.
 
 use std::collections::BTreeMap;
 
