@@ -10,7 +10,7 @@ use crate::{
     window::FoldReport,
 };
 
-/// What is asked for. [`crate::decide`] turns it into a [`crate::storage::Change`].
+/// What is asked for. Deciding turns it into a [`Change`](crate::storage::Change).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Edit {

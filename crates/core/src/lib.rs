@@ -95,7 +95,7 @@ pub use agent::AgentContext;
 pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
-pub use session::Session;
+pub use session::{Session, ToIndex};
 pub use system::{ContextSystem, SystemSettings};
 pub use view::{Actor, Mounts, View, ViewFilter};
 

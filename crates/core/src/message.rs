@@ -1,8 +1,8 @@
 //! Messages: what was said, called and returned, typed, with everything a provider produced kept
 //! byte for byte.
 //!
-//! [`wire`] reads OpenAI- and Anthropic-style arrays, [`exchange`] groups messages into what may not
-//! be parted and cuts turns into pages, [`raw`] keeps foreign JSON as the text it was.
+//! [`parse_messages`] reads OpenAI- and Anthropic-style arrays, [`group_exchanges`] groups messages into what
+//! may not be parted, [`RawJson`] keeps foreign JSON as the text it was.
 
 pub(crate) mod exchange;
 mod raw;

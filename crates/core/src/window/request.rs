@@ -106,7 +106,7 @@ impl WindowOptions {
     }
 
     /// Returns how pages are written in its format.
-    pub fn family(&self) -> Family {
+    pub(crate) fn family(&self) -> Family {
         match self.format {
             Format::Markdown | Format::Context => Family::Markdown,
             Format::Provider(_) => Family::Provider,

@@ -18,7 +18,7 @@ pub(crate) const RENDERER: u64 = 4;
 
 /// The two ways a page is written: as messages for a provider, or as Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
+pub(crate) enum Family {
     /// `markdown` and `context`.
     Markdown,
     /// The provider formats.
