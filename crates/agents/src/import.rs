@@ -18,8 +18,9 @@ mod prompt;
 mod source;
 
 use contexture_core::{
-    CustomKey, Edit, PageIndex, SegmentId, Session,
-    transcript::{ImportRecord, Problem},
+    Edit, PageIndex, SegmentId, Session,
+    storage::CustomKey,
+    transcript::{ImportRecord, TranscriptProblem},
 };
 
 use crate::wire::{ImportObject, ImportedObject, KeptPromptObject};
@@ -61,7 +62,7 @@ pub struct Imported {
     pub unit: Unit,
     /// What was too large to be kept, in the order of its lines. It counts as not there, now and when the
     /// transcript is imported again.
-    pub too_large: Vec<Problem>,
+    pub too_large: Vec<TranscriptProblem>,
 }
 
 /// Checks that a session has the segment an import writes to.

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contexture_core::{
-    ErrorKind, Message, Usage,
-    window::{format::Format, provider::ProviderFormat},
-};
+use contexture_core::{ErrorKind, Format, Message, ProviderFormat, Usage};
 
 use crate::tool::ToolSpec;
 

@@ -19,7 +19,7 @@ mod call;
 use contexture_core::{
     AgentName, Message, PageIndex, Role, SegmentId, Timestamp, Usage,
     message::{Part, ToolCall},
-    window::filter::{CommonSecrets, SensitiveFilter},
+    window::{CommonSecrets, SensitiveFilter},
 };
 use serde::{Deserialize, Serialize};
 

@@ -227,7 +227,7 @@ fn calls_without_an_id_of_their_own_get_one() {
     let Next::Append(exchange) = run.next() else { panic!() };
     let ids: Vec<&str> = exchange[0].tool_calls().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["call", "same", "same-1"]);
-    assert!(contexture_core::message::exchange::group(exchange).is_ok());
+    assert!(contexture_core::message::group_exchanges(exchange).is_ok());
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn more_calls_than_are_made_are_answered_as_refused() {
     for (text, error) in &results[MOST_CALLS..] {
         assert!(text.starts_with("refused: an answer may have at most 128 calls") && *error);
     }
-    assert!(contexture_core::message::exchange::group(exchange).is_ok());
+    assert!(contexture_core::message::group_exchanges(exchange).is_ok());
 }
 
 #[test]

@@ -14,8 +14,8 @@ mod watch;
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ErrorKind, Mounts, RunRecord, SegmentId, Tokens, View, ViewFilter, WindowOptions,
-    window::{count::TokenCounter, fold::Shares},
+    AgentContext, ErrorKind, Mounts, SegmentId, TokenCounter, Tokens, View, ViewFilter,
+    WindowOptions, storage::RunRecord, window::FoldShares,
 };
 
 use summaries::Summaries;
@@ -91,7 +91,7 @@ pub struct Job<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Room {
     budget: u64,
-    shares: Shares,
+    shares: FoldShares,
 }
 
 /// On whose behalf an edit is made.

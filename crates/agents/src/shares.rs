@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use contexture_core::window::fold::Shares;
+use contexture_core::window::FoldShares;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
@@ -25,19 +25,19 @@ const MOST_HELD: u64 = u8::MAX as u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Share {
-    /// [`Shares::requests`].
+    /// [`FoldShares::requests`].
     Requests,
-    /// [`Shares::recent`].
+    /// [`FoldShares::recent`].
     Recent,
-    /// [`Shares::high_water`].
+    /// [`FoldShares::high_water`].
     HighWater,
-    /// [`Shares::low_water`].
+    /// [`FoldShares::low_water`].
     LowWater,
-    /// [`Shares::lines`].
+    /// [`FoldShares::lines`].
     Lines,
-    /// [`Shares::part`].
+    /// [`FoldShares::part`].
     Part,
-    /// [`Shares::held`].
+    /// [`FoldShares::held`].
     Held,
 }
 
@@ -101,7 +101,7 @@ impl Share {
         }
     }
 
-    fn of(self, shares: &mut Shares) -> &mut u64 {
+    fn of(self, shares: &mut FoldShares) -> &mut u64 {
         match self {
             Share::Requests => &mut shares.requests,
             Share::Recent => &mut shares.recent,
@@ -200,8 +200,8 @@ pub struct ResolvedShares(BTreeMap<Share, Sourced<u64>>);
 
 impl ResolvedShares {
     /// Returns the shares as windows take them.
-    pub fn shares(&self) -> Shares {
-        let mut shares = Shares::default();
+    pub fn shares(&self) -> FoldShares {
+        let mut shares = FoldShares::default();
         for (share, set) in &self.0 {
             *share.of(&mut shares) = set.value;
         }
@@ -225,7 +225,7 @@ pub fn resolve(
     agent: Option<&AgentDefinition>,
     settings: &Settings,
 ) -> Result<ResolvedShares> {
-    let mut default = Shares::default();
+    let mut default = FoldShares::default();
     let resolved = Share::ALL.map(|share| {
         let flag = call.0.get(&share).map(|value| (*value, Source::Flag));
         let file = || {

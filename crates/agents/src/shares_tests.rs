@@ -86,10 +86,10 @@ fn value_by_value_the_first_word_holds() {
     part 0.4 by the call
     held 7 by user settings user.json
     ");
-    let shares = Shares { recent: 200, high_water: 700, lines: 200, ..Shares::default() };
-    assert_eq!(resolved.shares(), Shares { part: 400, held: 7, ..shares });
+    let shares = FoldShares { recent: 200, high_water: 700, lines: 200, ..FoldShares::default() };
+    assert_eq!(resolved.shares(), FoldShares { part: 400, held: 7, ..shares });
     let untouched = resolve(&ShareSettings::default(), None, &Settings::default()).unwrap();
-    assert_eq!(untouched.shares(), Shares::default());
+    assert_eq!(untouched.shares(), FoldShares::default());
 }
 
 #[test]

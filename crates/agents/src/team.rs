@@ -18,9 +18,10 @@ mod views;
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    Actor, AgentContext, AgentName, ContextSystem, CustomKey, Edit, ErrorKind, Mounts,
-    NewDetailPage, NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Speech, Timestamp,
-    View, ViewFilter, message::detail_text, storage::Order,
+    Actor, AgentContext, AgentName, ContextSystem, Edit, ErrorKind, Mounts, NewDetailPage,
+    NewSegment, PageIndex, PageUpdate, SegmentId, SegmentKind, Timestamp, View, ViewFilter,
+    message::{MessageFilter, detail_text},
+    storage::{CustomKey, Order},
 };
 
 pub use clear::{ClearScope, Cleared};
@@ -290,9 +291,9 @@ fn view_filter(filter: &ContextFilter, now: Timestamp) -> Result<ViewFilter> {
         filter.roles.as_ref().is_none_or(|roles| roles.iter().any(|heard| heard == role))
     };
     let speech = match (hears("assistant"), hears("tool")) {
-        (true, true) => Speech::All,
-        (true, false) => Speech::WithoutTools,
-        (false, _) => Speech::RequestsOnly,
+        (true, true) => MessageFilter::All,
+        (true, false) => MessageFilter::WithoutTools,
+        (false, _) => MessageFilter::RequestsOnly,
     };
     let oldest = filter.max_age_seconds.map(|age| {
         let age = i64::try_from(age).unwrap_or(i64::MAX).saturating_mul(1_000);

@@ -14,7 +14,7 @@ use contexture_agents::{
     shares::ShareSettings,
     tools::Question,
 };
-use contexture_core::{ContextSystem, ErrorKind, FoldReport};
+use contexture_core::{ContextSystem, ErrorKind, window::FoldReport};
 use futures::FutureExt as _;
 use tokio::{
     runtime::{Builder, Runtime},

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contexture_agents::Team;
 use contexture_core::{
-    Actor, ContextSystem, Engine, Error, ErrorKind, PageStorage, Principal, Session,
-    system::{Outcome, PageView},
+    Actor, ContextSystem, EditOutcome, Engine, Error, ErrorKind, PageStorage, PageView, Principal,
+    Session,
 };
 use contexture_storage::SystemClock;
 
@@ -58,7 +58,10 @@ async fn open_on(
 
 /// Returns the page that an edit changed, in the tree or in the archive; none if the caller no longer
 /// sees it, perhaps because of the edit itself.
-pub(crate) async fn changed_page(session: &Session, outcome: &Outcome) -> Result<Option<PageView>> {
+pub(crate) async fn changed_page(
+    session: &Session,
+    outcome: &EditOutcome,
+) -> Result<Option<PageView>> {
     let Some(index) = outcome.pages.first() else { return Ok(None) };
     match session.reader().page_or_archived(index).await {
         Ok(seen) => Ok(Some(seen)),

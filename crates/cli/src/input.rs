@@ -8,7 +8,7 @@ use std::{
 
 use contexture_core::{
     ErrorKind,
-    transcript::{BoundedLines, Problem},
+    transcript::{BoundedLines, TranscriptProblem},
 };
 
 use crate::error::{Result, Stop};
@@ -45,7 +45,7 @@ pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
 
 /// Reads a transcript; `-` is standard input. Lines that are too long are not kept in memory; they are
 /// returned as problems.
-pub(crate) fn transcript(path: &Path) -> Result<(Vec<u8>, Vec<Problem>)> {
+pub(crate) fn transcript(path: &Path) -> Result<(Vec<u8>, Vec<TranscriptProblem>)> {
     let failed = |error: io::Error| unreadable(path, &error);
     let mut file = open(path).map_err(failed)?;
     let limit = usize::try_from(MOST).unwrap_or(usize::MAX);

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    FoldReport, HistoryEntry, Lifecycle, PageIndex, Segment, Standing, Timestamp, WindowLevel,
-    system::PageView,
+    HistoryEntry, Lifecycle, PageIndex, PageView, Segment, Timestamp, WindowLevel,
+    storage::PageStanding, window::FoldReport,
 };
 
 use crate::{printer::Paint, sanitize};
@@ -53,7 +53,7 @@ pub(crate) fn marks(seen: &PageView) -> Vec<String> {
     }
     let archived = match (seen.lifecycle, &page.standing) {
         (Lifecycle::ColdArchived, _) => Some("in the archive"),
-        (_, Standing::HotArchived) => Some("archived"),
+        (_, PageStanding::HotArchived) => Some("archived"),
         _ => None,
     };
     let level = match seen.level {

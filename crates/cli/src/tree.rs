@@ -1,7 +1,7 @@
 //! The tree of pages: loaded within bounds, drawn for people, or nested as JSON.
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
-use contexture_core::{PageIndex, Session, storage::Order, system::PageView};
+use contexture_core::{PageIndex, PageView, Session, storage::Order};
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::{error::Result, lines, printer::Paint};

@@ -1,6 +1,6 @@
 //! A host's own loop: append what was said, ask for the next request, report what it cost.
 #![allow(clippy::print_stdout)]
-use contexture_core::{window::count::TokenCounter, *};
+use contexture_core::{TokenCounter, *};
 use std::sync::Arc;
 
 struct FourBytes;

@@ -2,16 +2,20 @@
 //!
 //! A [`Change`] holds the state before and after of everything it touches, so its inverse is the
 //! same thing read backwards. Numbers and places of new pages are provisional until the commit settles
-//! them ([`Change::settle`]); that is why appends never conflict with each other.
+//! them ([`Change::assign`]); that is why appends never conflict with each other.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Content, ContentHash, CustomKey, FoldReport, HistoryEntry, Inverse, LevelEntry,
-    Operation, Page, PageBefore, PageIndex, Place, Revision, RunPut, Segment, SegmentBefore,
-    SegmentId, Standing, Timestamp, Version, ViewId, storage::SessionInfo, view::entries,
+    Actor, HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
+    storage::{
+        Content, ContentHash, CustomKey, Inverse, LevelEntry, PageBefore, PageStanding, Place,
+        RunPut, SegmentBefore, SessionInfo, Version, ViewId,
+    },
+    view::entries,
+    window::FoldReport,
 };
 
 /// What an edit does to the storage.
@@ -201,7 +205,7 @@ impl Change {
     ///
     /// Every index at or beyond a claim's first number names a page this change makes: provisional
     /// numbers lie beyond all that a stored page can have.
-    pub fn settle(&mut self, assigned: &Assigned) {
+    pub fn assign(&mut self, assigned: &Assigned) {
         for (claim, &actual) in self.numbers.iter_mut().zip(&assigned.numbers) {
             if claim.first == actual {
                 continue;
@@ -331,7 +335,7 @@ fn shift_page_delta(delta: &mut PageDelta, shift: &impl Fn(&mut PageIndex)) {
     page.parent.iter_mut().for_each(shift);
     page.turn.iter_mut().for_each(shift);
     page.sources.iter_mut().for_each(shift);
-    if let Standing::Moved(to) = &mut page.standing {
+    if let PageStanding::Moved(to) = &mut page.standing {
         shift(to);
     }
 }

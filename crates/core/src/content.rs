@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crate::{Detail, Error, Message};
+use crate::{Error, Message, storage::PageDetail};
 
 /// The BLAKE3 hash of a content's encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,9 +88,9 @@ impl Content {
     }
 
     /// Encodes messages together with what a page keeps of them.
-    pub(crate) fn with_detail(messages: &[Message]) -> (Self, Detail) {
+    pub(crate) fn with_detail(messages: &[Message]) -> (Self, PageDetail) {
         let content = Self::encode(messages);
-        let detail = Detail {
+        let detail = PageDetail {
             content: content.hash,
             messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
             counted: None,

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A Context is a value: it is made whole and never changed (D-24). Its version is made by the
-//! engine alone (C34). What was read from text is a [`ParsedContext`], which has the same parts but
+//! engine alone. What was read from text is a [`ParsedContext`], which has the same parts but
 //! only a [`ClaimedVersion`], so that no text can pass for a rendering:
 //!
 //! ```compile_fail
@@ -38,14 +38,23 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+// What a Context says.
+pub use history::{History, Round};
+pub use version::{ClaimedVersion, ContextVersion, RenderKey};
+
+// What can be pressed, and what comes of it.
+pub use crate::system::Pressed;
 pub use anchors::{Anchor, AnchorConflict, AnchorKey, AnchorKind, Anchors};
+pub use page_action::PageAction;
+pub(crate) use page_action::{FIND, find_anchor, reference_key};
+
+// Applications.
 pub use app::{App, Apps, MountedPanels, Panel};
 pub use app_session::AppSession;
+
+// Building one, and reusing what was built.
 pub use build::{Changes, LevelState, Shown, Source, build};
 pub use frozen::{Frozen, Inputs, Mismatch, Reuse};
-pub use history::{History, Round};
-pub use page_action::{FIND, PageAction, find_anchor, reference_key};
-pub use version::{ClaimedVersion, ContextVersion, RenderKey};
 
 use crate::{Error, Level, Timestamp, message::RawJson};
 
@@ -55,7 +64,7 @@ use crate::{Error, Level, Timestamp, message::RawJson};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Context<V = ContextVersion> {
     header: Header<V>,
-    state: State,
+    state: ContextState,
     content: String,
     anchors: Anchors,
     history: Option<History>,
@@ -63,14 +72,14 @@ pub struct Context<V = ContextVersion> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// A Context read from text: valid, but nobody vouches for it, so it is never reused (C34).
+/// A Context read from text: valid, but nobody vouches for it, so it is never reused.
 pub type ParsedContext = Context<ClaimedVersion>;
 
 impl<V> Context<V> {
     /// Puts the parts together. Anchors that were refused are told among the diagnostics (D-27).
     pub(crate) fn new(
         header: Header<V>,
-        state: State,
+        state: ContextState,
         content: String,
         anchors: Anchors,
         history: Option<History>,
@@ -93,7 +102,7 @@ impl<V> Context<V> {
     }
 
     /// Returns level, focus and custom state.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ContextState {
         &self.state
     }
 
@@ -146,7 +155,7 @@ impl Context {
         let known = |text: &str| if is_blank(text) { "unknown" } else { text }.to_owned();
         let (app_id, session_id) = (known(app_id), known(session_id));
         let header = Header { app_id, session_id, version, timestamp, render_key: None };
-        let state = State { current_lod: Level::Full, focus_id: None, custom: None };
+        let state = ContextState { current_lod: Level::Full, focus_id: None, custom: None };
         let content = failure_text(&diagnostics);
         Self::new(header, state, content, Anchors::default(), None, diagnostics)
     }
@@ -186,7 +195,7 @@ impl<V> Header<V> {
         Ok(Self { app_id, session_id, version, timestamp, render_key })
     }
 
-    /// Returns the application, the same for the whole session (C36).
+    /// Returns the application, the same for the whole session.
     pub fn app_id(&self) -> &str {
         &self.app_id
     }
@@ -201,12 +210,12 @@ impl<V> Header<V> {
         &self.version
     }
 
-    /// Returns the time of the state that was rendered, not of the rendering (C35).
+    /// Returns the time of the state that was rendered, not of the rendering.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
 
-    /// Returns what it depends on beside the version; an error Context has none (C50).
+    /// Returns what it depends on beside the version; an error Context has none.
     pub fn render_key(&self) -> Option<&RenderKey> {
         self.render_key.as_ref()
     }
@@ -214,7 +223,7 @@ impl<V> Header<V> {
 
 impl Header {
     /// Tells whether what was rendered under one serves for the other: version and key are equal, so
-    /// the bytes are (C34, C50).
+    /// the bytes are.
     pub fn can_reuse(&self, other: &Self) -> bool {
         self.render_key.is_some()
             && (&self.app_id, &self.session_id, self.version, &self.render_key)
@@ -225,8 +234,8 @@ impl Header {
 /// Level, focus and custom state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct State {
-    /// The level it is rendered at: where the budget lowered pages, the lowest it gave any (C52).
+pub struct ContextState {
+    /// The level it is rendered at: where the budget lowered pages, the lowest it gave any.
     #[serde(serialize_with = "write_lod")]
     pub current_lod: Level,
     /// What the view is focused on.

@@ -12,14 +12,10 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    Error, FoldReport, LedgerKey, Message, PageIndex, Result, Role, Session, Timestamp, Tokens,
-    Usage,
-    storage::Report,
-    system::{FoldOutcome, Purpose},
-    window::{
-        calibration::{Calibration, REMEMBERED},
-        request::{Sent, WindowOptions},
-    },
+    Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
+    storage::{LedgerKey, UsageReport},
+    system::Purpose,
+    window::{CALIBRATION_WINDOWS, Calibration, FoldOutcome, FoldReport, request::RecordedWindow},
 };
 
 /// How long a provider keeps a cached prefix that nobody asks for.
@@ -37,7 +33,7 @@ pub struct Conversation {
 
 /// A request to be sent to a model.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ModelRequest {
     /// The fragment of the request's body that the window is: add the model, the tools and so on.
     pub body: String,
     /// Its number in the ledger: what usage is reported under.
@@ -90,7 +86,7 @@ impl Conversation {
     /// Returns the next request: the fold that is due is taken, and the window recorded as sent.
     ///
     /// A conversation in which nothing was said yet has none.
-    pub async fn request(&self) -> Result<Request> {
+    pub async fn request(&self) -> Result<ModelRequest> {
         let (calibration, newest) = self.remembered().await?;
         let mut options = self.options.clone();
         // Where parts are cut must not move with the correction: earlier messages would change.
@@ -100,11 +96,11 @@ impl Conversation {
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options, newest).await?;
         let folded = early.and_then(|fold| fold.revision);
-        let Sent { window, record, fold, .. } =
+        let RecordedWindow { window, record, fold, .. } =
             self.session.send_for(&options, Purpose::Request { folded }).await?;
         let fold = fold.or(early.map(|fold| fold.report));
         let system = window.pieces.iter().filter(|piece| piece.system);
-        Ok(Request {
+        Ok(ModelRequest {
             system: system.map(|piece| piece.page.clone()).collect(),
             body: window.body,
             number: record.number,
@@ -116,16 +112,16 @@ impl Conversation {
     }
 
     /// Reports what the provider charged for a request.
-    pub async fn report(&self, request: &Request, usage: &Usage) -> Result<()> {
+    pub async fn report(&self, request: &ModelRequest, usage: &Usage) -> Result<()> {
         self.session.report_usage(self.options.format, request.number, usage).await
     }
 
     /// Returns such a report for hosts that note it together with their own records
     /// ([`ContextSystem::keep`](crate::ContextSystem::keep)).
-    pub fn report_of(&self, request: &Request, usage: &Usage) -> Report {
+    pub fn report_of(&self, request: &ModelRequest, usage: &Usage) -> UsageReport {
         let ledger =
             LedgerKey { view: self.session.principal().view_id(), format: self.options.format };
-        Report { ledger, number: request.number, usage: usage.clone() }
+        UsageReport { ledger, number: request.number, usage: usage.clone() }
     }
 
     /// Returns how the model's own counts differ from ours, from what its provider reported; none
@@ -137,7 +133,7 @@ impl Conversation {
     /// Returns the calibration, and when the newest request was made.
     async fn remembered(&self) -> Result<(Option<Calibration>, Option<Timestamp>)> {
         let model = self.options.model.as_deref();
-        let most = model.map_or(1, |_| REMEMBERED);
+        let most = model.map_or(1, |_| CALIBRATION_WINDOWS);
         let records = self.session.ledger(self.options.format, most).await?;
         let calibration = model.map(|model| Calibration::of_sent(model, &records));
         Ok((calibration, records.first().map(|sent| sent.at)))

@@ -2,7 +2,7 @@
 //!
 //! [`decide`] never loads anything. Where it lacks a page, a list or a level it stops with a
 //! [`Need`]; the caller loads that into [`Known`] and asks again. Everything it looks at is noted in
-//! the change's [`Basis`](crate::Basis), so a commit is checked against exactly what was read, the
+//! the change's [`Basis`](crate::storage::Basis), so a commit is checked against exactly what was read, the
 //! permission of the segment included.
 
 mod adoption;
@@ -16,18 +16,21 @@ mod segments;
 mod structure;
 mod turns;
 mod undo;
-mod vanished;
+mod undone_pages;
 
-use crate::{Actor, Change, Edit, Error, Timestamp, View, ViewId};
+use crate::{
+    Actor, Edit, Error, Timestamp, View,
+    storage::{Change, ViewId},
+};
 
-pub use draft::Draft;
-pub(crate) use draft::{MOST_MOVES, PROVISIONAL};
-pub use known::{ChildList, Known, Need, Segments, Subject};
-pub use vanished::Vanished;
+pub(crate) use draft::{Draft, MOST_MOVES, PROVISIONAL};
+pub use known::Segments;
+pub(crate) use known::{ChildList, Known, Need, Subject};
+pub(crate) use undone_pages::UndonePages;
 
 /// Who asks, when, and within which limits.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub(crate) struct EditRequest<'a> {
     /// Who.
     pub actor: Actor,
     /// In which view levels are changed.
@@ -37,17 +40,17 @@ pub struct Request<'a> {
     /// The view an agent is confined to; none for the system side, which is not checked.
     pub guard: Option<&'a View>,
     /// What is too large.
-    pub limits: Limits,
+    pub limits: EditLimits,
 }
 
 /// What is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct EditLimits {
     /// The most bytes of content a page may hold.
     pub detail_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for EditLimits {
     fn default() -> Self {
         Self { detail_bytes: 16 * 1024 * 1024 }
     }
@@ -55,7 +58,7 @@ impl Default for Limits {
 
 /// Why there is no change yet, or at all.
 #[derive(Debug, Clone)]
-pub enum Halt {
+pub(crate) enum Halt {
     /// Something must be loaded first.
     Need(Need),
     /// The edit is refused.
@@ -71,7 +74,11 @@ impl From<Error> for Halt {
 type Decision<T = ()> = Result<T, Halt>;
 
 /// Decides an edit.
-pub fn decide(edit: &Edit, request: &Request<'_>, known: &Known) -> Result<Change, Halt> {
+pub(crate) fn decide(
+    edit: &Edit,
+    request: &EditRequest<'_>,
+    known: &Known,
+) -> Result<Change, Halt> {
     let mut draft = Draft::new(request, known);
     apply(&mut draft, edit)?;
     // A document is as deep as its reader allowed: it looked at all pages at once.
@@ -143,3 +150,6 @@ fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
     structure::need_for_moves(draft, edits)?;
     edits.iter().try_for_each(|edit| apply(draft, edit))
 }
+
+#[cfg(test)]
+mod needs_tests;

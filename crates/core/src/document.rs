@@ -1,4 +1,4 @@
-//! The seed's JSON document of a whole session (C21): export and load.
+//! The seed's JSON document of a whole session: export and load.
 //!
 //! One object with `segments` in display order and `pages` by index. Visibility and lifecycle in it
 //! are the system side's. Archived and retired pages are included; views, history and ledger are
@@ -10,7 +10,7 @@ mod parse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Page, Segment, SessionTimes};
+use crate::{Message, Page, Segment, storage::SessionTimes};
 
 pub use export::export;
 pub use parse::{Parsed, parse};

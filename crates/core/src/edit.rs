@@ -3,16 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, CustomKey, Description, Error, FoldReport, Level, LevelEntry, Message, NewSegment,
-    PageIndex, PageName, Permission, Revision, SegmentId, Tokens, Version, Visibility,
+    AgentName, Description, Error, Level, Message, NewSegment, PageIndex, PageName, Permission,
+    Revision, SegmentId, Tokens, Visibility,
     document::LoadPlan,
+    storage::{CustomKey, LevelEntry, Version},
+    window::FoldReport,
 };
 
-/// What is asked for. [`crate::decide`] turns it into a [`crate::Change`].
+/// What is asked for. Deciding turns it into a [`Change`](crate::storage::Change).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Edit {
-    /// Adds a segment with its root (C07).
+    /// Adds a segment with its root.
     AddSegment(NewSegment),
     /// Changes what is given of a segment.
     UpdateSegment(SegmentUpdate),
@@ -20,7 +22,7 @@ pub enum Edit {
     RemoveSegment {
         /// Which.
         segment: SegmentId,
-        /// Sends its pages to the archive; without it a segment with pages is refused (C24).
+        /// Sends its pages to the archive; without it a segment with pages is refused.
         cascade: bool,
         /// Needed for System-kind segments.
         force: bool,
@@ -34,7 +36,7 @@ pub enum Edit {
     },
     /// Creates a leaf with a text.
     CreateDetailPage(NewDetailPage),
-    /// Creates a directory, optionally adopting pages (C05).
+    /// Creates a directory, optionally adopting pages.
     CreateContentsPage(NewContentsPage),
     /// Writes messages as new turns at the end of a segment's root.
     AddTurn {
@@ -86,7 +88,7 @@ pub enum Edit {
     },
     /// Lowers levels in the caller's view to meet a budget.
     FoldPages(FoldPlan),
-    /// Moves a page, with all below it, to the end of a directory (C09).
+    /// Moves a page, with all below it, to the end of a directory.
     MovePage {
         /// What.
         page: PageIndex,
@@ -95,7 +97,7 @@ pub enum Edit {
     },
     /// Archives a page hot: out of the window, still in the tree.
     ArchivePage(PageIndex),
-    /// Takes a page, with all below it, to the archive (C10).
+    /// Takes a page, with all below it, to the archive.
     RemovePage(PageIndex),
     /// Brings a page back, from either archive.
     RestorePage {
@@ -190,7 +192,7 @@ pub struct NewDetailPage {
     pub description: Description,
     /// Its text.
     pub detail: String,
-    /// How it stands by default: Expanded when not given (C44).
+    /// How it stands by default: Expanded when not given.
     pub visibility: Option<Visibility>,
     /// The pages it was made from; its trust is the lowest of theirs.
     pub sources: Vec<PageIndex>,
@@ -219,7 +221,7 @@ pub struct NewContentsPage {
     pub name: PageName,
     /// What it is about.
     pub description: Description,
-    /// How it stands by default: Expanded when not given. A hidden one hides what it adopts (C44).
+    /// How it stands by default: Expanded when not given. A hidden one hides what it adopts.
     pub visibility: Option<Visibility>,
     /// Pages it adopts, in this order.
     pub children: Vec<PageIndex>,
@@ -238,7 +240,7 @@ impl NewContentsPage {
     }
 }
 
-/// What is given of a page to change; the rest stays (C26).
+/// What is given of a page to change; the rest stays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageUpdate {
     /// Which.

@@ -6,23 +6,22 @@
 use std::sync::Arc;
 
 use crate::{
-    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId,
-    storage::StorageResult,
-    system::{Settings, memory::Memory},
+    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId, SystemSettings,
+    storage::StorageResult, system::memory::Memory,
 };
 
 /// What can be set of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineSettings {
     /// What holds for each session.
-    pub session: Settings,
+    pub session: SystemSettings,
     /// How many bytes all sessions together may hold in memory, beside what is pinned in those in use.
     pub memory: usize,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { session: Settings::default(), memory: 256 << 20 }
+        Self { session: SystemSettings::default(), memory: 256 << 20 }
     }
 }
 
@@ -62,7 +61,7 @@ pub struct Engine {
 struct Inner {
     storage: Arc<dyn PageStorage>,
     clock: Arc<dyn Clock>,
-    settings: Settings,
+    settings: SystemSettings,
     memory: Arc<Memory>,
 }
 

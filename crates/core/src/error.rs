@@ -10,8 +10,8 @@ mod remedy;
 pub use advice::Advice;
 
 use crate::{
-    CustomKey, Operation, PageIndex, PageName, Revision, RunKey, SegmentId, SessionId, Version,
-    storage::StorageError,
+    Operation, PageIndex, PageName, Revision, SegmentId, SessionId,
+    storage::{CustomKey, RunKey, StorageError, Version},
 };
 
 /// What a caller can do about an error.

@@ -14,8 +14,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, HistoryEntry,
-    LevelDelta, Operation, PageIndex, Revision, SegmentId, Timestamp, Version, ViewId,
+    Actor, HistoryEntry, Operation, PageIndex, Revision, SegmentId, Timestamp,
+    storage::{
+        Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, LevelDelta, Version,
+        ViewId,
+    },
 };
 
 /// What one edit did.

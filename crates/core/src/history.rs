@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, ContentHash, CustomDelta, FocusDelta, LevelDelta, Operation, Page, PageIndex, Revision,
-    Segment, SegmentId, Timestamp, UndoneMark, Version, ViewId,
+    Actor, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
+    storage::{ContentHash, CustomDelta, FocusDelta, LevelDelta, UndoneMark, Version, ViewId},
 };
 
 /// One committed edit.

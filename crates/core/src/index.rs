@@ -1,4 +1,4 @@
-//! Segment ids and page indices: one grammar, one parser, used at every entrance (C02).
+//! Segment ids and page indices: one grammar, one parser, used at every entrance.
 //!
 //! `<segment>-<number>`, split at the *last* dash. The owning segment is looked up exactly, never
 //! by prefix, so `pub` and `pub-secure` cannot be confused.
@@ -182,7 +182,7 @@ crate::text::serde_as_text!(SegmentId, PageIndex);
 mod tests {
     use super::*;
 
-    // C02, P-05, B-57: one grammar, split at the last dash.
+    // P-05, B-57: one grammar, split at the last dash.
     #[test]
     fn indices_follow_one_grammar() {
         for good in ["usr-0", "usr-18446744073709551615", "a_b-c-7", "0-0", "pub-secure-1"] {
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(PageIndex::parse_within("sys-3", Some(&usr)).unwrap().to_string(), "sys-3");
     }
 
-    // C20: natural order, usr-2 before usr-10.
+    // Natural order, usr-2 before usr-10.
     #[test]
     fn order_is_natural() {
         let mut indices: Vec<PageIndex> =

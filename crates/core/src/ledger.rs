@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContentHash, FilterKey, Format, Level, PageIndex, Revision, Speech, Timestamp, Tokens, ViewId,
+    Format, Level, PageIndex, Revision, Timestamp, Tokens,
+    message::MessageFilter,
+    storage::{ContentHash, FilterKey, ViewId},
 };
 
 /// Names a ledger.
@@ -105,8 +107,8 @@ pub struct Quoted {
     /// The page.
     pub page: PageIndex,
     /// Which of its messages the line may quote.
-    #[serde(default, skip_serializing_if = "Speech::is_all")]
-    pub speech: Speech,
+    #[serde(default, skip_serializing_if = "MessageFilter::is_all")]
+    pub speech: MessageFilter,
 }
 
 /// What a piece was made from.
@@ -120,8 +122,8 @@ pub enum SentSource {
         /// The most tokens a part may take before it is cut to head and tail.
         limit: Option<Tokens>,
         /// Which of them.
-        #[serde(default, skip_serializing_if = "Speech::is_all")]
-        speech: Speech,
+        #[serde(default, skip_serializing_if = "MessageFilter::is_all")]
+        speech: MessageFilter,
     },
     /// Messages of a turn that is another agent's or was rewritten, with lines of the engine that
     /// say so.
@@ -133,8 +135,8 @@ pub enum SentSource {
         /// The most tokens a part may take before it is cut to head and tail.
         limit: Option<Tokens>,
         /// Which of them.
-        #[serde(default, skip_serializing_if = "Speech::is_all")]
-        speech: Speech,
+        #[serde(default, skip_serializing_if = "MessageFilter::is_all")]
+        speech: MessageFilter,
     },
     /// A page's text under a line of the engine.
     Note {
@@ -147,8 +149,8 @@ pub enum SentSource {
         /// Whether the text came from the system side and needs no escaping.
         trusted: bool,
         /// Which of the messages.
-        #[serde(default, skip_serializing_if = "Speech::is_all")]
-        speech: Speech,
+        #[serde(default, skip_serializing_if = "MessageFilter::is_all")]
+        speech: MessageFilter,
     },
     /// Lines of the engine.
     Engine(String),

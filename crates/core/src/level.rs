@@ -5,17 +5,17 @@
 //! do not change when a page moves within its segment, so levels follow the page by themselves.
 //!
 //! Runs belong to the directory whose pages they stand for: a million pages folded into one line are
-//! one [`Run`] in its entry.
+//! one [`PageRun`] in its entry.
 
-mod run;
+mod page_run;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, PageIndex, SegmentId, ViewId, Visibility};
+use crate::{Error, PageIndex, SegmentId, Visibility, storage::ViewId};
 
-pub use run::{Cited, Run, RunForm, StandingRequest, Told};
+pub use page_run::{Citation, CitationDetail, KeptRequest, PageRun, PageRunForm};
 
 /// How much of a page stands in the window (D-20): Gist < Summary < Full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,10 +156,10 @@ pub struct LevelEntry {
     pub fold: Option<Fold>,
     /// Runs of its pages that stand as one line in this view, in order; only of directories.
     #[serde(default, skip_serializing_if = "no_runs")]
-    pub runs: Arc<[Run]>,
+    pub runs: Arc<[PageRun]>,
 }
 
-fn no_runs(runs: &Arc<[Run]>) -> bool {
+fn no_runs(runs: &Arc<[PageRun]>) -> bool {
     runs.is_empty()
 }
 
@@ -171,7 +171,7 @@ impl LevelEntry {
 
     /// Returns the run that stands for a page at a place under this directory, unless the page is
     /// pinned, which its own entries say.
-    pub fn run_over(&self, page: &PageIndex, place: crate::Place) -> Option<&Run> {
+    pub fn run_over(&self, page: &PageIndex, place: crate::storage::Place) -> Option<&PageRun> {
         self.runs.iter().find(|run| run.stands_for(page, place))
     }
 }
@@ -211,7 +211,7 @@ pub struct LevelChunk {
     fold: Ranges<Fold>,
     /// Runs by the number of their directory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    runs: BTreeMap<u64, Arc<[Run]>>,
+    runs: BTreeMap<u64, Arc<[PageRun]>>,
 }
 
 impl LevelChunk {
@@ -251,7 +251,7 @@ impl LevelChunk {
     pub fn size(&self) -> usize {
         let ranges =
             self.shown.0.len() + self.pinned.0.len() + self.held.0.len() + self.fold.0.len();
-        let runs = self.runs.values().flat_map(|runs| runs.iter()).map(Run::size);
+        let runs = self.runs.values().flat_map(|runs| runs.iter()).map(PageRun::size);
         std::mem::size_of::<Self>() + ranges * RANGE + self.runs.len() * ENTRY + runs.sum::<usize>()
     }
 

@@ -9,18 +9,22 @@
 //! use std::sync::Arc;
 //! use contexture_core::*;
 //! # futures::executor::block_on(async {
-//! // A session in memory, with a system prompt agents cannot change and a place for the talk.
-//! let storage = Arc::new(MemoryStorage::new());
+//! // One engine per process, here over a storage in memory, and a session in it: a segment for the
+//! // system prompt, and one for the talk.
 //! let clock = Arc::new(ManualClock::at_millis(1_760_000_000_000));
-//! let system = ContextSystem::create(storage, "demo".parse()?, "demo-app", clock).await?;
-//! let sys = NewSegment::new("sys".parse()?, SegmentKind::System);
-//! let usr = NewSegment::new("usr".parse()?, SegmentKind::User);
-//! system.as_system().apply(Edit::Batch(vec![Edit::AddSegment(sys), Edit::AddSegment(usr)])).await?;
-//! let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
-//! system.as_system().apply(Edit::CreateDetailPage(prompt)).await?;
+//! let engine = Engine::new(Arc::new(MemoryStorage::new()), clock);
+//! let demo = "demo".parse()?;
+//! let sys = Edit::AddSegment(NewSegment::new("sys".parse()?, SegmentKind::System));
+//! let usr = Edit::AddSegment(NewSegment::new("usr".parse()?, SegmentKind::User));
+//! engine.create(&demo, "demo-app", &Edit::Batch(vec![sys, usr])).await?;
 //!
-//! // An agent acts through its proxy.
-//! let agent = AgentContext::new(system.clone(), View::common("helper".parse()?));
+//! // The host holds the session as the system side and writes a prompt that agents cannot change.
+//! let host = engine.session(&demo, Principal::System).await?;
+//! let prompt = NewDetailPage::new("sys-0".parse()?, "Prompt".parse()?, "You are a careful assistant.");
+//! host.apply(Edit::CreateDetailPage(prompt)).await?;
+//!
+//! // An agent holds the same session through its view.
+//! let agent = engine.session(&demo, View::common("helper".parse()?).into()).await?;
 //! let note = agent.create_detail_page("Plan", "what to do", "1. read 2. think", "usr-0").await?;
 //! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
 //! agent.hide_details(&note).await?;
@@ -36,7 +40,12 @@
 //! assert_eq!(agent.get_page(&note).await?.visibility, Visibility::Expanded);
 //! # Ok::<(), Error>(()) }).unwrap();
 //! ```
+//!
+//! The names below are what an embedder needs. Whoever writes, checks or copies a storage finds the rest
+//! in [`storage`]; [`message`], [`window`], [`context`], [`transcript`] and [`document`] are small topics
+//! of their own.
 
+// In the order in which they are best read.
 mod error;
 mod text;
 
@@ -60,59 +69,73 @@ mod history;
 mod ledger;
 mod run;
 
-pub mod decide;
-pub mod permission;
+mod decide;
+mod permission;
 
 pub mod storage;
 
-pub mod principal;
-pub mod session;
+mod principal;
+mod system;
 
-pub mod agent;
-pub mod check;
-pub mod context;
-pub mod conversation;
-pub mod copy;
-pub mod document;
-pub mod engine;
-pub mod system;
-pub mod transcript;
+mod session;
+
+mod agent;
+mod engine;
+
 pub mod window;
 
+mod conversation;
+
+pub mod context;
+pub mod document;
+pub mod transcript;
+
+// The door: the sessions of a storage, and who holds one.
 pub use agent::AgentContext;
-pub use change::{
-    Assigned, Basis, Change, CustomDelta, FocusDelta, LevelDelta, NumberClaim, PageDelta,
-    PlaceClaim, SegmentDelta, SessionTimes, UndoneMark,
-};
-pub use content::{Content, ContentHash};
 pub use conversation::Conversation;
-pub use edit::{
-    Edit, FoldPlan, FoldStep, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate,
-};
 pub use engine::{Engine, EngineSettings, EngineUsage};
-pub use error::{Advice, Error, ErrorKind, Result};
-pub use feed::{FeedEntry, PagePut};
-pub use history::{FoldReport, HistoryEntry, Inverse, PageBefore, SegmentBefore};
-pub use index::{PageIndex, SegmentId};
-pub use ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow, Usage};
-pub use level::{
-    ChunkKey, Cited, Fold, Level, LevelChunk, LevelEntry, Run, RunForm, StandingRequest, Told,
-    WindowLevel,
-};
-pub use message::{Message, Role};
-pub use page::{Body, Checksum, Detail, Lifecycle, MOST_DEEP, Page, Standing, Trust, Visibility};
 pub use principal::Principal;
-pub use quantity::{Clock, ManualClock, Place, Revision, Timestamp, Tokens, Version};
-pub use run::{RunPut, RunRecord};
+pub use session::{Session, ToIndex};
+pub use system::{ContextSystem, SystemSettings};
+pub use view::{Actor, Mounts, View, ViewFilter};
+
+// Pages and segments.
+pub use decide::Segments;
+pub use page::{Lifecycle, Page, Trust, Visibility};
+pub use permission::AccessLevel;
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
-pub use session::Session;
-pub use storage::{CountKey, MemoryStorage, PageStorage, ViewHead};
-pub use system::ContextSystem;
-pub use text::{AgentName, CustomKey, Description, PageName, RunKey, SessionId, UserName};
-pub use view::{Actor, FilterKey, Mounts, Speech, View, ViewFilter, ViewId};
+pub use system::{ListQuery, Listing, PageView, Reader};
+
+// Edits, and what they return.
+pub use decide::EditLimits;
+pub use edit::{Edit, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate};
+pub use system::EditOutcome;
+
+// Windows.
+pub use ledger::Usage;
+pub use level::{Level, WindowLevel};
 pub use window::{
+    count::TokenCounter,
     format::Format,
-    piece::Mark,
-    preface::WindowTools,
-    request::{Sent, Window, WindowOptions},
+    provider::ProviderFormat,
+    request::{Account, Window, WindowOptions},
 };
+
+// Messages.
+pub use message::{Message, Role};
+
+// History and feed.
+pub use feed::FeedEntry;
+pub use history::HistoryEntry;
+pub use system::{FeedEvent, Subscription};
+
+// Errors.
+pub use error::{Advice, Error, ErrorKind, Result};
+
+// Names and quantities.
+pub use index::{PageIndex, SegmentId};
+pub use quantity::{Clock, ManualClock, Revision, Timestamp, Tokens};
+pub use text::{AgentName, Description, PageName, SessionId, UserName};
+
+// Storages: all else about them is in [`storage`].
+pub use storage::{MemoryStorage, PageStorage};

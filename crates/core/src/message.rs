@@ -1,16 +1,21 @@
 //! Messages: what was said, called and returned, typed, with everything a provider produced kept
 //! byte for byte.
 //!
-//! [`wire`] reads OpenAI- and Anthropic-style arrays, [`exchange`] groups messages into what may not
-//! be parted and cuts turns into pages, [`raw`] keeps foreign JSON as the text it was.
+//! [`parse_messages`] reads OpenAI- and Anthropic-style arrays, [`group_exchanges`] groups messages into what
+//! may not be parted, [`RawJson`] keeps foreign JSON as the text it was.
 
-pub mod exchange;
-pub mod raw;
-pub mod wire;
+pub(crate) mod exchange;
+mod raw;
+pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
 
+pub use exchange::{Exchange, FULL_PAGE_BYTES, group_exchanges};
 pub use raw::{Fields, RawJson};
+pub use wire::parse_messages;
+
+pub use crate::system::{AdmittedMessage, AdmittedMessages, AdmittedPage};
+pub use crate::view::MessageFilter;
 
 use crate::{AgentName, Timestamp, Trust};
 

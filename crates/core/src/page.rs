@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentName, ContentHash, Description, Error, PageIndex, PageName, Place, Revision,
-    Timestamp, Version,
+    Actor, AgentName, Description, Error, PageIndex, PageName, Revision, Timestamp,
+    storage::{ContentHash, Place, Version},
 };
 
 /// How many directories a page may stand in, at most: a root stands in none. Trees of earlier versions
 /// may be deeper; they are read as they are.
-pub const MOST_DEEP: usize = 256;
+pub const MAX_DEPTH: usize = 256;
 
-/// A node of the tree. Values are immutable to readers; only edits make new ones (C16).
+/// A node of the tree. Values are immutable to readers; only edits make new ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
@@ -27,7 +27,7 @@ pub struct Page {
     /// Its place among its siblings.
     pub place: Place,
     /// A directory, or messages.
-    pub body: Body,
+    pub body: PageBody,
     /// What it is called.
     pub name: PageName,
     /// What it is about.
@@ -36,8 +36,8 @@ pub struct Page {
     /// How it stands where no view says otherwise.
     pub visibility: Visibility,
     /// Whether it is in the tree.
-    #[serde(default, skip_serializing_if = "Standing::is_in_tree")]
-    pub standing: Standing,
+    #[serde(default, skip_serializing_if = "PageStanding::is_in_tree")]
+    pub standing: PageStanding,
     /// Who made it.
     pub author: Actor,
     /// Who replaced what it says last, where that is not its author.
@@ -64,16 +64,16 @@ pub struct Page {
 /// What a page holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Body {
+pub enum PageBody {
     /// A ContentsPage: a directory. Its children are found by parent and place, never stored here.
     Contents,
     /// A DetailPage: a leaf with messages.
-    Detail(Detail),
+    Detail(PageDetail),
 }
 
 /// What a DetailPage knows of its content without loading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detail {
+pub struct PageDetail {
     /// The content's hash, by which it is stored once.
     pub content: ContentHash,
     /// How many messages it holds.
@@ -86,7 +86,7 @@ pub struct Detail {
     pub weight: u64,
 }
 
-impl Detail {
+impl PageDetail {
     /// Returns how many messages a document says it holds (`messageCount`).
     pub fn message_count(&self) -> u32 {
         self.counted.unwrap_or(self.messages)
@@ -110,7 +110,7 @@ pub enum Visibility {
 /// Where a page stands by its own record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Standing {
+pub enum PageStanding {
     /// In the tree.
     #[default]
     InTree,
@@ -122,18 +122,18 @@ pub enum Standing {
     Moved(PageIndex),
 }
 
-impl Standing {
+impl PageStanding {
     fn is_in_tree(&self) -> bool {
-        *self == Standing::InTree
+        *self == PageStanding::InTree
     }
 
     /// Tells whether the page is listed among its parent's children.
     pub fn is_listed(&self) -> bool {
-        matches!(self, Standing::InTree | Standing::HotArchived)
+        matches!(self, PageStanding::InTree | PageStanding::HotArchived)
     }
 }
 
-/// Whether a page stands in the window (P-02), derived for a view (C27). The numbers are the seed's.
+/// Whether a page stands in the window (P-02), derived for a view. The numbers are the seed's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Lifecycle {
     /// In the window.
@@ -161,20 +161,20 @@ pub enum Trust {
 impl Page {
     /// Tells whether it is a directory.
     pub fn is_contents(&self) -> bool {
-        matches!(self.body, Body::Contents)
+        matches!(self.body, PageBody::Contents)
     }
 
     /// Returns what is known of its content, if it is a leaf.
-    pub fn detail(&self) -> Option<&Detail> {
+    pub fn detail(&self) -> Option<&PageDetail> {
         match &self.body {
-            Body::Contents => None,
-            Body::Detail(detail) => Some(detail),
+            PageBody::Contents => None,
+            PageBody::Detail(detail) => Some(detail),
         }
     }
 
     /// Tells whether it was retired in favour of that page.
     pub(crate) fn has_moved_to(&self, index: &PageIndex) -> bool {
-        matches!(&self.standing, Standing::Moved(to) if to == index)
+        matches!(&self.standing, PageStanding::Moved(to) if to == index)
     }
 
     /// Returns the agent that replaced what it says last, where one other than its author did.
@@ -207,8 +207,8 @@ impl Page {
     pub fn size(&self) -> usize {
         let text = |text: &str| if text.is_empty() { 0 } else { ALLOCATION + text.len() };
         let moved = match &self.standing {
-            Standing::Moved(to) => Some(to),
-            Standing::InTree | Standing::HotArchived | Standing::ColdArchived => None,
+            PageStanding::Moved(to) => Some(to),
+            PageStanding::InTree | PageStanding::HotArchived | PageStanding::ColdArchived => None,
         };
         let named = self.parent.iter().chain(&self.turn).chain(&self.sources).chain(moved);
         let names = named.chain([&self.index]).map(|index| text(index.segment().as_str()));
@@ -293,7 +293,7 @@ mod tests {
             index: "usr-3".parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
             place: Place(7),
-            body: Body::Detail(Detail {
+            body: PageBody::Detail(PageDetail {
                 content: ContentHash::of(b"x"),
                 messages: 2,
                 counted: Some(5),
@@ -302,7 +302,7 @@ mod tests {
             name: "goroutine原理".parse().unwrap(),
             description: "解释\n调度".parse().unwrap(),
             visibility: Visibility::Hidden,
-            standing: Standing::Moved("sys-9".parse().unwrap()),
+            standing: PageStanding::Moved("sys-9".parse().unwrap()),
             author: "bot".parse().unwrap(),
             rewritten_by: Some(Actor::System),
             trust: Trust::Tool,
@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    // P-13, P-22, C21: the seed's names and numbers are both read; anything else is refused.
+    // P-13, P-22: the seed's names and numbers are both read; anything else is refused.
     #[test]
     fn unknown_values_are_refused() {
         assert_eq!("1".parse::<Visibility>().unwrap(), Visibility::Hidden);

@@ -2,7 +2,7 @@
 //!
 //! Three ordered levels, one table from operation to level, one rule from a segment's
 //! permission to the levels it admits, and the few rules that go beyond the table: the system root
-//! System-kind segments (C04) and what belongs to the system side alone (C10).
+//! System-kind segments and what belongs to the system side alone.
 //!
 //! | operation | ReadOnly | ReadWrite | SystemManaged |
 //! |---|---|---|---|
@@ -27,75 +27,85 @@ pub enum AccessLevel {
     System = 2,
 }
 
-/// Returns how much an operation asks for.
-pub fn required_level(operation: Operation) -> AccessLevel {
-    match operation {
-        Operation::GetSegment
-        | Operation::ListSegments
-        | Operation::GetPage
-        | Operation::GetChildren
-        | Operation::GetParent
-        | Operation::GetAncestors
-        | Operation::FindPage
-        | Operation::ExpandDetails
-        | Operation::PinPage
-        | Operation::UnpinPage
-        | Operation::FocusPage
-        | Operation::SwitchLevel
-        | Operation::PressAnchor
-        | Operation::FoldPages => AccessLevel::Read,
-        Operation::UpdatePage
-        | Operation::HideDetails
-        | Operation::MovePage
-        | Operation::RemovePage
-        | Operation::CreatePage
-        | Operation::CreateDetailPage
-        | Operation::CreateContentsPage
-        | Operation::ArchivePage
-        | Operation::RestorePage
-        | Operation::AddTurn
-        | Operation::ExtendTurn => AccessLevel::Write,
-        Operation::AddSegment
-        | Operation::UpdateSegment
-        | Operation::RemoveSegment
-        | Operation::SetPermission
-        | Operation::PurgePage
-        | Operation::PublishTurn
-        | Operation::SetCustom
-        | Operation::Undo
-        | Operation::Load
-        | Operation::Batch
-        | Operation::Init
-        | Operation::Import
-        | Operation::Lost => AccessLevel::System,
+impl AccessLevel {
+    /// Returns how much an operation asks for by its name; an unknown one asks for most.
+    pub fn required_by(name: &str) -> Self {
+        name.parse().map_or(AccessLevel::System, Operation::required_level)
     }
 }
 
-/// Returns how much an operation asks for by its name; an unknown one asks for most.
-pub fn required_level_of(name: &str) -> AccessLevel {
-    name.parse().map_or(AccessLevel::System, required_level)
+impl Operation {
+    /// Returns how much it asks for.
+    pub fn required_level(self) -> AccessLevel {
+        match self {
+            Operation::GetSegment
+            | Operation::ListSegments
+            | Operation::GetPage
+            | Operation::GetChildren
+            | Operation::GetParent
+            | Operation::GetAncestors
+            | Operation::FindPage
+            | Operation::ExpandDetails
+            | Operation::PinPage
+            | Operation::UnpinPage
+            | Operation::FocusPage
+            | Operation::SwitchLevel
+            | Operation::PressAnchor
+            | Operation::FoldPages => AccessLevel::Read,
+            Operation::UpdatePage
+            | Operation::HideDetails
+            | Operation::MovePage
+            | Operation::RemovePage
+            | Operation::CreatePage
+            | Operation::CreateDetailPage
+            | Operation::CreateContentsPage
+            | Operation::ArchivePage
+            | Operation::RestorePage
+            | Operation::AddTurn
+            | Operation::ExtendTurn => AccessLevel::Write,
+            Operation::AddSegment
+            | Operation::UpdateSegment
+            | Operation::RemoveSegment
+            | Operation::SetPermission
+            | Operation::PurgePage
+            | Operation::PublishTurn
+            | Operation::SetCustom
+            | Operation::Undo
+            | Operation::Load
+            | Operation::Batch
+            | Operation::Init
+            | Operation::Import
+            | Operation::Lost => AccessLevel::System,
+        }
+    }
 }
 
-/// Tells whether a segment's permission admits a level.
-pub fn admits(permission: Permission, level: AccessLevel) -> bool {
-    match permission {
-        Permission::ReadOnly => level <= AccessLevel::Read,
-        Permission::ReadWrite => level <= AccessLevel::Write,
-        Permission::SystemManaged => true,
+impl Permission {
+    /// Tells whether it admits a level.
+    pub fn admits(self, level: AccessLevel) -> bool {
+        match self {
+            Permission::ReadOnly => level <= AccessLevel::Read,
+            Permission::ReadWrite => level <= AccessLevel::Write,
+            Permission::SystemManaged => true,
+        }
     }
 }
 
 /// Checks an agent's operation on a page that it is known to see.
-pub fn check_page(segment: &Segment, page: &PageIndex, operation: Operation) -> Result<(), Error> {
+pub(crate) fn check_page(
+    segment: &Segment,
+    page: &PageIndex,
+    operation: Operation,
+) -> Result<(), Error> {
     let system_kind = segment.kind == SegmentKind::System;
     let allowed = match operation {
         Operation::HideDetails if system_kind && page.is_root() => {
             return Err(Error::RefusedSystemRoot { page: page.clone() });
         }
-        // Hiding changes the caller's own view: only system prompts are held against it (C04).
-        Operation::HideDetails if !system_kind => admits(segment.permission, AccessLevel::Read),
+        // Hiding changes the caller's own view: only system prompts are held against it.
+        Operation::HideDetails if !system_kind => segment.permission.admits(AccessLevel::Read),
         Operation::PurgePage | Operation::PublishTurn => false,
-        _ => admits(segment.permission, required_level(operation)),
+        _ => segment.permission.admits(operation.required_level()),
     };
     if allowed {
         return Ok(());
@@ -104,9 +114,9 @@ pub fn check_page(segment: &Segment, page: &PageIndex, operation: Operation) -> 
 }
 
 /// Checks an agent's operation on a segment that it is known to see.
-pub fn check_segment(segment: &Segment, operation: Operation) -> Result<(), Error> {
-    let changes = required_level(operation) > AccessLevel::Read;
-    let allowed = admits(segment.permission, required_level(operation))
+pub(crate) fn check_segment(segment: &Segment, operation: Operation) -> Result<(), Error> {
+    let changes = operation.required_level() > AccessLevel::Read;
+    let allowed = segment.permission.admits(operation.required_level())
         && !(changes && segment.kind == SegmentKind::System);
     if allowed {
         return Ok(());
@@ -115,8 +125,12 @@ pub fn check_segment(segment: &Segment, operation: Operation) -> Result<(), Erro
 }
 
 /// Checks that an agent may take back what an edit did to a page.
-pub fn check_undo(segment: &Segment, page: &PageIndex, level: AccessLevel) -> Result<(), Error> {
-    if admits(segment.permission, level) {
+pub(crate) fn check_undo(
+    segment: &Segment,
+    page: &PageIndex,
+    level: AccessLevel,
+) -> Result<(), Error> {
+    if segment.permission.admits(level) {
         return Ok(());
     }
     Err(Error::Refused { operation: Operation::Undo, subject: page.to_string() })
@@ -136,11 +150,11 @@ mod tests {
         );
     }
 
-    // the seed's table, C01 applied; unknown names fail closed.
+    // the seed's table, but that expanding is a read; unknown names fail closed.
     #[test]
     fn operations_ask_for_the_levels_of_the_seed() {
         for name in ["updatePage", "movePage", "removePage", "hideDetails", "createPage"] {
-            assert_eq!(required_level_of(name), AccessLevel::Write, "{name}");
+            assert_eq!(AccessLevel::required_by(name), AccessLevel::Write, "{name}");
         }
         for name in [
             "getSegment",
@@ -151,10 +165,10 @@ mod tests {
             "getAncestors",
             "expandDetails",
         ] {
-            assert_eq!(required_level_of(name), AccessLevel::Read, "{name}");
+            assert_eq!(AccessLevel::required_by(name), AccessLevel::Read, "{name}");
         }
         for name in ["", "formatDisk", "UpdatePage", "update_page"] {
-            assert_eq!(required_level_of(name), AccessLevel::System, "{name}");
+            assert_eq!(AccessLevel::required_by(name), AccessLevel::System, "{name}");
         }
     }
 
@@ -162,7 +176,8 @@ mod tests {
     #[test]
     fn permissions_admit_levels() {
         use AccessLevel::{Read, System, Write};
-        let admitted = |permission| [Read, Write, System].map(|level| admits(permission, level));
+        let admitted =
+            |permission: Permission| [Read, Write, System].map(|level| permission.admits(level));
         assert_eq!(admitted(Permission::ReadOnly), [true, false, false]);
         assert_eq!(admitted(Permission::ReadWrite), [true, true, false]);
         assert_eq!(admitted(Permission::SystemManaged), [true, true, true]);

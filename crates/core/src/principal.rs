@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Actor, UserName, View, ViewId};
+use crate::{Actor, UserName, View, storage::ViewId};
 
 /// Who holds a session, and what that confines it to.
 ///

@@ -5,7 +5,10 @@
 //! the same commit as an edit ([`crate::ContextSystem::apply_with_runs`]), so that neither is ever
 //! ahead of the other. The text is the loop's own: nothing here reads it.
 
-use crate::{RunKey, Timestamp, Version};
+use crate::{
+    Timestamp,
+    storage::{RunKey, Version},
+};
 
 /// A run's record as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

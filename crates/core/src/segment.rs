@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, Description, Error, PageIndex, PageName, Revision, SegmentId, Timestamp, Tokens,
-    Version, page::named_values,
+    page::named_values, storage::Version,
 };
 
 /// A tree of pages. It declares its permission; checking it is the proxy's business.
@@ -24,7 +24,7 @@ pub struct Segment {
     pub kind: SegmentKind,
     /// What agents may do in it.
     pub permission: Permission,
-    /// How many tokens it may take in a window; 0 is unlimited (C46).
+    /// How many tokens it may take in a window; 0 is unlimited.
     pub capacity: Tokens,
     /// Whose own it is; none when it is everybody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct Segment {
     /// The edit that last changed any of its pages. Storages advance it, as they do `next_number`.
     #[serde(default, skip_serializing_if = "is_untouched")]
     pub touched: Revision,
-    /// Whether it was removed; its row stays so that numbers are never reused (C08).
+    /// Whether it was removed; its row stays so that numbers are never reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// Counts its changes (not those of `next_number`).
@@ -85,7 +85,7 @@ impl Segment {
     }
 
     /// Tells whether all its pages stand in full in every view, whatever levels and defaults say:
-    /// agents are bound by them and may not write there (C04).
+    /// agents are bound by them and may not write there.
     pub fn stands_in_full(&self) -> bool {
         self.kind == SegmentKind::System && self.permission == Permission::ReadOnly
     }
@@ -95,7 +95,7 @@ impl Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SegmentKind {
-    /// System prompts: never folded, its root always expanded, all of it while it is read-only (C04).
+    /// System prompts: never folded, its root always expanded, all of it while it is read-only.
     System = 0,
     /// The conversation with the user.
     User = 1,
@@ -114,7 +114,7 @@ pub enum Permission {
     /// Also write.
     ReadWrite = 1,
     /// Everything: agents manage the segment as the system side does, its permission and removal
-    /// included (C03). Its name sounds strict, but it is the loosest.
+    /// included. Its name sounds strict, but it is the loosest.
     SystemManaged = 2,
 }
 

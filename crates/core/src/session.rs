@@ -13,10 +13,9 @@ mod windows;
 use std::sync::Arc;
 
 use crate::{
-    ContextSystem, CustomKey, Error, HistoryEntry, Message, Operation, PageIndex, Principal,
-    Result, Revision, Segment, SegmentId, Timestamp, permission,
-    storage::Order,
-    system::{ListQuery, Listing, PageView, Reader},
+    ContextSystem, Error, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,
+    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, Timestamp, permission,
+    storage::{CustomKey, Order},
 };
 
 /// A context system held by a principal. Cheap to clone; usable from many threads.
@@ -98,7 +97,7 @@ impl Session {
         Reader::of(&self.system, &self.principal)
     }
 
-    /// Reads an index; a bare number needs a view with exactly one segment (C02).
+    /// Reads an index; a bare number needs a view with exactly one segment.
     pub fn index(&self, index: impl ToIndex) -> Result<PageIndex> {
         let segments = self.reader().segments();
         let only = match segments.as_slice() {
@@ -108,7 +107,7 @@ impl Session {
         index.to_index(only)
     }
 
-    /// Checks an operation on a page: index, then existence in the view, then permission (C12).
+    /// Checks an operation on a page: index, then existence in the view, then permission.
     pub async fn check_permission(
         &self,
         index: impl ToIndex,

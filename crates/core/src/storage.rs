@@ -4,13 +4,15 @@
 //! durable when it returns, and refused with a conflict only when something the change was based on
 //! has moved. The seed's five methods stand on top ([`PageStore`]).
 
+pub mod check;
+pub mod commit_plan;
+pub mod copy;
 mod error;
 mod hints;
 mod import;
 mod memory;
 mod page_store;
 mod query;
-pub mod settle;
 pub mod signs;
 mod trace;
 
@@ -19,11 +21,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Actor, Change, ChunkKey, Content, ContentHash, CustomKey, FeedEntry, HistoryEntry, LedgerKey,
-    LevelChunk, Mark, Message, Page, PageIndex, Place, Revision, RunPut, RunRecord, Segment,
-    SegmentId, SentWindow, SessionId, Timestamp, Tokens, Usage, ViewId,
+    Actor, FeedEntry, HistoryEntry, Message, Page, PageIndex, Revision, Segment, SegmentId,
+    SessionId, Timestamp, Tokens, Usage,
 };
 
+// The trait's own: queries, errors, hints, what an import brings.
 pub use error::StorageError;
 pub use hints::{Hint, HintSender, Hints};
 pub use import::ImportPart;
@@ -31,6 +33,40 @@ pub use memory::MemoryStorage;
 pub use page_store::PageStore;
 pub use query::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter};
 pub use trace::{Quarantine, Trace};
+
+// What a commit changes.
+pub use crate::change::{
+    Assigned, Basis, Change, CustomDelta, FocusDelta, LevelDelta, NumberClaim, PageDelta,
+    PlaceClaim, SegmentDelta, SessionTimes, UndoneMark,
+};
+
+// What pages are made of.
+pub use crate::content::{Content, ContentHash};
+pub use crate::page::{Checksum, MAX_DEPTH, PageBody, PageDetail, PageStanding};
+pub use crate::quantity::{Place, Version};
+pub use crate::text::CustomKey;
+pub use crate::window::piece::Mark;
+
+// The level state of views.
+pub use crate::level::{
+    ChunkKey, Citation, CitationDetail, Fold, KeptRequest, LevelChunk, LevelEntry, PageRun,
+    PageRunForm,
+};
+pub use crate::view::{FilterKey, ViewId};
+
+// History and feed.
+pub use crate::feed::PagePut;
+pub use crate::history::{Inverse, PageBefore, SegmentBefore};
+
+// Windows sent.
+pub use crate::ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow};
+
+// What of a storage stays in memory.
+pub use crate::system::{ResidentLimits, ResidentUsage};
+
+// Run records of agents.
+pub use crate::run::{RunPut, RunRecord};
+pub use crate::text::RunKey;
 
 /// What a storage answers.
 pub type StorageResult<T> = std::result::Result<T, StorageError>;
@@ -44,13 +80,13 @@ pub type StorageResult<T> = std::result::Result<T, StorageError>;
 /// - `commit` first checks the run records the change moves on ([`StorageError::RunMoved`]: deciding
 ///   again would not help), then the basis; then it writes segments (keeping a stored counter, else taking
 ///   `next_number` of the new one, then applying `floors`), takes numbers from the counters for the
-///   claims and places from the session, settles the change ([`Change::settle`]), writes everything
+///   claims and places from the session, settles the change ([`Change::assign`]), writes everything
 ///   and the history entry, and returns the settled change. On any error nothing has changed,
 ///   counters included. Numbers and places in a change that is not settled are provisional.
 /// - Whoever writes pages of a segment sets its `touched`, whoever changes a view its head's.
 /// - A purge also scrubs all records of the session's ledgers ([`SentWindow::scrub`]).
 ///   Run records it leaves alone, though one may quote what was purged: above, a purge is refused
-///   while a run has not ended that it does not end itself ([`RunKey::UNFINISHED`](crate::RunKey)).
+///   while a run has not ended that it does not end itself ([`RunKey::UNFINISHED`](crate::storage::RunKey)).
 /// - When a purge or a removal returns, as little as possible is left of what it took in files, logs
 ///   and free space; where something is, `traces` says so, also after the storage was opened again,
 ///   and whoever opens it next tries to finish it.
@@ -228,7 +264,7 @@ pub trait PageStorage: Send + Sync {
         number: u64,
         usage: &Usage,
     ) -> StorageResult<bool> {
-        let report = Report { ledger: key.clone(), number, usage: usage.clone() };
+        let report = UsageReport { ledger: key.clone(), number, usage: usage.clone() };
         self.keep(session, &Keep { runs: Vec::new(), report: Some(report) }).await
     }
 
@@ -329,12 +365,12 @@ pub struct Keep {
     /// The run records that are kept or removed, each once.
     pub runs: Vec<RunPut>,
     /// What a provider reported.
-    pub report: Option<Report>,
+    pub report: Option<UsageReport>,
 }
 
 /// What a provider reported for a window sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct UsageReport {
     /// The ledger the window is in.
     pub ledger: LedgerKey,
     /// Its number there.

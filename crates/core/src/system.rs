@@ -1,29 +1,29 @@
 //! The context system: load → decide → commit → publish, for one session.
 //!
-//! It keeps recently used pages resident (`resident`), loads what a decision needs (`gather`),
+//! It keeps recently used pages resident (`resident`), loads what a decision needs (`load_mentioned`),
 //! and answers questions for a view (`reader`). Callers reach it through a [`Session`]: a context system
 //! that a principal holds ([`held_by`](ContextSystem::held_by)).
 
 mod bounded;
+mod change_counts;
+mod derived_cache;
 mod evict;
-mod gate;
-mod gather;
+mod filtered;
 mod lists;
-mod loads;
-mod measures;
+mod load;
 pub(crate) mod memory;
-mod moves;
+mod outline;
 mod publish;
 mod reader;
 mod refresh;
 mod resident;
+mod revisions;
 mod runs;
 mod seed;
-mod seen;
-mod sight;
+mod single_flight;
 mod subscribe;
-mod survey;
 mod switch;
+mod switchable_storage;
 mod turns;
 mod window;
 
@@ -37,9 +37,9 @@ use std::{
 
 use futures::lock::Mutex;
 
-pub(crate) use gather::CONTENTS;
+pub(crate) use load::CONTENTS;
 pub use reader::{
-    Admitted, AdmittedMessage, AdmittedMessages, ListQuery, Listing, PageView, Reader,
+    AdmittedMessage, AdmittedMessages, AdmittedPage, ListQuery, Listing, PageView, Reader,
 };
 pub use resident::{ResidentLimits, ResidentUsage};
 pub use subscribe::{FeedEvent, Subscription};
@@ -48,21 +48,21 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Change, Clock, Edit, Error, Mark, PageIndex, PageStorage, Principal, Result, Revision,
-    RunPut, Segment, Session, SessionId, Timestamp, ViewId,
-    decide::{Halt, Known, Limits, Request, Segments, decide},
-    storage::{Commit, NewSession, SessionInfo, StorageError},
+    Actor, Clock, Edit, EditLimits, Error, PageIndex, PageStorage, Principal, Result, Revision,
+    Segment, Segments, Session, SessionId, Timestamp,
+    decide::{EditRequest, Halt, Known, decide},
+    storage::{Change, Commit, Mark, NewSession, RunPut, SessionInfo, StorageError, ViewId},
 };
-use gate::{Gate, Writing};
+use change_counts::ChangeCounts;
+use derived_cache::DerivedCache;
 use lists::Lists;
-use loads::AllLoads;
-use measures::Measures;
 use memory::Memory;
-use moves::Moves;
 use refresh::Looks;
 use resident::Resident;
-use seen::Seen;
+use revisions::KnownRevisions;
+use single_flight::SharedLoads;
 use subscribe::Subscribers;
+use switchable_storage::{SwitchableStorage, WriteGuard};
 
 /// How often a lost race is tried again before the caller is told.
 const ATTEMPTS: u32 = 64;
@@ -78,27 +78,27 @@ pub struct ContextSystem {
 
 struct Inner {
     /// Holds the storage: read it with [`ContextSystem::storage`], write with `writing`.
-    gate: Gate,
+    switchable: SwitchableStorage,
     session: SessionId,
     app: String,
     /// In milliseconds: a document that fills the session brings its own.
     created_at: AtomicI64,
     mark: Mark,
     clock: Arc<dyn Clock>,
-    settings: Settings,
+    settings: SystemSettings,
     memory: Arc<Memory>,
     /// When it was last used, in uses of all sessions that share its memory.
     used: AtomicU64,
     /// Whether the session was found removed.
     gone: AtomicBool,
     resident: Resident,
-    loads: AllLoads,
+    loads: SharedLoads,
     lists: Lists,
-    measures: Measures,
+    derived: DerivedCache,
     frozen: window::FrozenContexts,
-    tails: window::Tails,
-    moves: Moves,
-    seen: std::sync::Mutex<Seen>,
+    newest_windows: window::NewestWindows,
+    moves: ChangeCounts,
+    revisions: std::sync::Mutex<KnownRevisions>,
     subscribers: Subscribers,
     looks: Looks,
     /// Whether the answer to a commit was lost, so that it may have been made or not.
@@ -114,16 +114,16 @@ struct Inner {
 
 /// What can be set of a context system.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Settings {
+pub struct SystemSettings {
     /// What is too large.
-    pub limits: Limits,
+    pub limits: EditLimits,
     /// How much stays in memory.
     pub resident: ResidentLimits,
 }
 
 /// What an edit did.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct EditOutcome {
     /// The number of the state after it.
     pub revision: Revision,
     /// The pages made or acted on, in order.
@@ -141,7 +141,7 @@ impl ContextSystem {
         session: SessionId,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        Self::open_with(storage, session, clock, Settings::default()).await
+        Self::open_with(storage, session, clock, SystemSettings::default()).await
     }
 
     /// Opens a session that exists, with settings.
@@ -149,7 +149,7 @@ impl ContextSystem {
         storage: Arc<dyn PageStorage>,
         session: SessionId,
         clock: Arc<dyn Clock>,
-        settings: Settings,
+        settings: SystemSettings,
     ) -> Result<Self> {
         Self::open_in(Memory::unbounded(), storage, session, clock, settings).await
     }
@@ -160,13 +160,13 @@ impl ContextSystem {
         storage: Arc<dyn PageStorage>,
         session: SessionId,
         clock: Arc<dyn Clock>,
-        settings: Settings,
+        settings: SystemSettings,
     ) -> Result<Self> {
         let info = storage.session(&session).await?;
         let info = info.ok_or_else(|| Error::SessionNotFound { session: session.clone() })?;
         let segments = Segments::new(storage.segments(&session).await?);
         let inner = Inner {
-            gate: Gate::new(storage),
+            switchable: SwitchableStorage::new(storage),
             session,
             app: info.app,
             created_at: AtomicI64::new(info.created_at.as_millis()),
@@ -174,16 +174,16 @@ impl ContextSystem {
             clock,
             settings,
             resident: Resident::new(settings.resident, segments, &memory),
-            loads: AllLoads::default(),
+            loads: SharedLoads::default(),
             lists: Lists::new(&memory),
-            measures: Measures::new(&memory),
+            derived: DerivedCache::new(&memory),
             frozen: window::FrozenContexts::new(&memory),
-            tails: window::Tails::new(&memory),
+            newest_windows: window::NewestWindows::new(&memory),
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             memory,
-            moves: Moves::default(),
-            seen: std::sync::Mutex::new(Seen::at(info.revision)),
+            moves: ChangeCounts::default(),
+            revisions: std::sync::Mutex::new(KnownRevisions::at(info.revision)),
             subscribers: Subscribers::default(),
             looks: Looks::default(),
             unsure: AtomicBool::new(false),
@@ -271,12 +271,12 @@ impl ContextSystem {
 
     /// Returns the storage behind it (the seed's GetStorage).
     pub fn storage(&self) -> Arc<dyn PageStorage> {
-        self.inner.gate.storage()
+        self.inner.switchable.storage()
     }
 
     /// Returns the storage to write to; it is not switched before the write is done.
-    async fn writing(&self) -> Writing<'_> {
-        self.inner.gate.pass().await
+    async fn writing(&self) -> WriteGuard<'_> {
+        self.inner.switchable.begin_write().await
     }
 
     /// Returns the time from its clock.
@@ -322,21 +322,21 @@ impl ContextSystem {
         edit: &Edit,
         by: &Principal,
         runs: &[RunPut],
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         let _turn = match lane(edit) {
             Some(lane) => Some(self.inner.lanes[lane].lock().await),
             None => None,
         };
         let mut subject = String::new();
         for _ in 0..ATTEMPTS {
-            let request = Request {
+            let request = EditRequest {
                 view: by.view_id(),
                 actor: by.actor(),
                 at: self.now(),
                 guard: by.view(),
                 limits: self.inner.settings.limits,
             };
-            let mut known = self.gather(edit).await?;
+            let mut known = self.load_mentioned(edit).await?;
             let mut change = self.decide(edit, &request, &mut known).await?;
             self.refuse_unfinished(edit, runs).await?;
             change.runs = runs.to_vec();
@@ -355,7 +355,7 @@ impl ContextSystem {
     async fn decide(
         &self,
         edit: &Edit,
-        request: &Request<'_>,
+        request: &EditRequest<'_>,
         known: &mut Known,
     ) -> Result<Change> {
         let mut fresh = !self.storage().capabilities().shared;
@@ -366,7 +366,7 @@ impl ContextSystem {
                 // Another process may have changed what the refusal rests on.
                 Err(Halt::Refused(_)) if !fresh && self.refresh().await? => {
                     fresh = true;
-                    *known = self.gather(edit).await?;
+                    *known = self.load_mentioned(edit).await?;
                 }
                 Err(Halt::Refused(error)) => {
                     tracing::info!(
@@ -382,14 +382,14 @@ impl ContextSystem {
         }
     }
 
-    async fn commit(&self, change: Change) -> Result<Outcome, StorageError> {
+    async fn commit(&self, change: Change) -> Result<EditOutcome, StorageError> {
         let writing = self.writing().await;
-        let flight = self.take_off();
+        let pending = self.begin_commit();
         let commit = Commit { create: None, change: Some(change) };
         let committed = match writing.commit(&self.inner.session, commit).await {
             Ok(committed) => committed,
             Err(error) => {
-                flight.failed(&error);
+                pending.failed(&error);
                 // Only this one may have stood before a gap that is others'.
                 if let Err(error) = self.close_gap().await {
                     tracing::warn!(session = %self.inner.session, "cannot follow changes by others: {error}");
@@ -398,13 +398,13 @@ impl ContextSystem {
             }
         };
         let change = committed.change.as_ref();
-        let outcome = Outcome {
+        let outcome = EditOutcome {
             revision: committed.revision,
             pages: change.map(|change| change.subjects.clone()).unwrap_or_default(),
             moved: change.map(|change| change.moved.clone()).unwrap_or_default(),
             undone: change.and_then(|change| change.undoes),
         };
-        self.publish(committed, flight).await;
+        self.publish(committed, pending).await;
         self.used();
         Ok(outcome)
     }
@@ -413,14 +413,14 @@ impl ContextSystem {
 /// Decides the edit that a session begins with.
 fn first_change(edit: &Edit, at: Timestamp) -> Result<Change> {
     let (actor, view) = (Actor::System, ViewId::SYSTEM);
-    let request = Request { actor, view, at, guard: None, limits: Limits::default() };
+    let request = EditRequest { actor, view, at, guard: None, limits: EditLimits::default() };
     // A session that does not exist yet holds nothing: all that could be needed is known.
     let mut known = Known { views: Some(Vec::new()), ..Known::default() };
     loop {
         match decide(edit, &request, &known) {
             Ok(change) => return Ok(change),
             Err(Halt::Refused(error)) => return Err(error),
-            Err(Halt::Need(need)) => gather::assume_empty(&mut known, need),
+            Err(Halt::Need(need)) => load::assume_empty(&mut known, need),
         }
     }
 }

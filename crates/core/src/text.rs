@@ -58,11 +58,11 @@ macro_rules! text_type {
 }
 
 text_type!(
-    /// A page's or segment's name: 1 to 200 characters after trimming, no control characters (C26).
+    /// A page's or segment's name: 1 to 200 characters after trimming, no control characters.
     PageName, "name", name_text
 );
 text_type!(
-    /// A page's or segment's description: up to 2,000 characters, possibly none (C26).
+    /// A page's or segment's description: up to 2,000 characters, possibly none.
     Description, "description", description_text
 );
 text_type!(
@@ -70,7 +70,7 @@ text_type!(
     SessionId, "session name", session_text
 );
 text_type!(
-    /// Names an agent (C41): lower case, digits, single `-` or `_` between; at most 48; some words are reserved.
+    /// Names an agent: lower case, digits, single `-` or `_` between; at most 48; some words are reserved.
     AgentName, "agent name", agent_text
 );
 text_type!(
@@ -226,7 +226,7 @@ fn agent_text(text: &str) -> Result<&str, &'static str> {
 mod tests {
     use super::*;
 
-    // C26, P-27: names are trimmed, bounded, free of control characters, in any script.
+    // P-27: names are trimmed, bounded, free of control characters, in any script.
     #[test]
     fn names_are_validated_once() {
         assert_eq!(" goroutine原理 ".parse::<PageName>().unwrap().as_str(), "goroutine原理");
@@ -249,7 +249,6 @@ mod tests {
         assert_eq!(long.as_str().chars().count(), 81);
     }
 
-    // C41
     #[test]
     fn agent_names_follow_their_pattern() {
         for good in ["a", "code-reviewer", "bug_fixer2"] {

@@ -1,11 +1,11 @@
 //! Transcripts: conversations that other tools wrote down, read into our messages.
 //!
 //! ```text
-//! bytes ── decode ──► text ── read ──► Transcript ── mend ──► Mended ── remaining ──► what is new
+//! bytes ── decode ──► text ── read ──► Transcript ── repair ──► RepairedTranscript ── remaining ──► what is new
 //! ```
 //!
 //! [`read`] takes what it can: a line that cannot be read is reported by its number and never stops
-//! the rest. [`mend`] then brings the messages into whole exchanges, the only form a session takes.
+//! the rest. [`repair`] then brings the messages into whole exchanges, the only form a session takes.
 //! [`quoted`] says what becomes of messages that spoke as the system there.
 //! An [`ImportRecord`] remembers how much of a transcript was imported, so that a transcript that
 //! has grown adds only what is new.
@@ -17,10 +17,10 @@ mod branch;
 mod claude_code;
 mod decode;
 mod lines;
-mod mend;
 mod messages;
 mod quote;
 mod record;
+mod repair;
 
 use std::{fmt, str::FromStr};
 
@@ -34,9 +34,9 @@ use crate::{
 
 pub use bounded::BoundedLines;
 pub use decode::decode;
-pub use mend::{Mended, mend};
 pub use quote::quoted;
 pub use record::{ImportRecord, Seam, chain, remaining};
+pub use repair::{RepairedTranscript, repair};
 
 use lines::{Line, json_lines};
 
@@ -97,7 +97,7 @@ pub struct Transcript {
     /// Its messages in order.
     pub entries: Vec<Entry>,
     /// The lines that could not be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<TranscriptProblem>,
     /// What was left out on purpose: to be reported, not repaired.
     pub notes: Vec<String>,
 }
@@ -113,14 +113,14 @@ pub struct Entry {
 
 /// Something that was wrong with a line or message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct TranscriptProblem {
     /// The number of the line, or in an array of the message, from 1; 0 is the head of an object.
     pub line: u64,
     /// What was wrong.
     pub what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TranscriptProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.line, self.what)
     }
@@ -181,7 +181,7 @@ impl Transcript {
     }
 
     fn problem(&mut self, line: u64, what: impl Into<String>) {
-        self.problems.push(Problem { line, what: what.into() });
+        self.problems.push(TranscriptProblem { line, what: what.into() });
     }
 
     /// Takes the system prompts off the head. One that holds more than text stays a message.

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 
 use crate::{AgentName, Error, Owner, Segment, SegmentId, UserName};
 
-pub use filter::{FilterKey, Speech, ViewFilter};
+pub use filter::{FilterKey, MessageFilter, ViewFilter};
 
 /// Who makes an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,7 +77,7 @@ impl FromStr for Actor {
 pub struct ViewId(Actor);
 
 impl ViewId {
-    /// The system side's view, whose expand, hide and pin are everybody's default (C01).
+    /// The system side's view, whose expand, hide and pin are everybody's default.
     pub const SYSTEM: ViewId = ViewId(Actor::System);
 
     /// Returns the view an actor acts in. Users act in the system side's.
@@ -108,7 +108,7 @@ impl FromStr for ViewId {
 
 crate::text::serde_as_text!(Actor, ViewId);
 
-/// What an agent sees: segments in order, what of them, and where its turns are written (C49).
+/// What an agent sees: segments in order, what of them, and where its turns are written.
 ///
 /// What is not mounted, or left out by the filter, does not exist for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl View {
         let own = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);
         match &self.mounts {
             Mounts::Common => segment.owner.is_none() || own,
-            // What an agent adds joins its own view, whatever the list says (C03).
+            // What an agent adds joins its own view, whatever the list says.
             Mounts::Listed(ids) => ids.contains(&segment.id) || own,
         }
     }

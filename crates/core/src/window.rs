@@ -11,21 +11,51 @@
 //! Everything here is a pure function of state: no clock, no randomness, no map order.
 
 pub(crate) mod account;
-pub mod calibration;
-pub mod count;
-pub mod digest;
-pub mod escape;
-pub mod filter;
-pub mod fold;
-pub mod format;
-pub mod line;
-pub mod outline;
-pub mod piece;
-pub mod plan;
-pub mod preface;
-pub mod provider;
-pub mod request;
-pub mod retelling;
-pub mod source;
-pub mod telling;
-pub mod trim;
+pub(crate) mod calibration;
+pub(crate) mod count;
+pub(crate) mod digest;
+pub(crate) mod escape;
+pub(crate) mod filter;
+pub(crate) mod fold;
+pub(crate) mod format;
+pub(crate) mod keywords;
+pub(crate) mod line;
+pub(crate) mod outline;
+pub(crate) mod piece;
+pub(crate) mod plain_text;
+pub(crate) mod plan;
+pub(crate) mod preface;
+pub(crate) mod provider;
+pub(crate) mod request;
+pub(crate) mod source;
+pub(crate) mod trim;
+
+// What is asked for and what comes back, beside what the root of the crate names.
+pub use crate::conversation::ModelRequest;
+pub use preface::WindowTools;
+pub use request::{PageAccount, RecordedWindow, SegmentAccount};
+
+// Counting.
+pub use calibration::{CALIBRATION_WINDOWS, Calibration, Estimate};
+pub use count::MESSAGE_OVERHEAD;
+pub use source::line_count_key;
+
+// Folding.
+pub use crate::edit::{FoldPlan, FoldStep};
+pub use crate::history::FoldReport;
+pub use crate::system::{FoldOutcome, FoldedTurn, TurnLimits, TurnLine};
+pub use fold::FoldShares;
+
+// Texts from outside: escaped, cut, and without secrets.
+pub use escape::{
+    FoundAnchor, FoundAnchorKind, escape_text, find_anchors, quote_text, unescape_text,
+};
+pub use filter::{CommonSecrets, NoFilter, SensitiveFilter};
+pub use trim::{Omitted, trim_messages};
+
+// Providers: rendering pieces, putting them together, and checking what anyone put together.
+pub use piece::{Piece, PieceContent, PieceKey};
+pub use provider::{
+    Assembled, Breakpoints, RenderedPiece, RenderedSystem, Violation, WindowParts, assemble,
+    render_piece, validate_body,
+};

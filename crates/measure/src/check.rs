@@ -9,11 +9,9 @@ mod body;
 use std::{io::Write, path::PathBuf, process::ExitCode, time::Instant};
 
 use contexture_core::{
-    ContentHash, Sent, WindowOptions,
-    window::{
-        fold::Shares,
-        provider::{ProviderFormat, validate},
-    },
+    ProviderFormat, WindowOptions,
+    storage::ContentHash,
+    window::{FoldShares, RecordedWindow, validate_body},
 };
 use futures::executor::block_on;
 
@@ -70,7 +68,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         for &budget in &args.budgets {
             for session in &sessions {
                 let every = if format == ProviderFormat::OpenAi { 1 } else { args.every.max(1) };
-                let options = options(format, &counter, budget, Shares::default());
+                let options = options(format, &counter, budget, FoldShares::default());
                 let of = Of { session, format, budget, every, verbose: args.verbose };
                 let mut checking =
                     Checking { of, options, counts: &mut counts, tally: &mut tally, out };
@@ -136,7 +134,7 @@ impl Checking<'_, '_> {
         self.again(&replay, &hashes)
     }
 
-    fn window(&mut self, call: usize, sent: &Sent) -> anyhow::Result<()> {
+    fn window(&mut self, call: usize, sent: &RecordedWindow) -> anyhow::Result<()> {
         let window = &sent.window;
         if ContentHash::of(window.body.as_bytes()) != sent.record.hash {
             self.violation(call, "the record holds a different hash")?;
@@ -145,7 +143,7 @@ impl Checking<'_, '_> {
             Ok(body) => body,
             Err(error) => return self.violation(call, &format!("not JSON: {error}")),
         };
-        if let Err(violation) = validate(self.of.format, &body) {
+        if let Err(violation) = validate_body(self.of.format, &body) {
             self.violation(call, &violation.to_string())?;
         }
         let budget = self.of.budget;
@@ -168,7 +166,7 @@ impl Checking<'_, '_> {
     fn fold_or_unchanged(
         &mut self,
         call: usize,
-        sent: &Sent,
+        sent: &RecordedWindow,
         before: &SentBody,
         now: &SentBody,
     ) -> anyhow::Result<()> {

@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use contexture_core::{
     Message, Role,
-    message::exchange::Exchange,
-    transcript::{TranscriptFormat, mend, read as read_transcript},
+    message::Exchange,
+    transcript::{TranscriptFormat, read as read_transcript, repair},
 };
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ impl Session {
         }
         let Head { session_id: id } = serde_json::from_str(line)?;
         let transcript = read_transcript(line, Some(TranscriptFormat::OpenAi))?;
-        let mended = mend(transcript);
+        let mended = repair(transcript);
         let exchanges = mended.exchanges.into_iter().map(|(_, exchange)| exchange).collect();
         let open = mended.open.into_iter().map(|entry| entry.message).collect();
         Ok(Self { id, system: mended.system, exchanges, open })

@@ -10,9 +10,10 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use contexture_core::{
-    ContextSystem, Edit, FoldPlan, FoldReport, FoldStep, Format, LevelEntry, MemoryStorage,
-    Message, NewDetailPage, NewSegment, PageIndex, PageStorage, Place, Role, Run, RunForm,
-    SegmentKind, WindowOptions, window::provider::ProviderFormat,
+    ContextSystem, Edit, Format, MemoryStorage, Message, NewDetailPage, NewSegment, PageIndex,
+    PageStorage, ProviderFormat, Role, SegmentKind, WindowOptions,
+    storage::{LevelEntry, PageRun, PageRunForm, Place},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_storage::{SystemClock, sqlite::SqliteStorage};
 use contexture_tokens::counter_for;
@@ -108,7 +109,7 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
         async move { system.as_system().reader().page(&page).await.map(|seen| seen.page.place) }
     };
     let first = PageIndex::new(segment()?, 1);
-    let run = Run {
+    let run = PageRun {
         first: place(&first).await?,
         last: place(&last).await?,
         from: first,
@@ -117,7 +118,7 @@ async fn fill(path: &Path, pages: u64) -> Result<()> {
         messages: 0,
         calls: 0,
         filter: Default::default(),
-        form: RunForm::Line,
+        form: PageRunForm::Line,
         requests: Vec::new(),
         cited: Vec::new(),
         apart: Vec::new(),

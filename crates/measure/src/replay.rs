@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use contexture_core::{
     ContextSystem, Edit, Format, ManualClock, MemoryStorage, NewDetailPage, NewSegment,
-    SegmentKind, Sent, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
+    ProviderFormat, SegmentKind, TokenCounter, WindowOptions,
+    window::{FoldShares, RecordedWindow},
 };
 
 use crate::data::Session;
@@ -66,12 +66,16 @@ impl<'a> Replay<'a> {
     }
 
     /// Takes the fold that is due, and the window.
-    pub(crate) async fn send(&self, options: &WindowOptions) -> Result<Sent> {
+    pub(crate) async fn send(&self, options: &WindowOptions) -> Result<RecordedWindow> {
         Ok(self.system.as_system().send(options).await?)
     }
 
     /// Renders a window again that was sent.
-    pub(crate) async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+    pub(crate) async fn sent(
+        &self,
+        options: &WindowOptions,
+        number: u64,
+    ) -> Result<RecordedWindow> {
         Ok(self.system.as_system().sent(options, number).await?)
     }
 
@@ -86,7 +90,7 @@ pub(crate) fn options(
     format: ProviderFormat,
     counter: &Arc<dyn TokenCounter>,
     budget: u64,
-    shares: Shares,
+    shares: FoldShares,
 ) -> WindowOptions {
     let options = WindowOptions::new(Format::Provider(format), counter.clone()).budget(budget);
     WindowOptions { shares, ..options }
@@ -117,9 +121,9 @@ pub(crate) struct ShareArgs {
 
 impl ShareArgs {
     /// Returns the shares, those that were not given as they are by default.
-    pub(crate) fn shares(&self) -> Shares {
-        let default = Shares::default();
-        Shares {
+    pub(crate) fn shares(&self) -> FoldShares {
+        let default = FoldShares::default();
+        FoldShares {
             requests: self.requests.unwrap_or(default.requests),
             recent: self.recent.unwrap_or(default.recent),
             high_water: self.high_water.unwrap_or(default.high_water),

@@ -10,8 +10,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use contexture_core::{
-    ContextSystem, Edit, Engine, Format, Message, NewSegment, PageStorage, Principal, Role,
-    SegmentKind, Session, SessionId, WindowOptions, window::provider::ProviderFormat,
+    ContextSystem, Edit, Engine, Format, Message, NewSegment, PageStorage, Principal,
+    ProviderFormat, Role, SegmentKind, Session, SessionId, WindowOptions,
 };
 use contexture_storage::{SystemClock, sqlite::SqliteStorage};
 use contexture_tokens::counter_for;

@@ -4,8 +4,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    Page, Standing,
-    storage::{StorageError, StorageResult},
+    Page,
+    storage::{PageStanding, StorageError, StorageResult},
 };
 
 /// A page's row but for its key and its data.
@@ -35,9 +35,9 @@ impl PageColumns {
             parent: parent.transpose()?,
             place: integer(page.place.0, "place")?,
             standing: match page.standing {
-                Standing::InTree | Standing::HotArchived => Self::LISTED,
-                Standing::ColdArchived => Self::COLD_ARCHIVED,
-                Standing::Moved(_) => Self::MOVED,
+                PageStanding::InTree | PageStanding::HotArchived => Self::LISTED,
+                PageStanding::ColdArchived => Self::COLD_ARCHIVED,
+                PageStanding::Moved(_) => Self::MOVED,
             },
             version: integer(page.version.0, "version")?,
             turn_author: page.turn.as_ref().map(|_| page.author.to_string()),

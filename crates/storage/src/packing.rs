@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, io::Read};
 
-use contexture_core::{Checksum, Content, ContentHash, storage::StorageError};
+use contexture_core::storage::{Checksum, Content, ContentHash, StorageError};
 use zstd::zstd_safe::{DCtx, ResetDirective};
 
 /// Computes a checksum over several parts.

@@ -1,7 +1,7 @@
 //! Random bytes of the system: what nobody can guess.
 
 #[cfg(any(feature = "files", feature = "postgres", feature = "s3"))]
-use contexture_core::Mark;
+use contexture_core::storage::Mark;
 use contexture_core::storage::StorageError;
 
 /// Makes a mark for a new session.

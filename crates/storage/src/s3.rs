@@ -49,12 +49,12 @@ use std::{fmt, future::Future, sync::Arc};
 
 use async_trait::async_trait;
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId, SentWindow, SessionId, Tokens,
+    Actor, HistoryEntry, Page, PageIndex, PageStorage, Segment, SegmentId, SessionId, Tokens,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, CountKey, Hints, HistoryQuery, ImportPart,
-        Keep, LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
-        ViewHead,
+        Capabilities, ChildQuery, ChunkKey, Commit, Committed, Content, ContentHash, CountKey,
+        CustomKey, Hints, HistoryQuery, ImportPart, Keep, LedgerKey, LedgerQuery, LevelChunk,
+        Place, Quarantine, RunRecord, ScanQuery, SentWindow, SessionInfo, StorageError,
+        StorageResult, Trace, ViewHead,
     },
 };
 use futures::FutureExt;

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use contexture_core::{
-    Actor, Basis, Body, Change, Content, ContentHash, Detail, LedgerKey, Level, Mark, NumberClaim,
-    Operation, Page, PageDelta, PageIndex, PageStorage, Permission, Place, PlaceClaim, Revision,
-    Segment, SegmentDelta, SegmentId, SegmentKind, SentPiece, SentSource, SentWindow, SessionId,
-    Standing, Timestamp, Tokens, Trust, Version, ViewId, Visibility,
-    storage::{Commit, Committed, NewSession, StorageResult},
+    Actor, Level, Operation, Page, PageIndex, PageStorage, Permission, Revision, Segment,
+    SegmentId, SegmentKind, SessionId, Timestamp, Tokens, Trust, Visibility,
+    storage::{
+        Basis, Change, Commit, Committed, Content, ContentHash, LedgerKey, Mark, NewSession,
+        NumberClaim, PageBody, PageDelta, PageDetail, PageStanding, Place, PlaceClaim,
+        SegmentDelta, SentPiece, SentSource, SentWindow, StorageResult, Version, ViewId,
+    },
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
@@ -134,11 +136,11 @@ pub(crate) fn directory(page: &str, parent: Option<&str>, place: u64) -> Page {
         index: index(page),
         parent: parent.map(index),
         place: Place(place),
-        body: Body::Contents,
+        body: PageBody::Contents,
         name: page.parse().unwrap(),
         description: Default::default(),
         visibility: Visibility::Hidden,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: bot(),
         rewritten_by: None,
         trust: Trust::Agent,
@@ -152,13 +154,13 @@ pub(crate) fn directory(page: &str, parent: Option<&str>, place: u64) -> Page {
 }
 
 pub(crate) fn leaf(page: &str, parent: &str, place: u64, content: &Content) -> Page {
-    let detail = Detail {
+    let detail = PageDetail {
         content: content.hash(),
         messages: 1,
         counted: None,
         weight: content.bytes().len() as u64,
     };
-    Page { body: Body::Detail(detail), ..directory(page, Some(parent), place) }
+    Page { body: PageBody::Detail(detail), ..directory(page, Some(parent), place) }
 }
 
 pub(crate) fn put(before: Option<Page>, after: Page) -> PageDelta {

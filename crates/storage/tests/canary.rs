@@ -4,9 +4,11 @@ use std::{fs, io::Read, path::Path};
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageUpdate, Permission, Principal,
-    RunPut, SegmentKind, Timestamp,
-    check::{Losses, repair_storage},
-    storage::{Quarantine, Trace},
+    SegmentKind, Timestamp,
+    storage::{
+        Quarantine, RunPut, Trace,
+        check::{Losses, repair_storage},
+    },
 };
 use contexture_testkit::{
     backend::{Backend, Home},
@@ -94,7 +96,8 @@ async fn hide(system: &ContextSystem) -> PageIndex {
 
 /// Returns a text that is about so long however it is compressed.
 fn noise(size: usize) -> String {
-    let noise = |at: usize| contexture_core::ContentHash::of(&at.to_le_bytes()).to_string();
+    let noise =
+        |at: usize| contexture_core::storage::ContentHash::of(&at.to_le_bytes()).to_string();
     (0..size / 64).map(|at| format!("{CANARY} {}", noise(at))).collect()
 }
 

@@ -1,9 +1,11 @@
 //! Conflicts: a commit is refused when anything it was based on has moved, and then changes nothing.
 
 use contexture_core::{
-    Basis, Change, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation, PageStorage, Place,
-    Revision, UndoneMark, Version, ViewId, Visibility,
-    storage::{Commit, StorageError},
+    Operation, PageStorage, Revision, Visibility,
+    storage::{
+        Basis, Change, Commit, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Place,
+        StorageError, UndoneMark, Version, ViewId,
+    },
 };
 use futures::executor::block_on;
 

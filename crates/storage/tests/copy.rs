@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use contexture_core::{
     Advice, ContextSystem, MemoryStorage, PageStorage,
-    copy::{CopyOutcome, copy_session},
-    storage::StorageError,
+    storage::{
+        StorageError,
+        copy::{CopyOutcome, copy_session},
+    },
 };
 use contexture_storage::SqliteStorage;
 use contexture_testkit::{
@@ -18,7 +20,7 @@ use futures::executor::block_on;
 
 use crate::build::{Sandbox, append, commit, init, session};
 
-fn unwatched(_: contexture_core::copy::Progress<'_>) {}
+fn unwatched(_: contexture_core::storage::copy::Progress<'_>) {}
 
 /// A session of random edits in a SQLite file.
 fn filled(sandbox: &Sandbox, seed: u64) -> Arc<dyn PageStorage> {
@@ -120,7 +122,7 @@ fn others_write_meanwhile() {
     let (from, to) = (filled(&here, 7), there.open());
     init(&to, "other");
     let mut count = 0;
-    let mut write = |_: contexture_core::copy::Progress<'_>| {
+    let mut write = |_: contexture_core::storage::copy::Progress<'_>| {
         count += 1;
         let text = format!("text {count}");
         // On a thread of its own: this one waits already.

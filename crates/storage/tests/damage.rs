@@ -3,9 +3,11 @@
 use std::fs;
 
 use contexture_core::{
-    Change, ChunkKey, CountKey, CustomDelta, FocusDelta, LevelDelta, LevelEntry, Operation,
-    PageStorage, RunPut, Tokens, Visibility,
-    storage::{HistoryQuery, LedgerQuery, ScanQuery, StandingFilter, StorageError, StorageResult},
+    Operation, PageStorage, Tokens, Visibility,
+    storage::{
+        Change, ChunkKey, CountKey, CustomDelta, FocusDelta, HistoryQuery, LedgerQuery, LevelDelta,
+        LevelEntry, RunPut, ScanQuery, StandingFilter, StorageError, StorageResult,
+    },
 };
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use futures::executor::block_on;

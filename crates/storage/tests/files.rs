@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command, thread};
 
-use contexture_core::{Change, PageStorage, RunPut, storage::StorageError};
+use contexture_core::{
+    PageStorage,
+    storage::{Change, RunPut, StorageError},
+};
 use contexture_storage::{CreateMode, Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
 

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{
-    ErrorKind, Page, PageIndex, Timestamp,
-    storage::{PageStorage, PageStore},
-};
+use contexture_core::{ErrorKind, Page, PageIndex, PageStorage, Timestamp, storage::PageStore};
 use contexture_testkit::fixture::{
     TickingClock, directory, leaf, page, session, session_id, valid,
 };

@@ -117,7 +117,7 @@ fn only_the_guilty_commit_of_a_group_fails() {
                     let mut change = append("usr", &format!("text {writer}"));
                     if writer % 4 == 0 {
                         // Found out only while its rows are written.
-                        let far = contexture_core::Version(u64::MAX);
+                        let far = contexture_core::storage::Version(u64::MAX);
                         change.pages[0].after.as_mut().unwrap().version = far;
                     }
                     commit(storage, "s", change).is_ok()

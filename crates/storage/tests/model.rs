@@ -3,13 +3,13 @@
 use std::fmt::{Debug, Write};
 
 use contexture_core::{
-    Change, ChunkKey, ContentHash, CustomDelta, CustomKey, FocusDelta, Fold, LevelDelta,
-    LevelEntry, MemoryStorage, NumberClaim, Operation, Page, PageIndex, PageStorage, Place,
-    PlaceClaim, Revision, Run, RunForm, Segment, SegmentDelta, SessionId, Standing, UndoneMark,
-    Version, ViewId, Visibility,
+    MemoryStorage, Operation, Page, PageIndex, PageStorage, Revision, Segment, SessionId,
+    Visibility,
     storage::{
-        ChildQuery, Commit, Committed, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter,
-        StorageResult,
+        Change, ChildQuery, ChunkKey, Commit, Committed, ContentHash, CustomDelta, CustomKey,
+        FocusDelta, Fold, HistoryQuery, LedgerQuery, LevelDelta, LevelEntry, NumberClaim, Order,
+        PageRun, PageRunForm, PageStanding, Place, PlaceClaim, ScanQuery, SegmentDelta,
+        StandingFilter, StorageResult, UndoneMark, Version, ViewId,
     },
 };
 use futures::executor::block_on;
@@ -171,10 +171,10 @@ impl StoredState {
 
     fn stand(&self, dice: &mut Dice) -> Change {
         let standing = [
-            Standing::InTree,
-            Standing::HotArchived,
-            Standing::ColdArchived,
-            Standing::Moved(index("usr-7")),
+            PageStanding::InTree,
+            PageStanding::HotArchived,
+            PageStanding::ColdArchived,
+            PageStanding::Moved(index("usr-7")),
         ][dice.roll(4) as usize]
             .clone();
         self.edit(dice, |page| page.standing = standing)
@@ -368,8 +368,8 @@ fn line(text: &mut String, what: &str, value: &impl Debug) {
 }
 
 /// A run that stands for a page and those behind it.
-fn run(dice: &mut Dice, page: &Page) -> Run {
-    Run {
+fn run(dice: &mut Dice, page: &Page) -> PageRun {
+    PageRun {
         first: page.place,
         last: Place(page.place.0 + dice.roll(5)),
         from: page.index.clone(),
@@ -379,7 +379,7 @@ fn run(dice: &mut Dice, page: &Page) -> Run {
         calls: 0,
         requests: Vec::new(),
         filter: Default::default(),
-        form: [RunForm::Line, RunForm::Gist, RunForm::Out][dice.roll(3) as usize],
+        form: [PageRunForm::Line, PageRunForm::Gist, PageRunForm::Out][dice.roll(3) as usize],
         cited: Vec::new(),
         apart: (0..dice.roll(2)).map(|_| page.index.clone()).collect(),
     }

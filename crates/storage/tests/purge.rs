@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Change, HistoryEntry, Operation, Page, PageStorage, Revision,
-    storage::{HistoryQuery, Quarantine},
+    HistoryEntry, Operation, Page, PageStorage, Revision,
+    storage::{Change, HistoryQuery, Quarantine},
 };
 use contexture_storage::{Durability, SqliteOptions, SqliteStorage};
 use futures::executor::block_on;
@@ -109,7 +109,8 @@ fn purged_text_is_gone_from_the_files() {
     let text = |number: u64| {
         let noise: Vec<String> = (0..number % 7 * 40)
             .map(|at| {
-                contexture_core::ContentHash::of(format!("{number} {at}").as_bytes()).to_string()
+                contexture_core::storage::ContentHash::of(format!("{number} {at}").as_bytes())
+                    .to_string()
             })
             .collect();
         format!("SECRET-{number:04}-TEXT {}", noise.join(" "))

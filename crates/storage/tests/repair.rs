@@ -1,9 +1,11 @@
 //! Repair: after it everything that can be read is read, and what cannot lies in the quarantine.
 
 use contexture_core::{
-    ContentHash, ContextSystem, Edit, PageStorage,
-    check::{check_session, is_lost, repair_session},
-    storage::{HistoryQuery, StorageError},
+    ContextSystem, Edit, PageStorage,
+    storage::{
+        ContentHash, HistoryQuery, StorageError,
+        check::{check_session, is_lost, repair_session},
+    },
 };
 use contexture_storage::SqliteStorage;
 use contexture_testkit::fixture::TickingClock;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Format, PageStorage, SessionId,
-    check::check_session,
-    copy::{CopyOutcome, copy_session},
     document::export,
+    storage::{
+        check::check_session,
+        copy::{CopyOutcome, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::{Dump, dump},

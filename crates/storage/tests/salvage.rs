@@ -7,8 +7,10 @@ use std::{fs, path::PathBuf};
 
 use contexture_core::{
     PageStorage,
-    check::{check_session, repair_session},
-    storage::{HistoryQuery, StorageError},
+    storage::{
+        HistoryQuery, StorageError,
+        check::{check_session, repair_session},
+    },
 };
 use contexture_storage::{SqliteOptions, SqliteStorage};
 use contexture_testkit::state;

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use contexture_core::{
-    CountKey, PageStorage, SessionId, Tokens, Usage,
-    storage::{Commit, LedgerQuery, NewSession},
+    PageStorage, SessionId, Tokens, Usage,
+    storage::{Commit, CountKey, LedgerQuery, NewSession},
 };
 use futures::executor::block_on;
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, PageUpdate, Permission,
-    SegmentKind, check::check_session,
+    SegmentKind, storage::check::check_session,
 };
 use futures::executor::block_on;
 

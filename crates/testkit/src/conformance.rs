@@ -36,11 +36,11 @@ use std::{
 };
 
 use contexture_core::{
-    Actor, Basis, Change, Content, HistoryEntry, LevelChunk, Operation, Page, PageDelta, PageIndex,
-    PageStorage, Place, PlaceClaim, RunRecord, Segment, SessionId, Timestamp, ViewId,
+    Actor, HistoryEntry, Operation, Page, PageIndex, PageStorage, Segment, SessionId, Timestamp,
     storage::{
-        ChildQuery, Commit, Committed, HistoryQuery, Order, SessionInfo, StandingFilter,
-        StorageResult, ViewHead,
+        Basis, Change, ChildQuery, Commit, Committed, Content, HistoryQuery, LevelChunk, Order,
+        PageDelta, Place, PlaceClaim, RunRecord, SessionInfo, StandingFilter, StorageResult,
+        ViewHead, ViewId,
     },
 };
 use futures::{executor::block_on, future::LocalBoxFuture};
@@ -232,7 +232,7 @@ pub struct Dump {
     counts: BTreeMap<PageIndex, (u64, Option<Place>)>,
     levels: BTreeMap<String, LevelChunk>,
     views: Vec<ViewHead>,
-    custom: Vec<(contexture_core::CustomKey, String)>,
+    custom: Vec<(contexture_core::storage::CustomKey, String)>,
     runs: Vec<RunRecord>,
     history: Vec<HistoryEntry>,
     turns: BTreeMap<String, Option<PageIndex>>,
@@ -268,7 +268,8 @@ async fn read_all(storage: &dyn PageStorage, session: &SessionId) -> StorageResu
         for ViewHead { view, .. } in &dump.views.clone() {
             for chunk in 0..=segment.next_number / LevelChunk::SPAN {
                 let id = segment.id.clone();
-                let key = contexture_core::ChunkKey { view: view.clone(), segment: id, chunk };
+                let key =
+                    contexture_core::storage::ChunkKey { view: view.clone(), segment: id, chunk };
                 let keys = [key];
                 let read = storage.levels(session, &keys).await?.remove(0);
                 dump.levels.insert(format!("{keys:?}"), read);

@@ -7,12 +7,13 @@ use std::{
 
 use async_trait::async_trait;
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey,
-    LevelChunk, Message, Page, PageIndex, PageStorage, Place, RunRecord, Segment, SegmentId,
-    SentWindow, SessionId, Tokens, ViewHead,
+    Actor, HistoryEntry, Message, Page, PageIndex, PageStorage, Segment, SegmentId, SessionId,
+    Tokens,
     storage::{
-        Capabilities, ChildQuery, Commit, Committed, Hints, HistoryQuery, ImportPart, Keep,
-        LedgerQuery, Quarantine, ScanQuery, SessionInfo, StorageError, StorageResult, Trace,
+        Capabilities, ChildQuery, ChunkKey, Commit, Committed, Content, ContentHash, CountKey,
+        CustomKey, Hints, HistoryQuery, ImportPart, Keep, LedgerKey, LedgerQuery, LevelChunk,
+        Place, Quarantine, RunRecord, ScanQuery, SentWindow, SessionInfo, StorageError,
+        StorageResult, Trace, ViewHead,
     },
 };
 

@@ -24,9 +24,8 @@ use std::{
 };
 
 use contexture_core::{
-    Clock, ContextSystem, ErrorKind, Mark, MemoryStorage, PageStorage, Timestamp,
-    check::check_session,
-    storage::{Commit, NewSession, StorageError},
+    Clock, ContextSystem, ErrorKind, MemoryStorage, PageStorage, Timestamp,
+    storage::{Commit, Mark, NewSession, StorageError, check::check_session},
 };
 use futures::{executor::block_on, join};
 

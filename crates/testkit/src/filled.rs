@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, MemoryStorage, PageStorage, RunPut, Timestamp, Usage, WindowOptions,
+    ContextSystem, Edit, MemoryStorage, PageStorage, Timestamp, Usage, WindowOptions,
+    storage::RunPut,
 };
 use futures::executor::block_on;
 

@@ -9,11 +9,10 @@ use std::{
 };
 
 use contexture_core::{
-    AgentContext, Clock, ContextSystem, Description, Edit, MemoryStorage, Message, Mounts,
-    NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageName, PageStorage, Permission, Role,
-    SegmentId, SegmentKind, SessionId, Timestamp, View,
+    AgentContext, Clock, ContextSystem, Description, Edit, EditOutcome, MemoryStorage, Message,
+    Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageName, PageStorage,
+    Permission, Role, SegmentId, SegmentKind, SessionId, Timestamp, View,
     message::{Fields, Part},
-    system::Outcome,
 };
 
 /// When every test begins: 2025-10-09T08:53:20Z.
@@ -82,7 +81,7 @@ pub async fn reopen(storage: Arc<dyn PageStorage>) -> ContextSystem {
 }
 
 /// Makes an edit for the system side that must succeed.
-pub async fn apply(system: &ContextSystem, edit: Edit) -> Outcome {
+pub async fn apply(system: &ContextSystem, edit: Edit) -> EditOutcome {
     let told = format!("{edit:?}");
     system.as_system().apply(edit).await.unwrap_or_else(|error| panic!("{told}: {error}"))
 }
@@ -93,7 +92,7 @@ pub async fn add_segment(
     id: &str,
     kind: SegmentKind,
     permission: Permission,
-) -> Outcome {
+) -> EditOutcome {
     let new = NewSegment::new(segment(id), kind).permission(permission);
     apply(system, Edit::AddSegment(new)).await
 }

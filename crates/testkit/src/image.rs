@@ -1,9 +1,11 @@
 //! What a storage holds of a session, read in few calls, and errors told rather than raised.
 
 use contexture_core::{
-    ChunkKey, Content, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, PageStorage, Revision,
-    RunRecord, Segment, SentWindow, SessionId, ViewHead,
-    storage::{HistoryQuery, LedgerQuery, ScanQuery, SessionInfo, StandingFilter, StorageResult},
+    HistoryEntry, Page, PageStorage, Revision, Segment, SessionId,
+    storage::{
+        ChunkKey, Content, CustomKey, HistoryQuery, LedgerKey, LedgerQuery, LevelChunk, RunRecord,
+        ScanQuery, SentWindow, SessionInfo, StandingFilter, StorageResult, ViewHead,
+    },
 };
 
 /// All that a session holds.

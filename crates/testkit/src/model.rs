@@ -17,8 +17,9 @@ mod undo;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Actor, CustomKey, Edit, ErrorKind, LevelEntry, Mounts, Operation, Owner, PageIndex, Permission,
-    Principal, Role, SegmentId, SegmentKind, Standing, Tokens, Trust, Visibility,
+    Actor, Edit, ErrorKind, Mounts, Operation, Owner, PageIndex, Permission, Principal, Role,
+    SegmentId, SegmentKind, Tokens, Trust, Visibility,
+    storage::{CustomKey, LevelEntry, PageStanding},
 };
 
 /// Returns whose level state a principal reads and changes: an agent's own, else the system side's.
@@ -47,7 +48,7 @@ pub struct ModelPage {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) visibility: Visibility,
-    pub(crate) standing: Standing,
+    pub(crate) standing: PageStanding,
     pub(crate) author: Actor,
     /// Who replaced its text last, where that is not its author.
     pub(crate) rewritten_by: Option<Actor>,
@@ -237,7 +238,7 @@ impl Model {
                 }
                 let moved_here = |(_, (page, _)): &(_, &(Option<ModelPage>, _))| {
                     let standing = page.as_ref().map(|page| &page.standing);
-                    standing == Some(&Standing::Moved(index.clone()))
+                    standing == Some(&PageStanding::Moved(index.clone()))
                 };
                 let original = pages.iter().find(moved_here).map(|(original, _)| original.clone());
                 vanished.insert(index.clone(), (before.parent.clone(), original));
@@ -338,8 +339,8 @@ impl Model {
     }
 }
 
-fn is_listed(standing: &Standing) -> bool {
-    matches!(standing, Standing::InTree | Standing::HotArchived)
+fn is_listed(standing: &PageStanding) -> bool {
+    matches!(standing, PageStanding::InTree | PageStanding::HotArchived)
 }
 
 fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, touched: Touch<K, V>) {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Format, PageStorage, Principal, Revision, SessionId, check::check_session,
-    window::provider::ProviderFormat,
+    ContextSystem, Edit, Format, PageStorage, Principal, ProviderFormat, Revision, SessionId,
+    storage::check::check_session,
 };
 
 use crate::fixture::{TickingClock, page, valid};

@@ -4,10 +4,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use contexture_core::{
-    Content, ContextSystem, Edit, Error, ErrorKind, Lifecycle, Operation, PageIndex, PageStorage,
-    Principal, SegmentKind, Visibility,
-    check::check_session,
-    system::{Outcome, Reader},
+    ContextSystem, Edit, EditOutcome, Error, ErrorKind, Lifecycle, Operation, PageIndex,
+    PageStorage, Principal, Reader, SegmentKind, Visibility,
+    storage::{Content, check::check_session},
 };
 use futures::executor::block_on;
 
@@ -57,7 +56,7 @@ pub async fn make(
     system: &ContextSystem,
     caller: &Principal,
     edit: Edit,
-) -> Result<Outcome, Error> {
+) -> Result<EditOutcome, Error> {
     system.held_by(caller.clone()).apply(edit).await
 }
 
@@ -137,7 +136,7 @@ impl PropertyRun {
         }
     }
 
-    fn compare_outcome(&mut self, expected: &ModelOutcome, outcome: &Outcome, at: &str) {
+    fn compare_outcome(&mut self, expected: &ModelOutcome, outcome: &EditOutcome, at: &str) {
         assert_eq!(outcome.revision.0, self.model.revision(), "{at}");
         assert_eq!(outcome.moved, expected.moved, "{at}");
         assert_eq!(outcome.undone.map(|revision| revision.0), expected.undone, "{at}");

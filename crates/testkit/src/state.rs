@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    ChunkKey, ContextSystem, CustomKey, LevelChunk, Page, PageIndex, PageStorage, Revision,
-    Segment, SegmentId, SessionId, Timestamp, Version, ViewId,
-    storage::{ScanQuery, StandingFilter},
+    ContextSystem, Page, PageIndex, PageStorage, Revision, Segment, SegmentId, SessionId,
+    Timestamp,
+    storage::{ChunkKey, CustomKey, LevelChunk, ScanQuery, StandingFilter, Version, ViewId},
 };
 
 /// What a session holds. Two of them are equal when undo has done its work.

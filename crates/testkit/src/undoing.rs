@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{Edit, PageStorage, Revision, check::check_session};
+use contexture_core::{Edit, PageStorage, Revision, storage::check::check_session};
 use futures::executor::block_on;
 
 use crate::{

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, CustomKey, Edit, Error, ErrorKind, MemoryStorage, Message, Mounts,
-    NewContentsPage, NewDetailPage, NewSegment, PageIndex, PageStorage, PageUpdate, Permission,
-    SegmentKind, SegmentUpdate, Tokens, View, WindowOptions,
-    system::{ListQuery, Outcome, PageView},
-    window::{count::TokenCounter, format::Format},
+    AgentContext, ContextSystem, Edit, EditOutcome, Error, ErrorKind, Format, ListQuery,
+    MemoryStorage, Message, Mounts, NewContentsPage, NewDetailPage, NewSegment, PageIndex,
+    PageStorage, PageUpdate, PageView, Permission, SegmentKind, SegmentUpdate, TokenCounter,
+    Tokens, View, WindowOptions, storage::CustomKey,
 };
 use futures::executor::block_on;
 
@@ -314,7 +313,7 @@ impl World {
         self.sound(made)
     }
 
-    fn sound(&self, made: Result<Outcome, Error>) -> bool {
+    fn sound(&self, made: Result<EditOutcome, Error>) -> bool {
         match made {
             Ok(_) => true,
             Err(error) => {

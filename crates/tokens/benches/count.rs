@@ -12,7 +12,7 @@
 
 use std::{hint::black_box, process::Command, time::Instant};
 
-use contexture_core::window::count::TokenCounter;
+use contexture_core::TokenCounter;
 use contexture_tokens::counter_for;
 
 const PAGES: usize = 200;

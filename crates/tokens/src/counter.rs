@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{Tokens, window::count::TokenCounter};
+use contexture_core::{TokenCounter, Tokens};
 
 use crate::Tokenizer;
 
@@ -30,7 +30,7 @@ impl TokenCounter for ExactCounter {
 /// Counts with a tokenizer that stands in for the model's own, which is not public.
 ///
 /// Its name and counts are those of the tokenizer, so they are kept once for all models counted with
-/// it. [`Calibration`](contexture_core::window::calibration::Calibration) makes the model's tokens
+/// it. [`Calibration`](contexture_core::window::Calibration) makes the model's tokens
 /// of them and says how far off they may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EstimatedCounter(Tokenizer);

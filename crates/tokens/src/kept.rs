@@ -8,9 +8,9 @@ use std::{
 };
 
 use contexture_core::{
-    CountKey, PageStorage, Tokens,
-    storage::{StorageError, StorageResult},
-    window::{count::TokenCounter, source::line_key},
+    PageStorage, TokenCounter, Tokens,
+    storage::{CountKey, StorageError, StorageResult},
+    window::line_count_key,
 };
 
 /// How many counts are handed to the storage at most: a window with a fold takes about a thousand.
@@ -83,7 +83,7 @@ impl TokenCounter for KeptCounter {
     }
 
     fn count(&self, text: &str) -> Tokens {
-        let key = line_key(self.name(), text);
+        let key = line_count_key(self.name(), text);
         let mut state = self.state();
         if let State::Known = *state {
             match self.stored(key) {

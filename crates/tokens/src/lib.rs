@@ -1,4 +1,4 @@
-//! Token counters: the tokenizers behind [`TokenCounter`](contexture_core::window::count::TokenCounter).
+//! Token counters: the tokenizers behind [`TokenCounter`](contexture_core::TokenCounter).
 //!
 //! Two vocabularies are built in, OpenAI's `o200k_base` and `cl100k_base`. They are read from the
 //! binary at the first count, once per process, in about a tenth of a second, and shared by all
@@ -14,13 +14,13 @@
 //!
 //! A counter only counts; it never multiplies. So counts kept by a tokenizer's name serve every model
 //! that is counted with it, and stay true when a model's factor moves. The factor and its error are
-//! in [`Calibration`](contexture_core::window::calibration::Calibration).
+//! in [`Calibration`](contexture_core::window::Calibration).
 //!
 //! Counts are kept by the storage. [`KeptCounter`] looks there first, for processes that are over sooner
 //! than a vocabulary is loaded.
 //!
 //! ```
-//! use contexture_core::{Tokens, window::calibration::Calibration};
+//! use contexture_core::{Tokens, window::Calibration};
 //! use contexture_tokens::counter_for;
 //!
 //! let counter = counter_for("openai/gpt-4o");

@@ -6,7 +6,7 @@ mod texts;
 
 use std::{sync::Barrier, thread};
 
-use contexture_core::{Tokens, window::count::TokenCounter};
+use contexture_core::{TokenCounter, Tokens};
 use contexture_tokens::{EstimatedCounter, ExactCounter, Tokenizer, counter_for};
 
 const O200K: Tokenizer = Tokenizer::O200kBase;

@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Format, ManualClock, MemoryStorage, NewSegment, PageStorage, SegmentKind,
-    Tokens, Window, WindowOptions,
-    message::wire::parse_messages,
-    window::{count::TokenCounter, provider::ProviderFormat},
+    ContextSystem, Edit, Format, ManualClock, MemoryStorage, NewSegment, PageStorage,
+    ProviderFormat, SegmentKind, TokenCounter, Tokens, Window, WindowOptions,
+    message::parse_messages,
 };
 use contexture_tokens::{KeptCounter, Tokenizer, counter_for};
 use futures::executor::block_on;

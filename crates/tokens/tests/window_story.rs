@@ -9,8 +9,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use contexture_core::{
     ContextSystem, Edit, Format, ManualClock, MemoryStorage, Message, NewDetailPage, NewSegment,
-    Role, SegmentKind, WindowOptions, message::wire::parse_messages,
-    window::provider::ProviderFormat,
+    ProviderFormat, Role, SegmentKind, WindowOptions, message::parse_messages,
 };
 use contexture_tokens::counter_for;
 use futures::executor::block_on;

@@ -1,8 +1,7 @@
 //! Exchanges in chunks, each one edit: one where that is possible, several for very long transcripts.
 
 use contexture_core::{
-    Edit, Error, ErrorKind, Message, Role, SegmentId, message::exchange::Exchange,
-    transcript::quoted,
+    Edit, Error, ErrorKind, Message, Role, SegmentId, message::Exchange, transcript::quoted,
 };
 
 use super::ImportError;

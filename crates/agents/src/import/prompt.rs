@@ -4,7 +4,7 @@ use contexture_core::{
     Edit, Message, NewDetailPage, PageIndex, Role, SegmentId, Session,
     message::detail_text,
     storage::Order,
-    transcript::{Mended, Problem, quoted},
+    transcript::{RepairedTranscript, TranscriptProblem, quoted},
 };
 
 use super::{Result, check_segment, chunks::is_too_large_to_quote};
@@ -33,7 +33,7 @@ impl Prompt {
     /// Decides it: a prompt is quoted at the first import, and taken whenever that is asked for,
     /// unless it stands in `sys` already.
     pub(super) async fn of(
-        mended: &Mended,
+        mended: &RepairedTranscript,
         session: &Session,
         segment: &SegmentId,
         first_import: bool,
@@ -66,9 +66,9 @@ impl Prompt {
     }
 
     /// Says why the system prompt was left out, where it was.
-    pub(super) fn problem(&self) -> Option<Problem> {
+    pub(super) fn problem(&self) -> Option<TranscriptProblem> {
         let what = "the system prompt was left out: quoted, it is larger than a page may be";
-        matches!(self, Self::TooLarge).then(|| Problem { line: 0, what: what.to_owned() })
+        matches!(self, Self::TooLarge).then(|| TranscriptProblem { line: 0, what: what.to_owned() })
     }
 
     /// Returns the edit that keeps it.

@@ -4,8 +4,8 @@ use contexture_core::{
     Error, Message, Role, SegmentId, Session,
     storage::Order,
     transcript::{
-        self, Entry, ImportRecord, Mended, Problem, Transcript, TranscriptFormat, mend, quoted,
-        remaining,
+        self, Entry, ImportRecord, RepairedTranscript, Transcript, TranscriptFormat,
+        TranscriptProblem, quoted, remaining, repair,
     },
 };
 use serde::de::IgnoredAny;
@@ -40,30 +40,30 @@ const LAST_PAGES: usize = 50;
 /// A transcript in whole exchanges, ready to be imported.
 #[derive(Debug)]
 pub struct Source {
-    pub(super) mended: Mended,
+    pub(super) mended: RepairedTranscript,
     /// What its problems are numbered by.
     pub(super) unit: Unit,
     /// What was wrong with its bytes.
-    undecoded: Vec<Problem>,
+    undecoded: Vec<TranscriptProblem>,
     /// What is too large to be kept: it counts as not there, now and when it is imported again.
-    too_large: Vec<Problem>,
+    too_large: Vec<TranscriptProblem>,
 }
 
 impl Source {
     /// Reads a transcript's bytes, of which some lines were left out.
     pub fn read(
         bytes: &[u8],
-        left_out: Vec<Problem>,
+        left_out: Vec<TranscriptProblem>,
         format: Option<TranscriptFormat>,
     ) -> Result<Self> {
         let (text, undecoded) = transcript::decode(bytes);
-        let mut mended = mend(transcript::read(&text, format)?);
+        let mut mended = repair(transcript::read(&text, format)?);
         let mut too_large = left_out;
         for (line, exchange) in mended.exchanges.extract_if(.., |(_, it)| is_too_large(it)) {
             let (bytes, most) = (exchange.weight(), MOST / (1024 * 1024));
             let what =
                 format!("left out: it has {bytes} bytes, and a page may hold at most {most} MiB");
-            too_large.push(Problem { line, what });
+            too_large.push(TranscriptProblem { line, what });
         }
         let is_document = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         let unit = if is_document { Unit::Message } else { Unit::Line };
@@ -120,27 +120,27 @@ impl Source {
     }
 
     /// Returns everything that was wrong, in the order of its lines.
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    pub(super) fn problems(&self) -> Vec<TranscriptProblem> {
         let all = self.undecoded.iter().chain(&self.mended.problems).chain(&self.too_large);
-        let mut problems: Vec<Problem> = all.cloned().collect();
+        let mut problems: Vec<TranscriptProblem> = all.cloned().collect();
         problems.sort_by_key(|problem| problem.line);
         problems
     }
 
     /// Returns what was too large to be kept, in the order of its lines.
-    pub(super) fn into_too_large(self) -> Vec<Problem> {
+    pub(super) fn into_too_large(self) -> Vec<TranscriptProblem> {
         let mut problems = self.too_large;
         problems.sort_by_key(|problem| problem.line);
         problems
     }
 }
 
-fn finish(mended: &mut Mended) {
+fn finish(mended: &mut RepairedTranscript) {
     let mut entries: Vec<Entry> = std::mem::take(&mut mended.open);
     let Some(last) = entries.last() else { return };
     // Nothing waits before another message of the user, which is taken off again.
     entries.push(Entry { line: last.line, message: Message::text(Role::User, "end") });
-    let ended = mend(Transcript {
+    let ended = repair(Transcript {
         format: mended.format,
         source: None,
         system: None,

@@ -3,7 +3,7 @@
 use std::{error::Error as _, io, sync::Once, time::Duration};
 
 use async_trait::async_trait;
-use contexture_core::{Message, Role, Usage, message::Origin, window::provider::ProviderFormat};
+use contexture_core::{Message, ProviderFormat, Role, Usage, message::Origin};
 use reqwest::{
     Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},

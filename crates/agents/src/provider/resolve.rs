@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use contexture_core::window::provider::ProviderFormat;
+use contexture_core::ProviderFormat;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 

@@ -175,7 +175,7 @@ impl Calls {
         for (call, state) in self.message.tool_calls().zip(&self.states) {
             text.push_str(&format!("{}\u{0}{}\u{0}{state:?}\u{0}", call.name, call.arguments));
         }
-        contexture_core::ContentHash::of(text.as_bytes()).to_string()
+        contexture_core::storage::ContentHash::of(text.as_bytes()).to_string()
     }
 
     /// Names the tools that were called, each once and the first few.

@@ -5,8 +5,8 @@
 //! writes goes through the agent's proxy, and modes are resolved as for a run, forbidden shared contexts included.
 
 use contexture_core::{
-    AgentContext, Edit, ErrorKind, Message, PageIndex, Place, RunKey, RunRecord, SegmentId,
-    Timestamp, storage::Order,
+    AgentContext, Edit, ErrorKind, Message, PageIndex, SegmentId, Timestamp,
+    storage::{Order, Place, RunKey, RunRecord},
 };
 use serde::{Deserialize, Serialize};
 
@@ -218,7 +218,7 @@ pub(super) async fn history(context: &AgentContext, most: u64) -> Result<Vec<Mes
 }
 
 async fn latest(
-    reader: &contexture_core::system::Reader<'_>,
+    reader: &contexture_core::Reader<'_>,
     segment: &SegmentId,
     most: u64,
 ) -> Result<Vec<Message>> {

@@ -1,9 +1,9 @@
 //! The steps of a run: each is stored before the next begins.
 
 use contexture_core::{
-    Actor, Edit, ErrorKind, Message, PageIndex, Principal, RunPut, Timestamp,
+    Actor, Edit, ErrorKind, Message, PageIndex, Principal, Timestamp,
     message::ToolCall,
-    storage::{Keep, Report},
+    storage::{Keep, RunPut, UsageReport},
 };
 
 use super::{By, Drive, Response, Watcher, main_segment, seed};
@@ -103,7 +103,7 @@ impl Drive<'_> {
 
     /// Stores the model's answer and that its first call begins, with what the request cost; tells
     /// whether that could be noted.
-    pub(super) async fn store_answer(&mut self, report: Option<Report>) -> Result<bool> {
+    pub(super) async fn store_answer(&mut self, report: Option<UsageReport>) -> Result<bool> {
         let now = self.now();
         let mut runs = vec![put(run_key(&self.run)?, self.record.as_ref(), &self.run, now)];
         runs.extend(self.foreseen_step(now)?);
@@ -143,7 +143,7 @@ impl Drive<'_> {
     }
 
     /// Keeps records of the run, and what is kept of its agent where that has moved.
-    async fn keep(&mut self, mut runs: Vec<RunPut>, report: Option<Report>) -> Result<bool> {
+    async fn keep(&mut self, mut runs: Vec<RunPut>, report: Option<UsageReport>) -> Result<bool> {
         runs.extend(self.moved_state()?);
         let keep = Keep { runs, report };
         let noted = self.runner.team.system().keep(&keep).await?;

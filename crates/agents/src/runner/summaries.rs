@@ -14,12 +14,8 @@ use std::{sync::Arc, time::Duration};
 
 use contexture_core::{
     AgentContext, ContextSystem, Description, Edit, ErrorKind, ManualClock, MemoryStorage, Message,
-    NewDetailPage, NewSegment, Role, SegmentKind, WindowOptions,
-    system::{FoldedTurn, TurnLimits, TurnLine},
-    window::{
-        count::TokenCounter,
-        filter::{CommonSecrets, SensitiveFilter as _},
-    },
+    NewDetailPage, NewSegment, Role, SegmentKind, TokenCounter, WindowOptions,
+    window::{CommonSecrets, FoldedTurn, SensitiveFilter as _, TurnLimits, TurnLine},
 };
 use tokio::{task::JoinHandle, time::timeout};
 

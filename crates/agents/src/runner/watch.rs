@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contexture_core::FoldReport;
+use contexture_core::window::FoldReport;
 use tokio::sync::watch;
 
 use super::Summarized;

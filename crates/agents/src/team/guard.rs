@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
     AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
-    SegmentKind, Standing, View, Visibility,
-    check::is_guess,
+    SegmentKind, View, Visibility,
     message::detail_text,
-    storage::{ScanQuery, StandingFilter},
+    storage::{PageStanding, ScanQuery, StandingFilter, check::is_guess},
 };
 
 pub use self::absent::Absences;
@@ -126,7 +125,7 @@ impl Team {
             }
             let mut found = false;
             for page in pages.values().filter(|page| page.name == prompt_page.name) {
-                found |= page.standing == Standing::InTree
+                found |= page.standing == PageStanding::InTree
                     && page.detail().is_some()
                     && detail_text(&reader.messages(&page.index).await?) == prompt_page.text;
             }
@@ -150,7 +149,7 @@ async fn must_stand(
     page: &Page,
 ) -> Result<bool> {
     let speaks = page.detail().is_some_and(|detail| detail.weight > 0);
-    if !speaks || page.standing != Standing::InTree {
+    if !speaks || page.standing != PageStanding::InTree {
         return Ok(false);
     }
     match context.get_page(page.index.clone()).await {
@@ -173,7 +172,7 @@ async fn must_stand(
 fn is_left_out(view: &View, pages: &BTreeMap<u64, Page>, page: &Page) -> bool {
     let mut next = Some(page);
     while let Some(page) = next {
-        if page.standing != Standing::InTree || view.filter.without.contains(&page.index) {
+        if page.standing != PageStanding::InTree || view.filter.without.contains(&page.index) {
             return true;
         }
         next = page.parent.as_ref().and_then(|parent| pages.get(&parent.number()));

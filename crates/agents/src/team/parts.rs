@@ -10,7 +10,10 @@
 //! commit and everybody who takes the run over: a process that was taken for dead finds it moved and
 //! makes no call any more. What calls came to goes with the commit that writes their exchange.
 
-use contexture_core::{AgentName, ErrorKind, RunKey, RunPut, RunRecord, Timestamp};
+use contexture_core::{
+    AgentName, ErrorKind, Timestamp,
+    storage::{RunKey, RunPut, RunRecord},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Purging while runs have not ended: their records may quote what is to be destroyed.
 
-use contexture_core::{Edit, PageIndex, Principal, RunPut, Timestamp, system::Outcome};
+use contexture_core::{Edit, EditOutcome, PageIndex, Principal, Timestamp, storage::RunPut};
 
 use super::{
     AgentState, LastRun, StoredRun, Team,
@@ -23,7 +23,7 @@ pub enum InterruptedRuns {
 #[derive(Debug, Clone)]
 pub struct Purged {
     /// What the edit did.
-    pub outcome: Outcome,
+    pub outcome: EditOutcome,
     /// The runs that were given up.
     pub given_up: Vec<StoredRun>,
 }

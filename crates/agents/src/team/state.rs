@@ -1,6 +1,9 @@
 //! What the engine keeps of an agent between its runs, and the runs that are under way.
 
-use contexture_core::{AgentName, PageIndex, RunKey, RunPut, RunRecord, Timestamp};
+use contexture_core::{
+    AgentName, PageIndex, Timestamp,
+    storage::{RunKey, RunPut, RunRecord},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Absences, Team, parts::Parts};

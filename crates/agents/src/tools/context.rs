@@ -15,9 +15,7 @@ mod window_snapshot;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contexture_core::{
-    AgentContext, Error, WindowOptions, message::RawJson, window::escape::quote,
-};
+use contexture_core::{AgentContext, Error, WindowOptions, message::RawJson, window::quote_text};
 use serde_json::Value;
 
 use super::arguments;
@@ -165,5 +163,5 @@ fn hint(error: &Error) -> String {
 
 /// Shows a page in an answer: its index and name.
 fn named(page: &contexture_core::Page) -> String {
-    format!("{} {}", page.index, quote(page.name.as_str()))
+    format!("{} {}", page.index, quote_text(page.name.as_str()))
 }

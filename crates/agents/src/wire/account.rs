@@ -1,11 +1,9 @@
 //! Where the tokens of a window go.
 
 use contexture_core::{
-    Result, SentWindow, Session, Tokens, Window,
-    window::{
-        calibration::{Calibration, Estimate, REMEMBERED},
-        request::Account,
-    },
+    Account, Result, Session, Tokens, Window,
+    storage::SentWindow,
+    window::{CALIBRATION_WINDOWS, Calibration, Estimate},
 };
 use serde::Serialize;
 
@@ -52,7 +50,7 @@ impl AccountObject {
         let account = window.account.clone();
         let estimate = match model.filter(|_| !account.exact) {
             Some(model) => {
-                let sent = session.ledger(window.format, REMEMBERED).await?;
+                let sent = session.ledger(window.format, CALIBRATION_WINDOWS).await?;
                 Some(EstimateObject::of(model, &sent, Tokens(account.tokens)))
             }
             None => None,

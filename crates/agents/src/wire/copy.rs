@@ -1,8 +1,8 @@
 //! Stores: checked, scrubbed and copied.
 
-use contexture_core::{
+use contexture_core::storage::{
+    Trace,
     copy::{Copied, CopyOutcome},
-    storage::Trace,
 };
 use serde::Serialize;
 

@@ -1,8 +1,9 @@
 //! What edits did: history, undo, folds, moves, turns and purges.
 
 use contexture_core::{
-    Actor, FoldReport, HistoryEntry, Level, Operation, PageIndex, Revision, SegmentId, Timestamp,
-    ViewId, storage::Trace, system::Outcome,
+    Actor, EditOutcome, HistoryEntry, Level, Operation, PageIndex, Revision, SegmentId, Timestamp,
+    storage::{Trace, ViewId},
+    window::FoldReport,
 };
 use serde::Serialize;
 
@@ -64,8 +65,8 @@ pub struct UndoObject {
     pub pages: Vec<PageIndex>,
 }
 
-impl From<&Outcome> for UndoObject {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&EditOutcome> for UndoObject {
+    fn from(outcome: &EditOutcome) -> Self {
         Self { revision: outcome.revision, undone: outcome.undone, pages: outcome.pages.clone() }
     }
 }
@@ -107,7 +108,7 @@ pub struct MoveObject {
 
 impl MovedObject {
     /// Says where a page and all below it went.
-    pub fn new(page: &PageIndex, outcome: Outcome) -> Self {
+    pub fn new(page: &PageIndex, outcome: EditOutcome) -> Self {
         let mut moved: Vec<MoveObject> =
             outcome.moved.into_iter().map(|(from, to)| MoveObject { from, to }).collect();
         if moved.is_empty() {
@@ -129,8 +130,8 @@ pub struct OutOfViewObject {
     pub revision: Revision,
 }
 
-impl From<&Outcome> for OutOfViewObject {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&EditOutcome> for OutOfViewObject {
+    fn from(outcome: &EditOutcome) -> Self {
         let index = outcome.pages.first().cloned();
         Self { in_view: false, index, revision: outcome.revision }
     }

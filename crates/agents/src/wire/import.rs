@@ -2,7 +2,7 @@
 
 use contexture_core::{
     PageIndex,
-    transcript::{Problem, TranscriptFormat},
+    transcript::{TranscriptFormat, TranscriptProblem},
 };
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct ImportedObject {
     /// What became of the system prompt at its head.
     pub prompt: Option<KeptPromptObject>,
     /// What could not be read or kept.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<TranscriptProblem>,
     /// What else is worth knowing about it.
     pub notes: Vec<String>,
 }

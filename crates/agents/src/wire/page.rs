@@ -1,8 +1,10 @@
 //! Pages, alone, in lists and as trees.
 
 use contexture_core::{
-    Actor, Lifecycle, Message, Page, PageIndex, Result, Session, Timestamp, Trust, Version,
-    Visibility, WindowLevel, message::detail_text, storage::Order, system::PageView,
+    Actor, Lifecycle, Message, Page, PageIndex, PageView, Result, Session, Timestamp, Trust,
+    Visibility, WindowLevel,
+    message::detail_text,
+    storage::{Order, Version},
 };
 use serde::Serialize;
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    CustomKey, Owner, PageIndex, Permission, Revision, Segment, SegmentId, SegmentKind, Timestamp,
-    Tokens,
+    Owner, PageIndex, Permission, Revision, Segment, SegmentId, SegmentKind, Timestamp, Tokens,
     message::RawJson,
-    storage::{SessionInfo, Trace},
+    storage::{CustomKey, SessionInfo, Trace},
 };
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Windows, with what they take and what is on record of those that were sent.
 
 use contexture_core::{
-    ContentHash, Error, Format, Level, Result, Revision, SentWindow, Timestamp, Tokens, Usage,
-    Window,
+    Error, Format, Level, Result, Revision, Timestamp, Tokens, Usage, Window,
+    storage::{ContentHash, SentWindow},
 };
 use serde::Serialize;
 use serde_json::{

@@ -2,12 +2,10 @@
 
 use contexture_agents::{Model, ModelRequest};
 use contexture_core::{
-    Mark, Message, Role,
+    Message, Role,
     message::{Fields, Part, Text, ToolResult},
-    window::{
-        piece::{Piece, PieceKey, Speech},
-        provider::{Breakpoints, Parts, assemble, render_piece},
-    },
+    storage::Mark,
+    window::{Breakpoints, Piece, PieceContent, PieceKey, WindowParts, assemble, render_piece},
 };
 use contexture_testkit::{
     fixture::page,
@@ -19,10 +17,10 @@ use super::{MODELS, ask, model, request};
 /// Renders messages as the core does for a model.
 fn render(model: &dyn Model, name: &str, messages: &[Message]) -> String {
     let mark = Mark::from_seed(b"test");
-    let speech = Speech::Messages(messages.into());
-    let piece = Piece { key: PieceKey([0; 32]), page: page("usr-1"), speech };
+    let content = PieceContent::Messages(messages.into());
+    let piece = Piece { key: PieceKey([0; 32]), page: page("usr-1"), content };
     let talk = [render_piece(model.format(), &piece, &mark, Some(name)).into()];
-    let parts = Parts { system: &[], talk: &talk, breakpoints: Breakpoints::default() };
+    let parts = WindowParts { system: &[], talk: &talk, breakpoints: Breakpoints::default() };
     assemble(model.format(), parts).unwrap().json
 }
 

@@ -1,13 +1,7 @@
 //! A process that dies at any step of a run: nothing acknowledged is lost, nothing is done twice.
 
 use contexture_agents::run::Ending;
-use contexture_core::{
-    WindowOptions,
-    window::{
-        format::Format,
-        provider::{ProviderFormat, validate},
-    },
-};
+use contexture_core::{Format, ProviderFormat, WindowOptions, window::validate_body};
 use contexture_testkit::{
     fake::{Death, WatchedStorage},
     provider::{ProviderServer, Reply, scripts::five_calls},
@@ -145,7 +139,7 @@ async fn is_valid_everywhere(system: &ContextSystem, runner: &Runner, told: &str
         let options = WindowOptions::new(Format::Provider(format), counter);
         let window = context.window(&options).await.unwrap();
         let body = serde_json::from_str(&window.body).unwrap();
-        validate(format, &body).unwrap_or_else(|error| panic!("{told} {format}: {error}"));
+        validate_body(format, &body).unwrap_or_else(|error| panic!("{told} {format}: {error}"));
     }
 }
 

@@ -211,9 +211,7 @@ async fn tools_are_counted_as_block_0() {
     let runner = runner(&system);
     execute(&runner, &job(&asked, model(&server, MODELS[0])), "there?").await;
     let context = runner.team().enter(&asked, ContextMode::Isolated).await.unwrap();
-    let format = contexture_core::Format::Provider(
-        contexture_core::window::provider::ProviderFormat::OpenAi,
-    );
+    let format = contexture_core::Format::Provider(contexture_core::ProviderFormat::OpenAi);
     let sent = context.ledger(format, 1).await.unwrap();
     assert!(sent[0].head.is_some());
     assert!(sent[0].reserved.0 > 200, "{:?}", sent[0].reserved);

@@ -6,8 +6,8 @@ use contexture_agents::{
     settings::{Layer, SettingsDialect, SettingsFile},
 };
 use contexture_core::{
-    Actor, FoldReport, Operation, PageIndex,
-    system::{ListQuery, PageView, TurnLimits},
+    Actor, ListQuery, Operation, PageIndex, PageView,
+    window::{FoldReport, TurnLimits},
 };
 use contexture_testkit::provider::{HttpRequest, Reply};
 use serde_json::Value;

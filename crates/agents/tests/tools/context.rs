@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use contexture_agents::{Tool, ToolOutput, tool::Effect, tools::context};
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, SegmentKind, Tokens,
-    Visibility, WindowLevel, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
+    AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, ProviderFormat,
+    SegmentKind, TokenCounter, Tokens, Visibility, WindowLevel, WindowOptions, window::FoldShares,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,
@@ -173,14 +172,14 @@ async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
 async fn a_page_cut_to_head_and_tail_can_be_read() {
     let (_, hand) = begun().await;
     // In full, but each part over its share of the budget is cut: of 1,000, 300 words are.
-    let shares = Shares { part: 250, ..Shares::default() };
+    let shares = FoldShares { part: 250, ..FoldShares::default() };
     let tight = WindowOptions { shares, ..options().budget(1_000) };
     let tight = Hand::new(hand.context.clone(), tight);
     let output = tight.call("expand_details", json!({"page": "usr-3"})).await;
     assert_eq!(output.expands, Some(page("usr-3")));
     assert!(right(output).contains("User: turn 300\nAssistant: word word"));
     // With a larger share it stands whole.
-    let shares = Shares { part: 500, ..Shares::default() };
+    let shares = FoldShares { part: 500, ..FoldShares::default() };
     let wide = WindowOptions { shares, ..options().budget(1_000) };
     let wide = Hand::new(hand.context.clone(), wide);
     let text = right(wide.call("expand_details", json!({"page": "usr-3"})).await);

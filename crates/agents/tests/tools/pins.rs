@@ -5,10 +5,7 @@ use contexture_agents::{
     tool::Effect,
     tools::{Toolbox, context},
 };
-use contexture_core::{
-    Permission, SegmentKind, WindowLevel, WindowOptions,
-    permission::{AccessLevel, required_level_of},
-};
+use contexture_core::{AccessLevel, Permission, SegmentKind, WindowLevel, WindowOptions};
 use contexture_testkit::fixture::{add_segment, agent, assistant, directory, leaf, page, user};
 use serde_json::json;
 
@@ -125,7 +122,7 @@ async fn pins_leave_half_of_the_budget_for_work() {
 #[tokio::test]
 async fn reading_is_enough_to_pin() {
     for operation in ["pinPage", "unpinPage"] {
-        assert_eq!(required_level_of(operation), AccessLevel::Read, "{operation}");
+        assert_eq!(AccessLevel::required_by(operation), AccessLevel::Read, "{operation}");
     }
     let (system, hand) = begun().await;
     add_segment(&system, "docs", SegmentKind::Custom, Permission::ReadOnly).await;

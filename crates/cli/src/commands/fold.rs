@@ -1,7 +1,10 @@
 //! `contexture fold`
 
 use contexture_agents::wire::FoldObject;
-use contexture_core::{FoldReport, Format, system::FoldOutcome};
+use contexture_core::{
+    Format,
+    window::{FoldOutcome, FoldReport},
+};
 
 use super::{Status, window};
 use crate::{

@@ -7,7 +7,7 @@ use contexture_agents::{
     setup,
     wire::{ImportObject, KeptAs, KeptPromptObject},
 };
-use contexture_core::{ErrorKind, SegmentId, transcript::Problem};
+use contexture_core::{ErrorKind, SegmentId, transcript::TranscriptProblem};
 
 use super::Status;
 use crate::{
@@ -107,8 +107,8 @@ fn refused(error: ImportError) -> Stop {
 }
 
 /// Fails if something was too large to keep.
-fn all_kept(too_large: &[Problem], unit: Unit) -> Result<()> {
-    let Some(Problem { line, what }) = too_large.first() else { return Ok(()) };
+fn all_kept(too_large: &[TranscriptProblem], unit: Unit) -> Result<()> {
+    let Some(TranscriptProblem { line, what }) = too_large.first() else { return Ok(()) };
     let unit = unit.as_str();
     let message = match too_large.len() {
         1 => format!("{unit} {line} was not imported: {what}"),

@@ -16,10 +16,7 @@ mod update;
 
 use clap::Subcommand;
 use contexture_agents::wire::{ListObject, OutOfViewObject, PageObject, Texts};
-use contexture_core::{
-    Edit, Session,
-    system::{Outcome, PageView},
-};
+use contexture_core::{Edit, EditOutcome, PageView, Session};
 
 use super::Status;
 use crate::{context::changed_page, error::Result, lines, printer::Printer, settings::Settings};
@@ -118,7 +115,7 @@ pub(crate) async fn run(
 /// Prints the page that an edit changed. The edit is committed, even if the caller no longer sees it.
 pub(super) async fn print_made(
     session: &Session,
-    outcome: &Outcome,
+    outcome: &EditOutcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     if let Some(seen) = changed_page(session, outcome).await? {

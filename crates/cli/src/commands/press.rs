@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use contexture_agents::wire::{AnswerObject, Texts};
-use contexture_core::{
-    context::{Apps, PageAction},
-    system::Pressed,
-};
+use contexture_core::context::{Apps, PageAction, Pressed};
 
 use super::{Status, page};
 use crate::{

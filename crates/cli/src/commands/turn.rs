@@ -5,7 +5,7 @@ mod extend;
 
 use clap::Subcommand;
 use contexture_agents::wire::TurnObject;
-use contexture_core::{SegmentId, Session, system::Outcome};
+use contexture_core::{EditOutcome, SegmentId, Session};
 
 use super::Status;
 use crate::{error::Result, lines, printer::Printer, settings::Settings};
@@ -29,7 +29,11 @@ pub(crate) async fn run(
 }
 
 /// Prints the pages that were created or extended.
-async fn print(session: &Session, outcome: &Outcome, printer: &mut Printer<'_>) -> Result<Status> {
+async fn print(
+    session: &Session,
+    outcome: &EditOutcome,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
     if printer.is_json() {
         printer.json(&TurnObject { pages: outcome.pages.clone() })?;
         return Ok(Status::Done);

@@ -6,7 +6,9 @@ mod markdown;
 mod shares;
 
 use contexture_agents::wire::{AccountObject, AccountedObject, ContentObject, LedgerObject};
-use contexture_core::{Error, ErrorKind, Format, SentWindow, Session, Window, WindowOptions};
+use contexture_core::{
+    Error, ErrorKind, Format, Session, Window, WindowOptions, storage::SentWindow,
+};
 use contexture_tokens::counter_for;
 
 use super::Status;

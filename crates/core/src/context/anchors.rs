@@ -108,7 +108,7 @@ impl Anchor {
         }
     }
 
-    /// Returns it as it stands in text (C37).
+    /// Returns it as it stands in text.
     pub fn text(&self, key: &AnchorKey) -> String {
         match self.kind {
             AnchorKind::Button => format!("[button:{key}]"),
@@ -290,7 +290,7 @@ impl Anchors {
     }
 }
 
-/// What is said of a key that is not registered: never declared, or gone since (C38).
+/// What is said of a key that is not registered: never declared, or gone since.
 pub(super) fn unknown_anchor(key: &str) -> Error {
     Error::NothingFound {
         what: format!("anchor '{}'", shorten(key)),

@@ -35,7 +35,7 @@ fn keys_follow_their_grammar() {
     }
 }
 
-// C37: how each kind stands in text.
+// How each kind stands in text.
 #[test]
 fn anchors_have_one_text_each() {
     let mut anchors = Anchors::default();

@@ -8,7 +8,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Anchor, AnchorKey, Anchors, Diagnostic, RenderKey, anchors::unknown_anchor};
-use crate::{CustomKey, Error, Level, index::shorten, message::RawJson};
+use crate::{Error, Level, index::shorten, message::RawJson, storage::CustomKey};
 
 /// An application mounted in a view.
 ///

@@ -6,7 +6,7 @@ use super::{
     App, Apps, Changes, Context, Frozen, History, LevelState, MountedPanels, RenderKey, Shown,
     Source, build::inputs_bytes,
 };
-use crate::{Error, Level, Result, Timestamp, window::escape::escape};
+use crate::{Error, Level, Result, Timestamp, window::escape_text};
 
 /// An application's session. It keeps what a Context is built from and counts its changes; the host
 /// says what time it is.
@@ -77,7 +77,7 @@ impl AppSession {
     /// Returns its Context: the very same until something moves.
     pub fn context(&mut self) -> Arc<Context> {
         let Self { source, levels, history, frozen } = self;
-        source.panels = source.apps.render(levels.level(), &|text| escape(text).into_owned());
+        source.panels = source.apps.render(levels.level(), &|text| escape_text(text).into_owned());
         frozen.build(source, levels, Some(history)).expect("its own counts only go up")
     }
 

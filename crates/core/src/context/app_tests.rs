@@ -103,7 +103,7 @@ fn faults_of_an_application_are_told() {
     assert_eq!(panels.custom.len(), 1);
 }
 
-// D-19, C38: pressing reaches the application only with what its present panel declares.
+// D-19: pressing reaches the application only with what its present panel declares.
 #[test]
 fn pressing_is_checked_against_the_present_panel() {
     let apps = mounted([echo("one"), echo("two")]);

@@ -36,7 +36,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Anchors, Context, ContextVersion, Diagnostic, Header, History, RenderKey, State};
+use super::{
+    Anchors, Context, ContextState, ContextVersion, Diagnostic, Header, History, RenderKey,
+};
 use crate::{Error, Level, Timestamp, message::RawJson, window::source::RENDERER};
 
 /// How often something has changed. It only counts up, so no version made of it goes back (D-21),
@@ -86,7 +88,7 @@ pub trait Source {
     /// Shows the data at a level, or fails where they are broken (D-25).
     fn show(&self, level: Level) -> Result<Shown, Error>;
 
-    /// Names what else the rendering depends on (C50). It is asked for before anything is shown.
+    /// Names what else the rendering depends on. It is asked for before anything is shown.
     fn key(&self, levels: &LevelState, history: Option<&History>) -> RenderKey {
         RenderKey::of([inputs_bytes(levels, history).as_slice()])
     }
@@ -181,7 +183,7 @@ pub fn build(source: &dyn Source, levels: &LevelState, history: Option<&History>
         }
     };
     let Shown { level, content, anchors, custom, diagnostics } = shown;
-    let state = State {
+    let state = ContextState {
         current_lod: level,
         focus_id: levels.focus.clone(),
         custom: (!custom.is_empty()).then_some(custom),

@@ -78,7 +78,7 @@ fn building_is_a_pure_function_of_its_inputs() {
     Context::parse(&context.to_json()).unwrap();
 }
 
-// D-15, D-30, C50: major counts changes of the data, minor those of levels; the key names the rest.
+// D-15, D-30: major counts changes of the data, minor those of levels; the key names the rest.
 #[test]
 fn versions_count_what_changed() {
     let mut list = List::new(&["a"]);

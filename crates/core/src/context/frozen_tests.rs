@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Level, Timestamp,
-    context::{Anchor, Anchors, Header, Round, State},
+    context::{Anchor, Anchors, ContextState, Header, Round},
 };
 
 const LEVEL: Level = Level::Summary;
@@ -22,7 +22,7 @@ fn inputs(version: ContextVersion) -> Inputs<'static> {
 fn context_of(app: &str, session: &str, version: ContextVersion, level: Level) -> Context {
     let at = Timestamp::from_millis(0);
     let header = Header::new(app, session, version, at, Some(key(level).clone())).unwrap();
-    let state = State { current_lod: level, focus_id: None, custom: None };
+    let state = ContextState { current_lod: level, focus_id: None, custom: None };
     Context::new(header, state, format!("# {version}"), Anchors::default(), None, Vec::new())
 }
 
@@ -93,7 +93,7 @@ fn another_application_or_session_is_a_mismatch() {
     assert_same(&frozen, &inputs(now), &first);
 }
 
-// D-10, C50: each key has its own rendering; another level never gives the one of this.
+// D-10: each key has its own rendering; another level never gives the one of this.
 #[test]
 fn levels_are_frozen_apart() {
     let now = version(1, 0, 0);

@@ -4,10 +4,10 @@ use super::{Anchor, AnchorKey};
 use crate::{PageIndex, SegmentId};
 
 /// The key of the form that searches all pages of the view.
-pub const FIND: &str = "find";
+pub(crate) const FIND: &str = "find";
 
 /// Returns the form that searches all pages of the view.
-pub fn find_anchor() -> (AnchorKey, Anchor) {
+pub(crate) fn find_anchor() -> (AnchorKey, Anchor) {
     let key = FIND.parse().expect("the key follows the grammar");
     (key, Anchor::form(None, &["query"]).expect("its parameter follows the grammar"))
 }
@@ -85,7 +85,7 @@ impl PageAction {
     /// Tells whether keys of this action on pages of a segment act, in a view of `segments`.
     ///
     /// The page `expand-usr-3` of a segment `expand-usr` is named like the key that expands `usr-3`.
-    /// A key that names a page is a reference to it and never acts (C37). So where a view holds both
+    /// A key that names a page is a reference to it and never acts. So where a view holds both
     /// segments, it offers no key that expands a page of `usr`.
     pub fn is_offered<'a>(
         self,
@@ -108,7 +108,7 @@ impl PageAction {
 }
 
 /// Returns the key of the reference to a page: its index.
-pub fn reference_key(page: &PageIndex) -> AnchorKey {
+pub(crate) fn reference_key(page: &PageIndex) -> AnchorKey {
     page.to_string().parse().expect("an index follows the grammar of keys")
 }
 
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    // C37: the standard anchors as they stand in text.
+    // The standard anchors as they stand in text.
     #[test]
     fn actions_have_their_standard_anchors() {
         let usr = page("usr-3");

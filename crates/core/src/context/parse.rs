@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Anchor, AnchorKey, AnchorKind, Anchors, ClaimedVersion, Context, Diagnostic, Header, History,
-    ParsedContext, RenderKey, Round, State, lod_name,
+    Anchor, AnchorKey, AnchorKind, Anchors, ClaimedVersion, Context, ContextState, Diagnostic,
+    Header, History, ParsedContext, RenderKey, Round, lod_name,
 };
 use crate::{
     Error, Level, Timestamp,
@@ -53,10 +53,10 @@ fn read_header(header: &Object) -> Reading<Header<ClaimedVersion>> {
     Header::new(app_id, session_id, version, timestamp, key).map_err(|error| error.to_string())
 }
 
-fn read_state(state: &Object) -> Reading<State> {
+fn read_state(state: &Object) -> Reading<ContextState> {
     let lod: String = state.need("currentLod")?;
     let custom = state.value("custom").map(read_custom).transpose()?;
-    Ok(State { current_lod: read_level(&lod)?, focus_id: state.may("focusId")?, custom })
+    Ok(ContextState { current_lod: read_level(&lod)?, focus_id: state.may("focusId")?, custom })
 }
 
 fn read_level(text: &str) -> Reading<Level> {

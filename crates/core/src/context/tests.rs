@@ -108,7 +108,7 @@ fn example() -> Context {
     let header = Header::new("app", "demo", version, timestamp, Some(key)).unwrap();
     let custom = [("b", r#"{"c":[2]}"#), ("a", "1.10"), ("t", "text")];
     let custom = custom.map(|(key, value)| (key.to_owned(), RawJson::of_text(value)));
-    let state = State {
+    let state = ContextState {
         current_lod: Level::Gist,
         focus_id: Some("usr-1".to_owned()),
         custom: Some(custom.into()),
@@ -333,7 +333,7 @@ fn anchor_conflicts_are_diagnostics() {
     assert_eq!(context.anchors().get("usr-1").unwrap().kind(), AnchorKind::Reference);
 }
 
-// D-30, C34: a Context that was read has only claimed its version.
+// D-30: a Context that was read has only claimed its version.
 #[test]
 fn a_parsed_version_is_only_claimed() {
     let context = example();
@@ -342,7 +342,7 @@ fn a_parsed_version_is_only_claimed() {
     assert_eq!(*claimed, ClaimedVersion::from(*context.header().version()));
 }
 
-// C34, C50: what was rendered serves again only where version and key are equal, and for nothing that
+// What was rendered serves again only where version and key are equal, and for nothing that
 // failed.
 #[test]
 fn reuse_needs_equal_version_and_key() {

@@ -58,7 +58,7 @@ impl fmt::Display for ContextVersion {
     }
 }
 
-/// Names what a rendering depends on beside its version (C50): the view, the filter, the level or budget
+/// Names what a rendering depends on beside its version: the view, the filter, the level or budget
 /// of one call, the tokenizer. Equal version and key, equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]

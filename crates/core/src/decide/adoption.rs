@@ -1,4 +1,4 @@
-//! Adoption: pages that a new directory takes in stay as visible as they were, in every view (C44).
+//! Adoption: pages that a new directory takes in stay as visible as they were, in every view.
 //!
 //! ```text
 //!  was seen, the view itself closed the way there       the way opens, other pages along it are lines
@@ -11,8 +11,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    Advice, ChunkKey, Error, Fold, Level, Operation, Page, PageIndex, Run, RunForm, Segment,
-    SegmentKind, Standing, ViewId, Visibility,
+    Advice, Error, Level, Operation, Page, PageIndex, Segment, SegmentKind, Visibility,
+    storage::{ChunkKey, Fold, PageRun, PageRunForm, PageStanding, ViewId},
 };
 
 /// Returns the pages to be adopted, each with where it stands, or says why they cannot be.
@@ -177,7 +177,7 @@ fn closed(
     segment: &Segment,
     directory: &Page,
 ) -> Decision<Reach> {
-    if directory.standing != Standing::InTree {
+    if directory.standing != PageStanding::InTree {
         return Ok(Reach::ClosedForAll);
     }
     if draft.visibility_in(view, segment, directory)? == Visibility::Expanded {
@@ -210,7 +210,7 @@ fn open_up(
         if is_closed {
             let mut others = draft.listed_children(&directory.index)?;
             others.retain(|page| {
-                page.standing == Standing::InTree
+                page.standing == PageStanding::InTree
                     && leaving.iter().all(|child| child.page.index != page.index)
             });
             entry.shown = Some(Visibility::Expanded);
@@ -229,12 +229,12 @@ fn open_up(
 }
 
 /// Returns a line over pages of a directory, beside one that stands.
-fn line_over(pages: &[Arc<Page>], beside: Option<&Page>) -> Option<Run> {
+fn line_over(pages: &[Arc<Page>], beside: Option<&Page>) -> Option<PageRun> {
     let is_beside = |page: &Page| beside.is_some_and(|beside| beside.index == page.index);
     let covered: Vec<&Page> =
         pages.iter().map(|page| &**page).filter(|page| !is_beside(page)).collect();
     let (first, last) = (covered.first()?, covered.last()?);
-    Some(Run {
+    Some(PageRun {
         first: first.place,
         last: last.place,
         from: first.index.clone(),
@@ -243,7 +243,7 @@ fn line_over(pages: &[Arc<Page>], beside: Option<&Page>) -> Option<Run> {
         messages: 0,
         calls: 0,
         filter: Default::default(),
-        form: RunForm::Gist,
+        form: PageRunForm::Gist,
         requests: Vec::new(),
         cited: Vec::new(),
         apart: beside.iter().map(|page| page.index.clone()).collect(),

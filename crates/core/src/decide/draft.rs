@@ -1,8 +1,8 @@
 //! A change in the making: reads note what they saw, writes lie over what is known.
 
 mod depth;
+mod filtered;
 mod reading;
-mod sight;
 mod whole;
 
 use std::{
@@ -10,11 +10,15 @@ use std::{
     sync::Arc,
 };
 
-use super::{Decision, Known, Request};
+use super::{Decision, EditRequest, Known};
 use crate::{
-    Basis, Change, Content, CustomDelta, CustomKey, Error, FocusDelta, FoldReport, LevelDelta,
-    LevelEntry, NumberClaim, Operation, Page, PageDelta, PageIndex, Place, PlaceClaim, Revision,
-    Segment, SegmentDelta, SegmentId, SessionTimes, UndoneMark, Version, ViewId,
+    Error, Operation, Page, PageIndex, Revision, Segment, SegmentId,
+    storage::{
+        Basis, Change, Content, CustomDelta, CustomKey, FocusDelta, LevelDelta, LevelEntry,
+        NumberClaim, PageDelta, Place, PlaceClaim, SegmentDelta, SessionTimes, UndoneMark, Version,
+        ViewId,
+    },
+    window::FoldReport,
 };
 
 /// Numbers and places from here on are provisional: the commit assigns the real ones. No stored page
@@ -26,8 +30,8 @@ pub(crate) const MOST_MOVES: usize = 1_000;
 
 /// A change in the making.
 #[derive(Debug)]
-pub struct Draft<'a> {
-    pub(super) request: &'a Request<'a>,
+pub(crate) struct Draft<'a> {
+    pub(super) request: &'a EditRequest<'a>,
     known: &'a Known,
     pub(super) view: ViewId,
     pages: Vec<PageDelta>,
@@ -59,7 +63,7 @@ pub struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(request: &'a Request<'a>, known: &'a Known) -> Self {
+    pub(super) fn new(request: &'a EditRequest<'a>, known: &'a Known) -> Self {
         Self {
             request,
             known,

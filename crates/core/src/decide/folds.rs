@@ -5,7 +5,11 @@
 //! pages: it does not stand for them, whoever pinned them and whenever.
 
 use super::{Decision, Draft};
-use crate::{Error, FoldPlan, FoldStep, LevelEntry, Operation, PageIndex, SegmentKind};
+use crate::{
+    Error, Operation, PageIndex, SegmentKind,
+    storage::LevelEntry,
+    window::{FoldPlan, FoldStep},
+};
 
 /// Takes a fold in the caller's view.
 pub(super) fn fold(draft: &mut Draft<'_>, plan: &FoldPlan) -> Decision {

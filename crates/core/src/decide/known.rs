@@ -2,15 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::Vanished;
+use super::UndonePages;
 use crate::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LevelChunk, Page, PageIndex,
-    Place, Revision, Segment, SegmentId, ViewHead, ViewId,
+    Actor, HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId,
+    storage::{ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Place, ViewHead, ViewId},
 };
 
 /// Something that must be loaded before an edit can be decided.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Need {
+pub(crate) enum Need {
     /// A page with all its ancestors.
     Lineage(PageIndex),
     /// The first pages under a directory, of whatever standing, and its largest place.
@@ -43,7 +43,7 @@ pub enum Need {
     /// How many levels of pages a directory holds.
     Height(PageIndex),
     /// The pages that undos took away and that a redo could bring back.
-    Vanished,
+    UndonePages,
     /// Several things at once, none of them several itself. Deciding begins again after each need, so
     /// an edit on many pages names together all that it knows it will look at.
     Several(Vec<Need>),
@@ -51,7 +51,7 @@ pub enum Need {
 
 /// Something without a version of its own that edits touch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// What a view says of a page.
     Level(ViewId, PageIndex),
     /// A view's focus.
@@ -62,7 +62,7 @@ pub enum Subject {
 
 impl Subject {
     /// Tells whether an edit touched it.
-    pub fn is_touched_by(&self, entry: &HistoryEntry) -> bool {
+    pub(crate) fn is_touched_by(&self, entry: &HistoryEntry) -> bool {
         let inverse = &entry.inverse;
         match self {
             Subject::Level(view, page) => {
@@ -86,7 +86,7 @@ impl std::fmt::Display for Subject {
 
 /// The pages under a directory.
 #[derive(Debug, Clone, Default)]
-pub struct ChildList {
+pub(crate) struct ChildList {
     /// The first of them, of whatever standing, in order.
     pub pages: Vec<Arc<Page>>,
     /// The largest place, of whatever standing.
@@ -127,7 +127,7 @@ impl Segments {
 
 /// What has been loaded to decide an edit. A missing entry is not known; a `None` is known to be absent.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The segments.
     pub segments: Arc<Segments>,
     /// Pages by index.
@@ -157,5 +157,5 @@ pub struct Known {
     /// How many levels of pages directories hold, by directory; more than any may hold is not counted.
     pub heights: HashMap<PageIndex, usize>,
     /// Pages that undos took away.
-    pub vanished: Option<Arc<Vanished>>,
+    pub undone_pages: Option<Arc<UndonePages>>,
 }

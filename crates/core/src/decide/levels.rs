@@ -2,7 +2,8 @@
 
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
-    CustomKey, Error, Level, LevelEntry, Operation, PageIndex, SegmentKind, Visibility,
+    Error, Level, Operation, PageIndex, SegmentKind, Visibility,
+    storage::{CustomKey, LevelEntry},
     view::entries::{self, AppRound},
 };
 
@@ -42,7 +43,7 @@ fn leave_run(draft: &mut Draft<'_>, lineage: &Lineage) -> Decision {
 /// Hides a page in the caller's view.
 pub(super) fn hide(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::HideDetails)?;
-    // In the core, not only in the proxy: what agents are bound by never vanishes (C04).
+    // In the core, not only in the proxy: what agents are bound by never vanishes.
     if lineage.segment.kind == SegmentKind::System && index.is_root() {
         return Err(Error::SystemRoot { page: index.clone() }.into());
     }

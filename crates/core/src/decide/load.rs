@@ -1,7 +1,11 @@
-//! Loading: an empty session filled from a document, all or nothing (C21).
+//! Loading: an empty session filled from a document, all or nothing.
 
 use super::{Decision, Draft};
-use crate::{Body, Error, Operation, Page, Revision, Version, document::LoadPlan};
+use crate::{
+    Error, Operation, Page, Revision,
+    document::LoadPlan,
+    storage::{PageBody, Version},
+};
 
 /// Fills an empty session.
 pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
@@ -16,10 +20,10 @@ pub(super) fn load(draft: &mut Draft<'_>, plan: &LoadPlan) -> Decision {
     }
     for loaded in &plan.pages {
         let body = match &loaded.page.body {
-            Body::Contents => Body::Contents,
-            Body::Detail(given) => {
+            PageBody::Contents => PageBody::Contents,
+            PageBody::Detail(given) => {
                 let made = super::pages::body(draft, &loaded.page.name, &loaded.messages)?;
-                Body::Detail(made.with_count(given.message_count()))
+                PageBody::Detail(made.with_count(given.message_count()))
             }
         };
         let place = draft.claim_place();

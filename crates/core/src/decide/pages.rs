@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Decision, Draft, Halt, adoption, draft::Lineage, segments::actor_trust};
 use crate::{
-    Actor, Body, Content, Detail, Error, Message, NewContentsPage, NewDetailPage, Operation, Page,
-    PageIndex, PageName, PageUpdate, Revision, Role, Segment, Standing, Trust, Version, Visibility,
+    Actor, Error, Message, NewContentsPage, NewDetailPage, Operation, Page, PageIndex, PageName,
+    PageUpdate, Revision, Role, Segment, Trust, Visibility,
+    storage::{Content, PageBody, PageDetail, PageStanding, Version},
 };
 
 /// Creates a leaf with a text.
@@ -13,7 +14,7 @@ pub(super) fn create_detail(draft: &mut Draft<'_>, new: &NewDetailPage) -> Decis
     let parent = directory_for(draft, &new.parent, &new.name)?;
     let own = actor_trust(&draft.request.actor);
     let trust = trust_of_sources(draft, &new.sources)?.map_or(own, |lowest| lowest.min(own));
-    let body = Body::Detail(text_body(draft, &new.name, &new.detail)?);
+    let body = PageBody::Detail(text_body(draft, &new.name, &new.detail)?);
     let seed = PageSeed { body, name: &new.name, visibility: new.visibility, trust };
     let mut page = new_page(draft, &parent.segment, &new.parent, seed);
     page.description = new.description.clone();
@@ -47,8 +48,8 @@ pub(super) fn trust_of_sources(
     Ok(lowest)
 }
 
-/// Creates a directory, optionally adopting pages in argument order (C05). They stay as visible as they
-/// were in every view, unless the directory is asked to be hidden (C44).
+/// Creates a directory, optionally adopting pages in argument order. They stay as visible as they
+/// were in every view, unless the directory is asked to be hidden.
 pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> Decision {
     let parent = directory_for(draft, &new.parent, &new.name)?;
     let children = adoption::adopted(draft, &parent, &new.children)?;
@@ -56,7 +57,7 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
         adoption::keep_visible(draft, &parent, &children)?;
     }
     let seed = PageSeed {
-        body: Body::Contents,
+        body: PageBody::Contents,
         name: &new.name,
         visibility: new.visibility,
         trust: actor_trust(&draft.request.actor),
@@ -74,7 +75,7 @@ pub(super) fn create_contents(draft: &mut Draft<'_>, new: &NewContentsPage) -> D
     Ok(())
 }
 
-/// Changes what is given of a page (C26).
+/// Changes what is given of a page.
 pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
     let lineage = draft.allowed(&update.page, Operation::UpdatePage)?;
     let mut page = (*lineage.page).clone();
@@ -101,7 +102,7 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
         }
         // A name and a description are seen as they are; messages may be seen in part.
         draft.whole(&lineage.segment, &lineage.page, Operation::UpdatePage)?;
-        page.body = Body::Detail(text_body(draft, &page.name, detail)?);
+        page.body = PageBody::Detail(text_body(draft, &page.name, detail)?);
         // The whole text is the caller's now, whoever wrote what stood there.
         let caller = draft.request.actor.clone();
         let among_us = caller.is_system_side() && page.author.is_system_side();
@@ -113,7 +114,7 @@ pub(super) fn update(draft: &mut Draft<'_>, update: &PageUpdate) -> Decision {
     draft.change_page(page)
 }
 
-fn text_body(draft: &mut Draft<'_>, name: &PageName, text: &str) -> Decision<Detail> {
+fn text_body(draft: &mut Draft<'_>, name: &PageName, text: &str) -> Decision<PageDetail> {
     let (role, author) = match &draft.request.actor {
         Actor::System | Actor::User(_) => (Role::System, None),
         Actor::Agent(agent) => (Role::Assistant, Some(agent.clone())),
@@ -128,7 +129,7 @@ pub(super) fn body(
     draft: &mut Draft<'_>,
     name: &PageName,
     messages: &[Message],
-) -> Decision<Detail> {
+) -> Decision<PageDetail> {
     let (content, detail) = Content::with_detail(messages);
     // The limit is on what is said; how it is written down takes more, opaque parts most of all.
     let limit = draft.request.limits.detail_bytes;
@@ -145,7 +146,7 @@ pub(super) fn body(
 
 /// What makes a new page different from another.
 pub(super) struct PageSeed<'a> {
-    pub(super) body: Body,
+    pub(super) body: PageBody,
     pub(super) name: &'a PageName,
     pub(super) visibility: Option<Visibility>,
     pub(super) trust: Trust,
@@ -166,9 +167,9 @@ pub(super) fn new_page(
         body: seed.body,
         name: seed.name.clone(),
         description: Default::default(),
-        // C44: an agent's own note must not be invisible to it.
+        // An agent's own note must not be invisible to it.
         visibility: seed.visibility.unwrap_or(Visibility::Expanded),
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: draft.request.actor.clone(),
         rewritten_by: None,
         trust: seed.trust,

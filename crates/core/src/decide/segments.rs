@@ -2,12 +2,12 @@
 
 use super::{Decision, Draft, Halt};
 use crate::{
-    Actor, Advice, Body, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Place,
-    Revision, Segment, SegmentId, SegmentKind, SegmentUpdate, Standing, Trust, Version, Visibility,
-    permission,
+    Actor, Advice, Error, NewSegment, Operation, Owner, Page, PageIndex, Permission, Revision,
+    Segment, SegmentId, SegmentKind, SegmentUpdate, Trust, Visibility, permission,
+    storage::{PageBody, PageStanding, Place, Version},
 };
 
-/// Adds a segment and its root in one edit (C07).
+/// Adds a segment and its root in one edit.
 pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     may_add(draft, new)?;
     let taken = || Error::AlreadyExists { what: format!("segment {}", new.id) };
@@ -57,7 +57,7 @@ pub(super) fn add(draft: &mut Draft<'_>, new: &NewSegment) -> Decision {
     draft.change_page(root)
 }
 
-/// Takes back what views hid under this name before it became a system root (C04).
+/// Takes back what views hid under this name before it became a system root.
 fn show_root(draft: &mut Draft<'_>, root: &PageIndex) -> Decision {
     for view in draft.views()? {
         let mut entry = draft.entry(&view, root)?;
@@ -91,11 +91,11 @@ fn root_page(draft: &Draft<'_>, segment: &Segment) -> Page {
         index: segment.root(),
         parent: None,
         place: Place(0),
-        body: Body::Contents,
+        body: PageBody::Contents,
         name: segment.name.clone(),
         description: segment.description.clone(),
         visibility: Visibility::Expanded,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: draft.request.actor.clone(),
         rewritten_by: None,
         trust: actor_trust(&draft.request.actor),
@@ -150,7 +150,7 @@ pub(super) fn set_permission(
     Ok(())
 }
 
-/// Removes a segment; told to cascade, its pages go to the archive (C24).
+/// Removes a segment; told to cascade, its pages go to the archive.
 pub(super) fn remove(
     draft: &mut Draft<'_>,
     id: &SegmentId,
@@ -174,11 +174,11 @@ pub(super) fn remove(
         if !cascade {
             return Err(Error::SegmentNotEmpty { segment: id.clone() }.into());
         }
-        draft.change_page(Page { standing: Standing::ColdArchived, ..(*child).clone() })?;
+        draft.change_page(Page { standing: PageStanding::ColdArchived, ..(*child).clone() })?;
     }
     if let Some(root) = draft.page(&segment.root())? {
         draft.subjects.push(root.index.clone());
-        draft.change_page(Page { standing: Standing::ColdArchived, ..(*root).clone() })?;
+        draft.change_page(Page { standing: PageStanding::ColdArchived, ..(*root).clone() })?;
     }
     segment.removed = true;
     draft.change_segment(segment);

@@ -11,11 +11,11 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, draft::Lineage};
 use crate::{
-    Advice, ChunkKey, Edit, Error, LevelEntry, Operation, Page, PageIndex, Revision, Segment,
-    Standing, Version, ViewId,
+    Advice, Edit, Error, Operation, Page, PageIndex, Revision, Segment,
+    storage::{ChunkKey, LevelEntry, PageStanding, Version, ViewId},
 };
 
-/// Moves a page, with all below it, to the end of a directory (C09).
+/// Moves a page, with all below it, to the end of a directory.
 pub(super) fn move_page(draft: &mut Draft<'_>, index: &PageIndex, to: &PageIndex) -> Decision {
     let source = draft.allowed(index, Operation::MovePage)?;
     let target = draft.allowed(to, Operation::MovePage)?;
@@ -78,7 +78,7 @@ fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
             index: index.clone(),
             parent: Some(parent.cloned().unwrap_or_else(|| target.page.index.clone())),
             place,
-            standing: if is_top { Standing::InTree } else { original.standing.clone() },
+            standing: if is_top { PageStanding::InTree } else { original.standing.clone() },
             sources: vec![original.index.clone()],
             turn: original.turn.as_ref().map(|turn| {
                 if *turn == original.index {
@@ -95,7 +95,10 @@ fn transplant(draft: &mut Draft<'_>, top: &Page, target: &Lineage) -> Decision {
         renamed.insert(original.index.clone(), index.clone());
         carry_levels(draft, &views, &original.index, &index)?;
         draft.put_page(index.clone(), Some(copy), None)?;
-        draft.change_page(Page { standing: Standing::Moved(index.clone()), ..original.clone() })?;
+        draft.change_page(Page {
+            standing: PageStanding::Moved(index.clone()),
+            ..original.clone()
+        })?;
         draft.moved.push((original.index.clone(), index.clone()));
     }
     draft.subjects.extend(renamed.get(&top.index).cloned());
@@ -151,24 +154,24 @@ fn carry_levels(
 pub(super) fn archive(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::ArchivePage)?.not_a_root("archived")?;
     draft.whole(&lineage.segment, &lineage.page, Operation::ArchivePage)?;
-    if lineage.page.standing == Standing::HotArchived {
+    if lineage.page.standing == PageStanding::HotArchived {
         return Err(Error::InvalidRequest {
             reason: format!("page {index} is already archived"),
             advice: Advice::RestorePage { page: None },
         }
         .into());
     }
-    set_standing(draft, &lineage.page, Standing::HotArchived)
+    set_standing(draft, &lineage.page, PageStanding::HotArchived)
 }
 
-/// Takes a page, with all below it, to the archive (C10).
+/// Takes a page, with all below it, to the archive.
 pub(super) fn remove(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
     let lineage = draft.allowed(index, Operation::RemovePage)?.not_a_root("removed")?;
     draft.whole(&lineage.segment, &lineage.page, Operation::RemovePage)?;
-    set_standing(draft, &lineage.page, Standing::ColdArchived)
+    set_standing(draft, &lineage.page, PageStanding::ColdArchived)
 }
 
-fn set_standing(draft: &mut Draft<'_>, page: &Page, standing: Standing) -> Decision {
+fn set_standing(draft: &mut Draft<'_>, page: &Page, standing: PageStanding) -> Decision {
     draft.subjects.push(page.index.clone());
     draft.change_page(Page { standing, ..page.clone() })
 }
@@ -198,7 +201,7 @@ pub(super) fn restore(
     }
     let stays = target.is_none() && old_place_is_free(draft, &page)?;
     draft.subjects.push(index.clone());
-    let mut restored = Page { standing: Standing::InTree, ..page };
+    let mut restored = Page { standing: PageStanding::InTree, ..page };
     if !stays {
         let end = target.map_or_else(|| segment.root(), |target| target.page.index.clone());
         restored.parent = Some(end);
@@ -226,7 +229,7 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
     };
     let segment = segment.ok_or_else(missing)?;
     let page = draft.page(index)?.ok_or_else(missing)?;
-    if !matches!(page.standing, Standing::Moved(_)) && !draft.sees(&segment, &page)? {
+    if !matches!(page.standing, PageStanding::Moved(_)) && !draft.sees(&segment, &page)? {
         return Err(missing().into());
     }
     draft.check(&segment, index, Operation::RestorePage)?;
@@ -234,24 +237,24 @@ fn archived(draft: &mut Draft<'_>, index: &PageIndex) -> Decision<(Page, Segment
         draft.ancestors(&page)?.iter().any(|ancestor| !ancestor.standing.is_listed());
     match &page.standing {
         _ if index.is_root() => Err(Error::Root { page: index.clone(), verb: "restored" }.into()),
-        Standing::Moved(_) => {
+        PageStanding::Moved(_) => {
             // Says where it went, or that there is no such page.
             draft.lineage(index)?;
             Err(missing().into())
         }
-        Standing::InTree if !under_archive && !segment.removed => Err(Error::InvalidRequest {
+        PageStanding::InTree if !under_archive && !segment.removed => Err(Error::InvalidRequest {
             reason: format!("page {index} is not archived"),
             advice: Advice::ListArchived,
         }
         .into()),
-        Standing::InTree | Standing::HotArchived | Standing::ColdArchived => {
+        PageStanding::InTree | PageStanding::HotArchived | PageStanding::ColdArchived => {
             draft.whole(&segment, &page, Operation::RestorePage)?;
             Ok(((*page).clone(), segment))
         }
     }
 }
 
-/// Destroys a page, with all below it, for good (C10).
+/// Destroys a page, with all below it, for good.
 ///
 /// Creations that were undone exist only in history, from where a redo could bring them back: they are
 /// purged by their number, and go along with the page they stood under.
@@ -260,13 +263,13 @@ pub(super) fn purge(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
         draft.allowed(index, Operation::PurgePage)?;
     }
     let page = draft.page(index)?;
-    if page.is_none() && draft.vanished()?.taken_by(index).is_none() {
+    if page.is_none() && draft.undone_pages()?.taken_by(index).is_none() {
         return Err(Error::PageNotFound { page: index.clone() }.into());
     }
     if index.is_root() {
         return Err(Error::Root { page: index.clone(), verb: "purged" }.into());
     }
-    if page.as_ref().is_some_and(|page| matches!(page.standing, Standing::Moved(_))) {
+    if page.as_ref().is_some_and(|page| matches!(page.standing, PageStanding::Moved(_))) {
         draft.lineage(index)?;
     }
     draft.purge = true;
@@ -277,18 +280,18 @@ pub(super) fn purge(draft: &mut Draft<'_>, index: &PageIndex) -> Decision {
         doomed.push(index.clone());
     }
     // Read after what stands: what an undo takes away meanwhile is in one of the two, or a conflict.
-    let vanished = draft.vanished()?;
+    let undone_pages = draft.undone_pages()?;
     let mut taken: HashSet<PageIndex> = doomed.iter().cloned().collect();
     let mut seen = 0;
     while let Some(page) = doomed.get(seen).cloned() {
-        let along = vanished.along_with(&page).filter(|page| taken.insert((*page).clone()));
+        let along = undone_pages.along_with(&page).filter(|page| taken.insert((*page).clone()));
         doomed.extend(along.cloned());
         seen += 1;
     }
     draft.need_all(doomed.iter().cloned().map(Need::Lineage))?;
     doomed.sort();
     for page in &doomed {
-        draft.put_page(page.clone(), None, vanished.taken_by(page))?;
+        draft.put_page(page.clone(), None, undone_pages.taken_by(page))?;
     }
     draft.subjects = doomed;
     Ok(())
@@ -306,7 +309,7 @@ fn doomed_with(draft: &mut Draft<'_>, page: &Page) -> Decision<Vec<PageIndex>> {
         // What a retired directory left behind was moved on, or archived on its own before.
         let directories = generation
             .iter()
-            .filter(|page| page.is_contents() && !matches!(page.standing, Standing::Moved(_)));
+            .filter(|page| page.is_contents() && !matches!(page.standing, PageStanding::Moved(_)));
         let directories: Vec<PageIndex> = directories.map(|page| page.index.clone()).collect();
         need_children(draft, &directories)?;
         draft.need_all(

@@ -8,9 +8,14 @@ use super::{
     segments::actor_trust,
 };
 use crate::{
-    Actor, Advice, AgentName, Body, Error, Message, Operation, Page, PageIndex, PageName, Role,
-    Segment, SegmentId, Trust, Visibility,
-    message::exchange::{Exchange, cut, group, turns},
+    Actor, Advice, AgentName, Error, Message, Operation, Page, PageIndex, PageName, Role, Segment,
+    SegmentId, Trust, Visibility,
+    message::{
+        Exchange,
+        exchange::{cut, turns},
+        group_exchanges,
+    },
+    storage::PageBody,
 };
 
 /// Writes messages as new turns at the end of a segment's root.
@@ -123,7 +128,7 @@ fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decis
     messages.extend(exchanges.into_iter().flat_map(|exchange| exchange.messages));
     let mut extended = page.clone();
     extended.trust = page.trust.min(trust(actor_trust(&draft.request.actor), &messages));
-    extended.body = Body::Detail(body(draft, &page.name, &messages)?);
+    extended.body = PageBody::Detail(body(draft, &page.name, &messages)?);
     draft.subjects.push(page.index.clone());
     draft.change_page(extended)
 }
@@ -139,7 +144,7 @@ fn put_new(
     let messages: Vec<Message> =
         exchanges.into_iter().flat_map(|exchange| exchange.messages).collect();
     let seed = PageSeed {
-        body: Body::Detail(body(draft, name, &messages)?),
+        body: PageBody::Detail(body(draft, name, &messages)?),
         name,
         visibility: Some(Visibility::Expanded),
         trust: trust(byline.trust, &messages),
@@ -161,7 +166,7 @@ fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decisio
         return Err(Error::SystemSpeech { number: at + 1 }.into());
     }
     let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
-    let exchanges = group(stamped)?;
+    let exchanges = group_exchanges(stamped)?;
     if exchanges.is_empty() {
         let reason = "the list is empty".to_owned();
         return Err(Error::InvalidMessages { reason }.into());

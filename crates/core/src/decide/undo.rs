@@ -12,10 +12,12 @@ use std::{
 
 use super::{Decision, Draft, Halt, Need, Subject};
 use crate::{
-    Actor, Advice, ChunkKey, Error, FocusDelta, HistoryEntry, Inverse, LevelDelta, Operation, Page,
-    PageBefore, PageIndex, Revision, Segment, SegmentBefore, SegmentId, Standing, UndoneMark,
-    ViewId, Visibility,
-    permission::{self, AccessLevel},
+    AccessLevel, Actor, Advice, Error, HistoryEntry, Operation, Page, PageIndex, Revision, Segment,
+    SegmentId, Visibility, permission,
+    storage::{
+        ChunkKey, FocusDelta, Inverse, LevelDelta, PageBefore, PageStanding, SegmentBefore,
+        UndoneMark, ViewId,
+    },
 };
 
 /// Takes an edit back: the one named, or the caller's own newest.
@@ -376,7 +378,7 @@ impl<'a> Reverse<'a> {
             return Err(self.built_upon(current, format!("the place of page {parent}")));
         }
         for above in above.iter().filter(|above| !above.standing.is_listed()) {
-            if above.standing != Standing::ColdArchived {
+            if above.standing != PageStanding::ColdArchived {
                 return Err(gone());
             }
             // It may go back to where it was in the archive, but not follow what went there since.

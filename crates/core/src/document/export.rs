@@ -6,10 +6,10 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{ArchivedOut, PageOut, SCHEMA_VERSION, SegmentOut};
 use crate::{
-    ContextSystem, ErrorKind, Page, PageIndex, Result, Segment, Standing,
+    ContextSystem, ErrorKind, Page, PageIndex, PageView, Result, Segment,
     message::detail_text,
-    storage::{ScanQuery, StandingFilter, StorageError},
-    system::{CONTENTS, PageView},
+    storage::{PageStanding, ScanQuery, StandingFilter, StorageError},
+    system::CONTENTS,
 };
 
 const BATCH: usize = 1_000;
@@ -60,7 +60,7 @@ async fn export_segment(
     (at, segment): (usize, &Segment),
     pages: &mut BTreeMap<(usize, u64), Exported>,
 ) -> Result<()> {
-    let mut children: BTreeMap<u64, Vec<(crate::Place, PageIndex)>> = BTreeMap::new();
+    let mut children: BTreeMap<u64, Vec<(crate::storage::Place, PageIndex)>> = BTreeMap::new();
     let mut after = None;
     loop {
         let query = ScanQuery {
@@ -191,7 +191,7 @@ fn segment_out(segment: &Segment) -> SegmentOut<'_> {
 fn page_out(exported: &Exported) -> PageOut<'_> {
     let page: &Page = &exported.page;
     let detail = page.detail();
-    let text = |_: &crate::Detail| detail_text(&exported.messages);
+    let text = |_: &crate::storage::PageDetail| detail_text(&exported.messages);
     let lifecycle = exported.view.as_ref().map_or("ColdArchived", |view| view.lifecycle.as_str());
     let visibility = exported.view.as_ref().map_or(page.visibility, |view| view.visibility);
     PageOut {
@@ -207,14 +207,14 @@ fn page_out(exported: &Exported) -> PageOut<'_> {
             .then(|| exported.children.iter().map(ToString::to_string).collect()),
         detail: detail.map(text),
         messages: detail.map(|_| exported.messages.clone()),
-        message_count: detail.map(crate::Detail::message_count),
+        message_count: detail.map(crate::storage::PageDetail::message_count),
         archived: match page.standing {
-            Standing::InTree | Standing::Moved(_) => ArchivedOut::No(false),
-            Standing::HotArchived => ArchivedOut::Kind("hot"),
-            Standing::ColdArchived => ArchivedOut::Kind("cold"),
+            PageStanding::InTree | PageStanding::Moved(_) => ArchivedOut::No(false),
+            PageStanding::HotArchived => ArchivedOut::Kind("hot"),
+            PageStanding::ColdArchived => ArchivedOut::Kind("cold"),
         },
         moved_to: match &page.standing {
-            Standing::Moved(to) => Some(to.to_string()),
+            PageStanding::Moved(to) => Some(to.to_string()),
             _ => None,
         },
         turn: page.turn.as_ref().map(ToString::to_string),

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::{LoadPage, LoadPlan, SCHEMA_VERSION};
 use crate::{
-    Actor, Body, Content, Error, Message, Owner, Page, PageIndex, Permission, Place, Result,
-    Revision, Role, Segment, SegmentId, SegmentKind, SessionTimes, Standing, Timestamp, Tokens,
-    Trust, Version, Visibility,
+    Actor, Error, Message, Owner, Page, PageIndex, Permission, Result, Revision, Role, Segment,
+    SegmentId, SegmentKind, Timestamp, Tokens, Trust, Visibility,
     message::{Fields, detail_text},
-    page::MOST_DEEP,
+    page::MAX_DEPTH,
+    storage::{Content, PageBody, PageStanding, Place, SessionTimes, Version},
 };
 
 /// The largest number a loaded page may have: far from where provisional numbers begin.
@@ -246,9 +246,9 @@ impl Parser {
             ("DetailPage", Some(children)) if !children.is_empty() => {
                 return Err(wrong("a DetailPage has no children"));
             }
-            ("ContentsPage", _) => Body::Contents,
+            ("ContentsPage", _) => PageBody::Contents,
             ("DetailPage", _) => {
-                Body::Detail(Content::with_detail(&messages).1.with_count(counted))
+                PageBody::Detail(Content::with_detail(&messages).1.with_count(counted))
             }
             (other, _) => {
                 return Err(wrong(&format!(
@@ -305,7 +305,7 @@ impl Parser {
             return Err(fault(format!("nextIndex {counter} is too large")));
         }
         self.check_moved()?;
-        self.settle_counters(next_index);
+        self.set_counters(next_index);
         let pages = self.in_order();
         let plan = LoadPlan { segments: self.segments, pages, times: None };
         Ok(Parsed { plan, warnings: self.warnings })
@@ -352,7 +352,7 @@ impl Parser {
                 let above = match self.pages.get(parent) {
                     Some(above) => &above.page,
                     // What is archived may have lost its parent.
-                    None if below.standing == Standing::ColdArchived => break,
+                    None if below.standing == PageStanding::ColdArchived => break,
                     None => return wrong(&format!("its parent {parent} is missing")),
                 };
                 if !above.is_contents() {
@@ -370,9 +370,9 @@ impl Parser {
             line.pop();
             for index in line.into_iter().rev() {
                 depth += 1;
-                if depth > MOST_DEEP {
+                if depth > MAX_DEPTH {
                     return Err(fault(format!(
-                        "page '{index}': it is {depth} directories deep; the limit is {MOST_DEEP}"
+                        "page '{index}': it is {depth} directories deep; the limit is {MAX_DEPTH}"
                     )));
                 }
                 depths.insert(index, depth);
@@ -386,7 +386,7 @@ impl Parser {
         for index in self.pages.keys() {
             let mut walked = HashSet::from([index]);
             let mut next = self.pages.get(index);
-            while let Some(Standing::Moved(to)) = next.map(|page| &page.page.standing) {
+            while let Some(PageStanding::Moved(to)) = next.map(|page| &page.page.standing) {
                 if !walked.insert(to) {
                     return Err(fault(format!("page '{index}': movedTo leads back to {to}")));
                 }
@@ -398,7 +398,7 @@ impl Parser {
 
     /// Each segment continues after the larger of its own numbers and the last one given. A segment
     /// that does not say its own has the document's.
-    fn settle_counters(&mut self, next_index: Option<u64>) {
+    fn set_counters(&mut self, next_index: Option<u64>) {
         for segment in &mut self.segments {
             let own = self.pages.keys().filter(|index| *index.segment() == segment.id);
             let largest = own.map(PageIndex::number).max().unwrap_or(0);
@@ -456,20 +456,20 @@ fn standing(
     archived: Option<Archived>,
     moved_to: Option<PageIndex>,
     lifecycle: Option<crate::Lifecycle>,
-) -> std::result::Result<Standing, &'static str> {
+) -> std::result::Result<PageStanding, &'static str> {
     use crate::Lifecycle;
     match (moved_to, archived, lifecycle) {
-        (Some(to), _, _) => Ok(Standing::Moved(to)),
+        (Some(to), _, _) => Ok(PageStanding::Moved(to)),
         (None, Some(Archived::Kind(kind)), _) => match kind.as_str() {
-            "hot" => Ok(Standing::HotArchived),
-            "cold" => Ok(Standing::ColdArchived),
+            "hot" => Ok(PageStanding::HotArchived),
+            "cold" => Ok(PageStanding::ColdArchived),
             _ => Err("archived is neither hot nor cold"),
         },
-        (None, Some(Archived::Flag(true)), _) => Ok(Standing::ColdArchived),
+        (None, Some(Archived::Flag(true)), _) => Ok(PageStanding::ColdArchived),
         // The lifecycle of a page below something archived or hidden derives from that.
-        (None, Some(Archived::Flag(false)), _) => Ok(Standing::InTree),
-        (None, None, Some(Lifecycle::ColdArchived)) => Ok(Standing::ColdArchived),
-        (None, None, Some(Lifecycle::HotArchived)) => Ok(Standing::HotArchived),
-        (None, None, Some(Lifecycle::Active) | None) => Ok(Standing::InTree),
+        (None, Some(Archived::Flag(false)), _) => Ok(PageStanding::InTree),
+        (None, None, Some(Lifecycle::ColdArchived)) => Ok(PageStanding::ColdArchived),
+        (None, None, Some(Lifecycle::HotArchived)) => Ok(PageStanding::HotArchived),
+        (None, None, Some(Lifecycle::Active) | None) => Ok(PageStanding::InTree),
     }
 }

@@ -39,7 +39,7 @@ fn add_note(system: &ContextSystem, parent: &str) -> String {
     made.pages[0].to_string()
 }
 
-// B-50, B-51, B-52, C21: the seed's own sample loads, all that it says is kept, and permissions are
+// B-50, B-51, B-52: the seed's own sample loads, all that it says is kept, and permissions are
 // written as words.
 #[test]
 fn the_seeds_sample_loads() {
@@ -74,7 +74,7 @@ fn the_seeds_sample_loads() {
     }
 }
 
-// B-50, C21: the session has the document's times, also where it was there before; what happens then
+// B-50: the session has the document's times, also where it was there before; what happens then
 // has its own.
 #[test]
 fn a_session_has_the_times_of_its_document() {
@@ -105,7 +105,7 @@ fn a_session_has_the_times_of_its_document() {
     assert_eq!((later.created_at, later.updated_at), (info.created_at, now()));
 }
 
-// B-29, B-50, C21: `nextIndex` is the last number given, on reading and on writing.
+// B-29, B-50: `nextIndex` is the last number given, on reading and on writing.
 #[test]
 fn numbers_continue_after_the_last_one_given() {
     let system = load(&sample()).unwrap();
@@ -130,7 +130,7 @@ fn numbers_continue_after_the_last_one_given() {
     assert_eq!(add_note(&fresh, "usr-0"), "usr-1");
 }
 
-// P-02, P-25, C21, C27: `lifecycle` is kept, as a number or as a word; what lies below something that
+// P-02, P-25: `lifecycle` is kept, as a number or as a word; what lies below something that
 // keeps it out of the window comes back with that.
 #[test]
 fn the_lifecycle_is_kept() {
@@ -177,7 +177,7 @@ fn the_lifecycle_is_kept() {
     }
 }
 
-// P-10, C21: the number of messages merged into a text is kept, through storing and exporting.
+// P-10: the number of messages merged into a text is kept, through storing and exporting.
 #[test]
 fn the_message_count_is_kept() {
     let page = r#""name": "Chat 1", "detail": "User: hi\nAssistant: hello", "messageCount": 2 }"#;
@@ -198,7 +198,7 @@ fn the_message_count_is_kept() {
     assert!(refused(&sample().replace(r#""name": "System" }"#, directory)).contains("no detail"));
 }
 
-// B-49, C21, C25: what is exported loads back to the same export, archive and order included.
+// B-49: what is exported loads back to the same export, archive and order included.
 #[test]
 fn export_and_load_round_trip() {
     let system = load(&sample()).unwrap();
@@ -243,7 +243,7 @@ fn export_and_load_round_trip() {
     assert_eq!(names, ["usr-1", "usr-6", "usr-9", "usr-10"]);
 }
 
-// C04: a file that hides what agents are bound by is repaired, with a warning.
+// A file that hides what agents are bound by is repaired, with a warning.
 #[test]
 fn a_hidden_system_root_is_repaired() {
     let text = sample().replace(
@@ -257,7 +257,7 @@ fn a_hidden_system_root_is_repaired() {
     assert_eq!((root.visibility, root.lifecycle), (Visibility::Expanded, Lifecycle::Active));
 }
 
-// C21: unknown values, broken trees and broken JSON are refused whole.
+// Unknown values, broken trees and broken JSON are refused whole.
 #[test]
 fn documents_that_cannot_stand_are_refused() {
     let with = |from: &str, to: &str| refused(&sample().replace(from, to));
@@ -306,7 +306,7 @@ fn documents_that_cannot_stand_are_refused() {
     assert!(parse(b"\xff{}", now()).is_err());
 }
 
-// C08, C10: a session whose segments were all removed still holds their archive, and takes no document.
+// A session whose segments were all removed still holds their archive, and takes no document.
 #[test]
 fn an_archive_is_not_loaded_over() {
     let system = load(&sample()).unwrap();
@@ -320,7 +320,7 @@ fn an_archive_is_not_loaded_over() {
     assert_eq!(refused.kind(), ErrorKind::Conflict);
 }
 
-// C21, P-25: what lies below an archived directory comes back with it, also after a round trip.
+// P-25: what lies below an archived directory comes back with it, also after a round trip.
 #[test]
 fn an_archived_directory_comes_back_whole() {
     let system = load(&sample()).unwrap();
@@ -364,7 +364,7 @@ fn chains(count: usize, deep: usize) -> String {
 // A deep document is read in time that grows with its size; one that is too deep is refused.
 #[test]
 fn documents_are_at_most_256_deep() {
-    let text = chains(80, crate::MOST_DEEP);
+    let text = chains(80, crate::storage::MAX_DEPTH);
     assert_eq!(parse(text.as_bytes(), now()).unwrap().plan.pages.len(), 80 * 256 + 1);
     for deep in [257, 20_000] {
         let error = parse(chains(1, deep).as_bytes(), now()).unwrap_err();
@@ -376,7 +376,7 @@ fn documents_are_at_most_256_deep() {
     }
 }
 
-// C04: a read-only system prompt stands in full, whatever the file says of its pages.
+// A read-only system prompt stands in full, whatever the file says of its pages.
 #[test]
 fn a_hidden_page_of_a_read_only_prompt_is_shown_with_a_warning() {
     let document = |permission: u64| {
@@ -402,5 +402,5 @@ fn a_hidden_page_of_a_read_only_prompt_is_shown_with_a_warning() {
     assert_eq!(shown(1), (2, Vec::new()), "agents may hide these themselves");
     let parsed = parse(document(0).as_bytes(), now()).unwrap();
     let archived = parsed.plan.pages.iter().find(|loaded| loaded.page.name.as_str() == "Old");
-    assert_eq!(archived.unwrap().page.standing, crate::Standing::HotArchived);
+    assert_eq!(archived.unwrap().page.standing, crate::storage::PageStanding::HotArchived);
 }

@@ -15,13 +15,13 @@ use super::{Message, Role};
 use crate::{Error, index::shorten};
 
 /// The bytes of text, arguments and results after which a page takes no further exchange.
-pub const FULL_PAGE: u64 = 4096;
+pub const FULL_PAGE_BYTES: u64 = 4096;
 
 /// The smallest group of messages that may not be parted: a user message, a system message, or an
 /// assistant message with all results of its tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its messages in order; at least one when [`group`] made it.
+    /// Its messages in order; at least one when [`group_exchanges`] made it.
     pub messages: Vec<Message>,
 }
 
@@ -41,7 +41,7 @@ impl Exchange {
 ///
 /// Results are the tool messages directly after the assistant message, in any order. Call ids are
 /// unique within one assistant message; another exchange may use them again.
-pub fn group(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
+pub fn group_exchanges(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut calls = Calls::default();
     for (number, message) in (1..).zip(messages) {
@@ -64,7 +64,7 @@ pub fn group(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
 ///
 /// What comes before the first user message is a turn of its own; a system message belongs to the
 /// turn it follows.
-pub fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
+pub(crate) fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
     let mut turns: Vec<Vec<Exchange>> = Vec::new();
     for exchange in exchanges {
         match turns.last_mut() {
@@ -77,7 +77,7 @@ pub fn turns(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
 
 /// Where the exchanges of one turn go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Those that still go into the open page.
     pub into_open: Vec<Exchange>,
     /// Those of each new page, in order. The last page is then the open one.
@@ -86,15 +86,15 @@ pub struct Cut {
 
 /// Cuts the exchanges of one turn into pages.
 ///
-/// An exchange opens a new page when the open one already holds more than [`FULL_PAGE`] bytes, or
+/// An exchange opens a new page when the open one already holds more than [`FULL_PAGE_BYTES`] bytes, or
 /// when there is none. `open_weight` is what the turn's open page holds so far.
-pub fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
+pub(crate) fn cut(open_weight: Option<u64>, exchanges: Vec<Exchange>) -> Cut {
     let mut cut = Cut::default();
     let mut open = open_weight;
     for exchange in exchanges {
         let weight = exchange.weight();
         match open {
-            Some(held) if held <= FULL_PAGE => {
+            Some(held) if held <= FULL_PAGE_BYTES => {
                 open = Some(held + weight);
                 cut.pages.last_mut().unwrap_or(&mut cut.into_open).push(exchange);
             }

@@ -29,7 +29,7 @@ fn tool(results: &[&str]) -> Message {
 }
 
 fn reason(messages: Vec<Message>) -> String {
-    match group(messages) {
+    match group_exchanges(messages) {
         Err(Error::InvalidMessages { reason }) => reason,
         other => panic!("{other:?}"),
     }
@@ -52,14 +52,14 @@ fn an_exchange_is_a_message_with_the_results_of_its_calls() {
         assistant(&[]),
         user("more"),
     ];
-    let exchanges = group(messages.clone()).unwrap();
+    let exchanges = group_exchanges(messages.clone()).unwrap();
     assert_eq!(sizes(&exchanges), [1, 1, 3, 2, 1, 1]);
     let starts: Vec<bool> = exchanges.iter().map(Exchange::starts_turn).collect();
     assert_eq!(starts, [false, true, false, false, false, true]);
     assert_eq!(exchanges[2].weight(), 3 + 3 * 2 + 3 * 6);
     let back: Vec<Message> = exchanges.into_iter().flat_map(|each| each.messages).collect();
     assert_eq!(back, messages);
-    assert_eq!(group(Vec::new()).unwrap(), []);
+    assert_eq!(group_exchanges(Vec::new()).unwrap(), []);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_turn_begins_with_each_user_message() {
     let system = || Message::text(Role::System, "rules");
     let messages =
         vec![system(), assistant(&[]), user("a"), assistant(&[]), system(), user("b"), user("c")];
-    let turns = turns(group(messages).unwrap());
+    let turns = turns(group_exchanges(messages).unwrap());
     assert_eq!(turns.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 1, 1]);
     assert!(turns[1..].iter().all(|turn| turn[0].starts_turn()));
     assert!(super::turns(Vec::new()).is_empty());
@@ -185,7 +185,7 @@ fn pages_do_not_depend_on_how_messages_arrive() {
         assert_eq!(at_once, in_pieces);
         assert_eq!(at_once.concat(), exchanges);
         let full =
-            |page: &Vec<Exchange>| page.iter().map(Exchange::weight).sum::<u64>() > FULL_PAGE;
+            |page: &Vec<Exchange>| page.iter().map(Exchange::weight).sum::<u64>() > FULL_PAGE_BYTES;
         assert!(at_once[..at_once.len() - 1].iter().all(full));
     }
 }

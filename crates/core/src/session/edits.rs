@@ -2,33 +2,33 @@
 
 use super::{Session, ToIndex};
 use crate::{
-    Description, Edit, Error, Level, Message, NewContentsPage, NewDetailPage, NewSegment,
-    PageIndex, PageUpdate, Permission, Result, Revision, SegmentId, SegmentUpdate, system::Outcome,
+    Description, Edit, EditOutcome, Error, Level, Message, NewContentsPage, NewDetailPage,
+    NewSegment, PageIndex, PageUpdate, Permission, Result, Revision, SegmentId, SegmentUpdate,
 };
 
 impl Session {
     /// Makes any edit. An agent's is confined to its view and checked.
-    pub async fn apply(&self, edit: Edit) -> Result<Outcome> {
+    pub async fn apply(&self, edit: Edit) -> Result<EditOutcome> {
         let outcome = self.system.apply(&edit, &self.principal, &[]).await?;
         self.as_seen(&edit, outcome).await
     }
 
     /// Leaves out of an undo's outcome what the view does not see. Any other edit takes along only what
     /// the view sees, and its pages are named even where they have left the view by it.
-    async fn as_seen(&self, edit: &Edit, mut outcome: Outcome) -> Result<Outcome> {
+    async fn as_seen(&self, edit: &Edit, mut outcome: EditOutcome) -> Result<EditOutcome> {
         if self.principal.view().is_some() && matches!(edit, Edit::Undo { .. }) {
             outcome.pages = self.reader().seen_of(outcome.pages).await?;
         }
         Ok(outcome)
     }
 
-    /// Changes a page's name and description; an empty one is left as it is (C26).
+    /// Changes a page's name and description; an empty one is left as it is.
     pub async fn update_page(
         &self,
         index: impl ToIndex,
         name: &str,
         description: &str,
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         let mut update = PageUpdate::of(self.index(index)?);
         update.name = (!name.is_empty()).then(|| name.parse()).transpose()?;
         update.description = (!description.is_empty()).then(|| description.parse()).transpose()?;
@@ -36,53 +36,57 @@ impl Session {
     }
 
     /// Shows a page in this view.
-    pub async fn expand_details(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn expand_details(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::ExpandDetails(self.index(index)?)).await
     }
 
     /// Hides a page in this view.
-    pub async fn hide_details(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn hide_details(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::HideDetails(self.index(index)?)).await
     }
 
     /// Keeps a page from folding in this view.
-    pub async fn pin_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn pin_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::PinPage(self.index(index)?)).await
     }
 
     /// Takes a pin back in this view.
-    pub async fn unpin_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn unpin_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::UnpinPage(self.index(index)?)).await
     }
 
     /// Sets this view's focus.
-    pub async fn focus_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn focus_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::FocusPage(self.index(index)?)).await
     }
 
     /// Switches this view to a level: nothing stands in more detail until the next switch (D-10).
-    pub async fn switch_level(&self, level: Level) -> Result<Outcome> {
+    pub async fn switch_level(&self, level: Level) -> Result<EditOutcome> {
         self.apply(Edit::SwitchLevel(level)).await
     }
 
     /// Moves a page, with all below it, to the end of a directory.
-    pub async fn move_page(&self, source: impl ToIndex, target: impl ToIndex) -> Result<Outcome> {
+    pub async fn move_page(
+        &self,
+        source: impl ToIndex,
+        target: impl ToIndex,
+    ) -> Result<EditOutcome> {
         let (page, to) = (self.index(source)?, self.index(target)?);
         self.apply(Edit::MovePage { page, to }).await
     }
 
     /// Takes a page, with all below it, to the archive. It can be restored.
-    pub async fn remove_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn remove_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::RemovePage(self.index(index)?)).await
     }
 
     /// Archives a page hot: out of the window, still in the tree.
-    pub async fn archive_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn archive_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         self.apply(Edit::ArchivePage(self.index(index)?)).await
     }
 
     /// Brings a page back from either archive to its old place.
-    pub async fn restore_page(&self, index: impl ToIndex) -> Result<Outcome> {
+    pub async fn restore_page(&self, index: impl ToIndex) -> Result<EditOutcome> {
         let page = self.index(index)?;
         self.apply(Edit::RestorePage { page, to: None }).await
     }
@@ -100,8 +104,8 @@ impl Session {
         created(self.apply(Edit::CreateDetailPage(new)).await?)
     }
 
-    /// Creates a directory at the end of another, adopting pages; returns its index (C05). They stay as
-    /// visible as they were, for everyone (C44).
+    /// Creates a directory at the end of another, adopting pages; returns its index. They stay as
+    /// visible as they were, for everyone.
     pub async fn create_contents_page(
         &self,
         name: &str,
@@ -127,8 +131,8 @@ impl Session {
         Ok(self.apply(Edit::ExtendTurn { segment, messages }).await?.pages)
     }
 
-    /// Adds a segment. An agent's joins its view, where its own segment is SystemManaged (C03).
-    pub async fn add_segment(&self, new: NewSegment) -> Result<Outcome> {
+    /// Adds a segment. An agent's joins its view, where its own segment is SystemManaged.
+    pub async fn add_segment(&self, new: NewSegment) -> Result<EditOutcome> {
         self.apply(Edit::AddSegment(new)).await
     }
 
@@ -138,7 +142,7 @@ impl Session {
         id: SegmentId,
         name: &str,
         description: &str,
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         let mut update = SegmentUpdate::of(id);
         update.name = (!name.is_empty()).then(|| name.parse()).transpose()?;
         let description: Option<Description> =
@@ -148,7 +152,7 @@ impl Session {
     }
 
     /// Removes a segment; its pages, if it has any, go to the archive.
-    pub async fn remove_segment(&self, segment: SegmentId) -> Result<Outcome> {
+    pub async fn remove_segment(&self, segment: SegmentId) -> Result<EditOutcome> {
         self.apply(Edit::RemoveSegment { segment, cascade: true, force: false }).await
     }
 
@@ -157,17 +161,17 @@ impl Session {
         &self,
         segment: SegmentId,
         permission: Permission,
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         self.apply(Edit::SetPermission { segment, permission }).await
     }
 
     /// Takes back the principal's newest edit, or the one that is named.
-    pub async fn undo(&self, revision: Option<Revision>) -> Result<Outcome> {
+    pub async fn undo(&self, revision: Option<Revision>) -> Result<EditOutcome> {
         self.apply(Edit::Undo { revision }).await
     }
 }
 
-fn created(outcome: Outcome) -> Result<PageIndex> {
+fn created(outcome: EditOutcome) -> Result<PageIndex> {
     outcome.pages.into_iter().next().ok_or_else(|| Error::NothingFound {
         what: "the page just created".to_owned(),
         advice: "this is a bug: please report it".into(),

@@ -3,11 +3,11 @@
 //! They go through [`Session::apply`] and [`Session::check_permission`] like the others.
 
 use super::{Session, ToIndex};
-use crate::{Edit, Error, ErrorKind, Operation, PageUpdate, Result, Segment, system::Outcome};
+use crate::{Edit, EditOutcome, Error, ErrorKind, Operation, PageUpdate, Result, Segment};
 
 impl Session {
     /// Replaces what a leaf says; an empty text clears it (SetDetail).
-    pub async fn set_detail(&self, index: impl ToIndex, detail: &str) -> Result<Outcome> {
+    pub async fn set_detail(&self, index: impl ToIndex, detail: &str) -> Result<EditOutcome> {
         let mut update = PageUpdate::of(self.index(index)?);
         update.detail = Some(detail.to_owned());
         self.apply(Edit::UpdatePage(update)).await

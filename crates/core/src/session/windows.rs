@@ -3,9 +3,8 @@
 
 use super::Session;
 use crate::{
-    FoldReport, Result,
-    system::{FoldedTurn, TurnLimits},
-    window::request::{Window, WindowOptions},
+    Result, Window, WindowOptions,
+    window::{FoldReport, FoldedTurn, TurnLimits},
 };
 
 impl Session {

@@ -1,6 +1,6 @@
 //! Errors of storages, and what to do about them.
 
-use crate::{Advice, ErrorKind, RunKey, SessionId};
+use crate::{Advice, ErrorKind, SessionId, storage::RunKey};
 
 /// An error of a storage. Nothing was changed.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -1,9 +1,11 @@
 //! Taking over a session from another storage, part by part.
 
 use crate::{
-    ChunkKey, Content, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, RunRecord, Segment,
-    SentWindow, SessionId,
-    storage::{SessionInfo, StorageError, StorageResult, ViewHead},
+    HistoryEntry, Page, Segment, SessionId,
+    storage::{
+        ChunkKey, Content, CustomKey, LedgerKey, LevelChunk, RunRecord, SentWindow, SessionInfo,
+        StorageError, StorageResult, ViewHead,
+    },
 };
 
 /// A part of a session being taken over. Parts come in the order in which they stand here, each as

@@ -21,20 +21,22 @@ use import::Import;
 use session::Session;
 
 use crate::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, Place, Revision, RunRecord, Segment, SegmentId, SentWindow, SessionId, Tokens,
-    ViewId,
+    Actor, HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId, Tokens,
+    storage::{
+        ChunkKey, Content, ContentHash, CustomKey, LedgerKey, LevelChunk, Place, RunRecord,
+        SentWindow, ViewId,
+    },
 };
 
 /// Keeps sessions in memory. Everything is gone with it.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
-    state: Mutex<State>,
+    state: Mutex<StoredSessions>,
     is_snapshot: bool,
 }
 
 #[derive(Debug, Default, Clone)]
-struct State {
+struct StoredSessions {
     sessions: BTreeMap<SessionId, Session>,
     /// Sessions being taken over, not whole yet.
     imports: BTreeMap<SessionId, Import>,
@@ -53,7 +55,7 @@ impl MemoryStorage {
         if self.is_snapshot { Err(StorageError::snapshot("memory")) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoredSessions> {
         // No code panics while holding the lock, so a poisoned one still guards whole commits.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +69,7 @@ impl MemoryStorage {
     }
 }
 
-impl State {
+impl StoredSessions {
     fn release(&mut self, hashes: &[ContentHash]) {
         for hash in hashes {
             if let Some((_, references)) = self.contents.get_mut(hash) {
@@ -99,7 +101,7 @@ impl State {
         session.check(&change)?;
         // Nothing below can fail, so a commit is never half done.
         let assigned = session.assign(&change);
-        change.settle(&assigned);
+        change.assign(&assigned);
         session.write(&change);
         let freed = if change.purge { session.scrub(&change) } else { Vec::new() };
         for mark in &change.marks {
@@ -110,7 +112,7 @@ impl State {
         session.history.insert(assigned.revision, change.history_entry(assigned.revision));
         let new: HashMap<ContentHash, &Content> =
             change.contents.iter().map(|content| (content.hash(), content)).collect();
-        for hash in change.pages.iter().filter_map(crate::PageDelta::assigned_content) {
+        for hash in change.pages.iter().filter_map(crate::storage::PageDelta::assigned_content) {
             if let Some((_, references)) = self.contents.get_mut(&hash) {
                 *references += 1;
             } else if let Some(&content) = new.get(&hash) {

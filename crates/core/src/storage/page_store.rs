@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Commit, PageStorage, ScanQuery, StandingFilter};
 use crate::{
-    Actor, Basis, Change, Clock, ContentHash, Error, Operation, Page, PageDelta, PageIndex, Place,
-    PlaceClaim, Result, Segment, SegmentKind, SessionId, Standing, ViewId, Visibility,
+    Actor, Clock, Error, Operation, Page, PageIndex, Result, Segment, SegmentKind, SessionId,
+    Visibility,
     decide::PROVISIONAL,
+    storage::{Basis, Change, ContentHash, PageDelta, PageStanding, Place, PlaceClaim, ViewId},
 };
 
 /// Saves, loads, deletes and lists single pages of a session (B-01).
@@ -122,7 +123,7 @@ impl PageStore {
         Ok(self.stored(index).await?.is_some())
     }
 
-    /// Lists every stored page in natural order (C20).
+    /// Lists every stored page in natural order.
     pub async fn list(&self) -> Result<Vec<PageIndex>> {
         let mut indices = Vec::new();
         for segment in self.storage.segments(&self.session).await? {
@@ -204,7 +205,7 @@ fn check_shape(page: &Page, before: Option<&Page>, segment: &Segment) -> Result<
     let foreign = page.parent.as_ref().is_some_and(|parent| parent.segment() != index.segment());
     let stands = page.parent.is_none()
         && page.is_contents()
-        && page.standing == Standing::InTree
+        && page.standing == PageStanding::InTree
         && (segment.kind != SegmentKind::System || page.visibility == Visibility::Expanded);
     let wrong = if index.is_root() && !stands {
         "is a root and must stay in the tree as one"
@@ -272,10 +273,10 @@ mod tests {
         let refused = block_on(store.save(&page)).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Invalid);
         let mut root = block_on(store.load(&index("usr-0"))).unwrap();
-        root.standing = Standing::ColdArchived;
+        root.standing = PageStanding::ColdArchived;
         assert_eq!(block_on(store.save(&root)).unwrap_err().kind(), crate::ErrorKind::Invalid);
         let mut leaf = block_on(store.load(&index("usr-1"))).unwrap();
-        leaf.body = crate::Body::Contents;
+        leaf.body = crate::storage::PageBody::Contents;
         assert_eq!(block_on(store.save(&leaf)).unwrap_err().kind(), crate::ErrorKind::Invalid);
 
         block_on(store.delete(&index("usr-7"))).unwrap();

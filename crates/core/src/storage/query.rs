@@ -1,6 +1,9 @@
 //! What storages are asked for.
 
-use crate::{Actor, HistoryEntry, Page, PageIndex, Place, Revision, SegmentId, Standing};
+use crate::{
+    Actor, HistoryEntry, Page, PageIndex, Revision, SegmentId,
+    storage::{PageStanding, Place},
+};
 
 /// Asks for records of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,7 @@ impl StandingFilter {
     pub fn admits(self, page: &Page) -> bool {
         match self {
             StandingFilter::Listed => page.standing.is_listed(),
-            StandingFilter::ColdArchived => page.standing == Standing::ColdArchived,
+            StandingFilter::ColdArchived => page.standing == PageStanding::ColdArchived,
             StandingFilter::Any => true,
         }
     }

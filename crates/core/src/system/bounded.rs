@@ -120,7 +120,7 @@ impl<K: Hash + Eq, V> Bounded<K, V> {
 mod tests {
     use super::*;
 
-    // B-41, C25: least recently used first, down to the limit, never more.
+    // B-41: least recently used first, down to the limit, never more.
     #[test]
     fn the_least_recently_used_goes_first() {
         let mut bounded = Bounded::new(100, &Memory::unbounded());

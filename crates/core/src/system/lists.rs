@@ -14,8 +14,8 @@ use super::{
     memory::{Bytes, Memory},
 };
 use crate::{
-    Page, PageDelta, PageIndex, Place,
-    storage::{ChildQuery, Order, StandingFilter, StorageResult},
+    Page, PageIndex,
+    storage::{ChildQuery, Order, PageDelta, Place, StandingFilter, StorageResult},
 };
 
 /// How many directories are remembered, and how many pages in all their lists together; one list may
@@ -51,11 +51,11 @@ const ITEM_BYTES: usize = 64;
 /// The lists in memory.
 #[derive(Debug)]
 pub(super) struct Lists {
-    state: Mutex<State>,
+    state: Mutex<KeptLists>,
 }
 
 #[derive(Debug)]
-struct State {
+struct KeptLists {
     lists: HashMap<PageIndex, Vec<(Gap, List)>>,
     /// As of the last list that was kept: single pages added since do not count.
     bytes: Bytes,
@@ -65,11 +65,11 @@ struct State {
 
 impl Lists {
     pub(super) fn new(memory: &Arc<Memory>) -> Self {
-        let state = State { lists: HashMap::new(), bytes: Bytes::new(memory), changes: 0 };
+        let state = KeptLists { lists: HashMap::new(), bytes: Bytes::new(memory), changes: 0 };
         Self { state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, KeptLists> {
         // Copies of what the storage holds cannot be left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,7 +138,7 @@ fn stands(page: &Page) -> Option<(&PageIndex, Place)> {
     Some((parent, page.place))
 }
 
-impl State {
+impl KeptLists {
     fn take(&mut self, parent: &PageIndex, place: Place) {
         for (gap, list) in self.lists.get_mut(parent).into_iter().flatten() {
             if gap.holds(place) {

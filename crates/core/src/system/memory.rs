@@ -204,9 +204,9 @@ impl ContextSystem {
 
     /// Drops all that can be read or made again, but what is pinned.
     fn drop_unpinned(&self) {
-        self.inner.measures.drop_all();
+        self.inner.derived.drop_all();
         self.inner.frozen.clear();
-        self.inner.tails.clear();
+        self.inner.newest_windows.clear();
         self.inner.lists.clear();
         self.inner.resident.evict_lru(0);
     }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{ContextSystem, seen::Flight};
+use super::{ContextSystem, revisions::PendingCommit};
 use crate::{
-    Change, ChunkKey, FeedEntry, Revision, Timestamp,
-    decide::{Known, Segments},
-    storage::{Committed, StorageResult},
+    FeedEntry, Revision, Segments, Timestamp,
+    decide::Known,
+    storage::{Change, ChunkKey, Committed, StorageResult},
 };
 
 impl ContextSystem {
@@ -14,17 +14,17 @@ impl ContextSystem {
     pub(super) fn forget_all(&self) {
         self.inner.lists.clear();
         self.inner.resident.clear();
-        self.inner.measures.clear();
+        self.inner.derived.clear();
         self.inner.frozen.clear();
-        self.inner.tails.clear();
+        self.inner.newest_windows.clear();
         self.inner.moves.note_all();
     }
 
     /// Looks at what is resident while nothing is being published; the state is given up to which
     /// everything is known here.
-    pub(super) fn settled<T>(&self, look: impl FnOnce(Revision) -> T) -> T {
-        let seen = self.seen();
-        look(seen.upto())
+    pub(super) fn while_unpublished<T>(&self, look: impl FnOnce(Revision) -> T) -> T {
+        let revisions = self.revisions();
+        look(revisions.upto())
     }
 
     /// Looks whether a commit was made whose answer was lost; at no cost where there is none.
@@ -39,15 +39,15 @@ impl ContextSystem {
     ///
     /// The change is committed whatever happens here: where taking it in fails, everything resident
     /// is dropped and read again.
-    pub(super) async fn publish(&self, committed: Committed, flight: Flight<'_>) {
+    pub(super) async fn publish(&self, committed: Committed, pending: PendingCommit<'_>) {
         let revision = committed.revision;
-        if let Err(error) = self.take_in(committed, flight).await {
+        if let Err(error) = self.take_in(committed, pending).await {
             tracing::warn!(session = %self.inner.session, %revision, "cannot take in the committed change: {error}");
             self.forget_all();
         }
     }
 
-    async fn take_in(&self, committed: Committed, flight: Flight<'_>) -> StorageResult<()> {
+    async fn take_in(&self, committed: Committed, pending: PendingCommit<'_>) -> StorageResult<()> {
         if let Some(change) = committed.change {
             if let Some(times) = change.times {
                 self.made_at(times.created_at);
@@ -57,13 +57,13 @@ impl ContextSystem {
             }
             self.publish_change(change, committed.revision);
         } else {
-            self.seen().take_in(committed.revision, None, &self.inner.subscribers);
+            self.revisions().take_in(committed.revision, None, &self.inner.subscribers);
         }
-        let lost = flight.landed();
+        let lost = pending.committed();
         let unsure = self.inner.unsure.load(Ordering::Acquire);
         self.close_gap().await?;
         if unsure {
-            self.settle(lost);
+            self.resolve_lost(lost);
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl ContextSystem {
     /// Takes in what others have committed, where own commits show that they have.
     pub(super) async fn close_gap(&self) -> StorageResult<()> {
         let unsure = self.inner.unsure.load(Ordering::Acquire);
-        let behind = self.seen().has_foreign_gap();
+        let behind = self.revisions().has_foreign_gap();
         if behind && (unsure || self.storage().capabilities().shared) {
             self.refresh().await?;
         }
@@ -83,8 +83,8 @@ impl ContextSystem {
         let subscribers = &self.inner.subscribers;
         let entry = subscribers.are_any().then(|| FeedEntry::of_change(&change, revision).into());
         // Held throughout: what is put here is older than nothing that was published before.
-        let mut seen = self.seen();
-        let newest = seen.is_newest(revision);
+        let mut revisions = self.revisions();
+        let newest = revisions.is_newest(revision);
         self.inner.moves.note(&change);
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
@@ -108,8 +108,8 @@ impl ContextSystem {
             // Earlier contents of a purged page are known only to history.
             self.forget_all();
         }
-        seen.take_in(revision, entry, subscribers);
-        drop(seen);
+        revisions.take_in(revision, entry, subscribers);
+        drop(revisions);
         subscribers.wake();
     }
 

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use super::ContextSystem;
 use crate::{
-    ChunkKey, Error, ErrorKind, Level, LevelEntry, Lifecycle, Message, Page, PageIndex, Place,
-    Principal, Result, RunForm, Segment, SegmentId, SegmentKind, Standing, View, ViewId,
-    Visibility, WindowLevel,
+    Error, ErrorKind, Level, Lifecycle, Message, Page, PageIndex, Principal, Result, Segment,
+    SegmentId, SegmentKind, View, Visibility, WindowLevel,
     decide::MOST_MOVES,
-    storage::{ChildQuery, Order, ScanQuery, StandingFilter},
+    storage::{
+        ChildQuery, ChunkKey, LevelEntry, Order, PageRunForm, PageStanding, Place, ScanQuery,
+        StandingFilter, ViewId,
+    },
 };
 
-pub use admit::{Admitted, AdmittedMessage, AdmittedMessages};
+pub use admit::{AdmittedMessage, AdmittedMessages, AdmittedPage};
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
@@ -123,7 +125,7 @@ impl<'a> Reader<'a> {
         };
         let Some(segment) = segment else { return Err(self.missing(index).await?) };
         match self.system.page(index).await? {
-            Some(page) if !matches!(page.standing, Standing::Moved(_)) => {
+            Some(page) if !matches!(page.standing, PageStanding::Moved(_)) => {
                 let seen = self.describe(&segment, page).await?;
                 seen.ok_or_else(|| Error::PageNotFound { page: index.clone() })
             }
@@ -136,7 +138,8 @@ impl<'a> Reader<'a> {
         let mut target = None;
         let mut next = self.system.page(index).await?;
         for _ in 0..MOST_MOVES {
-            let Some(Standing::Moved(to)) = next.as_ref().map(|page| page.standing.clone()) else {
+            let Some(PageStanding::Moved(to)) = next.as_ref().map(|page| page.standing.clone())
+            else {
                 break;
             };
             next = self.system.page(&to).await?;
@@ -151,8 +154,8 @@ impl<'a> Reader<'a> {
 
     /// Works out how a page stands in this view; none where it does not exist for it.
     async fn describe(&self, segment: &Segment, page: Arc<Page>) -> Result<Option<PageView>> {
-        let Some(sight) = self.sight(segment, page).await? else { return Ok(None) };
-        let page = self.without_foreign_links(sight.page).await?;
+        let Some(seen_page) = self.seen_page(segment, page).await? else { return Ok(None) };
+        let page = self.without_foreign_links(seen_page.page).await?;
         let entries = self.entries(&page).await?;
         let (lifecycle, hidden) = self.lifecycle(segment, &page).await?;
         let level = if hidden {
@@ -200,8 +203,8 @@ impl<'a> Reader<'a> {
         }
         let entry = self.own_entry(parent).await?;
         Ok(entry.run_over(&page.index, page.place).map(|run| match run.form {
-            RunForm::Line | RunForm::Gist => WindowLevel::Run,
-            RunForm::Out => WindowLevel::Out,
+            PageRunForm::Line | PageRunForm::Gist => WindowLevel::Run,
+            PageRunForm::Out => WindowLevel::Out,
         }))
     }
 
@@ -258,9 +261,9 @@ impl<'a> Reader<'a> {
     /// Returns where a page stands, which folds never change, and whether something above it keeps
     /// it out of the window, be it by a fold.
     async fn lifecycle(&self, segment: &Segment, page: &Page) -> Result<(Lifecycle, bool)> {
-        let mut hot = page.standing == Standing::HotArchived;
+        let mut hot = page.standing == PageStanding::HotArchived;
         let mut out = hot;
-        if page.standing == Standing::ColdArchived || segment.removed {
+        if page.standing == PageStanding::ColdArchived || segment.removed {
             return Ok((Lifecycle::ColdArchived, true));
         }
         let mut next = page.parent.clone();
@@ -273,7 +276,7 @@ impl<'a> Reader<'a> {
             }
             if !hot {
                 let entries = self.entries(&ancestor).await?;
-                hot = ancestor.standing == Standing::HotArchived
+                hot = ancestor.standing == PageStanding::HotArchived
                     || self.visibility(segment, &ancestor, &entries) == Visibility::Hidden;
                 out = out
                     || hot
@@ -336,7 +339,7 @@ impl<'a> Reader<'a> {
                 query.after = Some(page.place);
                 // What stands behind what was asked for is only looked at.
                 if items.len() == limit {
-                    if self.sight(&segment, Arc::new(page)).await?.is_some() {
+                    if self.seen_page(&segment, Arc::new(page)).await?.is_some() {
                         return Ok(Listing { items, more: true });
                     }
                     continue;
@@ -368,7 +371,7 @@ impl<'a> Reader<'a> {
             let done = pages.len() < BATCH;
             for page in pages {
                 query.after = Some(page.place);
-                count += u64::from(self.sight_below(&segment, Arc::new(page)).await?.is_some());
+                count += u64::from(self.seen_page_below(&segment, Arc::new(page)).await?.is_some());
             }
             if done {
                 return Ok(count);
@@ -420,8 +423,10 @@ impl<'a> Reader<'a> {
                     after = Some(page.index.number());
                     // What the view does not see of a page must not find it either.
                     let page = Arc::new(page);
-                    let Some(sight) = self.sight(&segment, page.clone()).await? else { continue };
-                    if !wanted(&sight.page, needle.as_deref()) {
+                    let Some(seen_page) = self.seen_page(&segment, page.clone()).await? else {
+                        continue;
+                    };
+                    if !wanted(&seen_page.page, needle.as_deref()) {
                         continue;
                     }
                     let Some(seen) = self.describe(&segment, page).await? else { continue };
@@ -462,7 +467,7 @@ impl<'a> Reader<'a> {
 }
 
 fn wanted(page: &Page, needle: Option<&str>) -> bool {
-    if matches!(page.standing, Standing::Moved(_)) {
+    if matches!(page.standing, PageStanding::Moved(_)) {
         return false;
     }
     let Some(needle) = needle else { return true };

@@ -131,7 +131,7 @@ impl ContextSystem {
             inner.resident.begin_again();
             self.reload_segments().await?;
             inner.moves.note_all();
-            self.seen().fall_back_to(info.revision, &inner.subscribers);
+            self.revisions().fall_back_to(info.revision, &inner.subscribers);
             inner.subscribers.wake();
             return Ok(true);
         }
@@ -157,14 +157,14 @@ impl ContextSystem {
         }
         self.reload_segments().await?;
         inner.moves.note_all();
-        let mut seen = self.seen();
+        let mut revisions = self.revisions();
         for entry in entries {
             // One that is lost is passed over, and said to be.
-            seen.skip_to(Revision(entry.revision.0.saturating_sub(1)), &inner.subscribers);
-            seen.take_in(entry.revision, Some(entry.into()), &inner.subscribers);
+            revisions.skip_to(Revision(entry.revision.0.saturating_sub(1)), &inner.subscribers);
+            revisions.take_in(entry.revision, Some(entry.into()), &inner.subscribers);
         }
-        seen.skip_to(info.revision, &inner.subscribers);
-        drop(seen);
+        revisions.skip_to(info.revision, &inner.subscribers);
+        drop(revisions);
         inner.subscribers.wake();
         Ok(true)
     }

@@ -2,7 +2,7 @@
 //!
 //! Only clean copies of what the storage holds lie here, for every edit is committed before it is
 //! published: there are no dirty pages, so anything may be dropped at any time and none is ever
-//! written back (C25). Pages, chunks and contents share one bound; what was used longest ago goes
+//! written back. Pages, chunks and contents share one bound; what was used longest ago goes
 //! first. Roots, pages of System-kind segments and pages that stand in a window are pinned: they are
 //! not dropped for lack of room.
 
@@ -13,10 +13,10 @@ mod windows;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    ViewId, decide::Segments,
+    Page, PageIndex, Revision, Segment, SegmentId, Segments,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
 };
-use state::State;
+use state::ResidentSet;
 
 use super::memory::Memory;
 
@@ -59,7 +59,7 @@ pub(super) enum Eviction {
 
 #[derive(Debug)]
 pub(super) struct Resident {
-    state: Mutex<State>,
+    state: Mutex<ResidentSet>,
 }
 
 /// What a view says of pins in a segment: ranges of page numbers, in order.
@@ -74,10 +74,10 @@ pub(super) struct Stamp(usize, u64);
 
 impl Resident {
     pub(super) fn new(limits: ResidentLimits, segments: Segments, memory: &Arc<Memory>) -> Self {
-        Self { state: Mutex::new(State::new(limits, segments, memory)) }
+        Self { state: Mutex::new(ResidentSet::new(limits, segments, memory)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ResidentSet> {
         // Copies of what the storage holds cannot be left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl Resident {
     pub(super) fn set_segments(&self, segments: Segments) {
         let state = &mut *self.lock();
         let before = std::mem::replace(&mut state.segments, Arc::new(segments));
-        state.settle_kinds(&before);
+        state.rehome_kinds(&before);
         // What the segments say themselves need not be remembered beside them.
         let segments = &state.segments;
         let known = |id: &SegmentId| segments.get(id);
@@ -270,17 +270,17 @@ impl Resident {
         let mut state = self.lock();
         let turnover = state.windows.take(view, pages);
         for index in &turnover.let_go {
-            state.settle_page(index);
+            state.rehome_page(index);
         }
         let mut missing = turnover.taken;
-        missing.retain(|index| !state.settle_page(index));
+        missing.retain(|index| !state.rehome_page(index));
         missing
     }
 
     /// Drops a page with its content, unless it is pinned.
     pub(super) fn evict(&self, index: &PageIndex) -> Eviction {
         let mut state = self.lock();
-        if !state.settle_page(index) {
+        if !state.rehome_page(index) {
             return Eviction::NotResident;
         }
         if let Some(why) = state.pin_of(index) {
@@ -373,7 +373,7 @@ impl Resident {
 mod tests {
     use super::*;
 
-    // C10, C13: a content whose load began before a purge is not kept after it.
+    // A content whose load began before a purge is not kept after it.
     #[test]
     fn a_content_from_before_a_purge_is_not_kept() {
         let (limits, segments) = (ResidentLimits::default(), Segments::new(Vec::new()));

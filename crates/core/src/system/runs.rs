@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{ContextSystem, Outcome};
-use crate::{Edit, Error, Principal, Result, RunKey, RunPut, RunRecord, Version, storage::Keep};
+use super::{ContextSystem, EditOutcome};
+use crate::{
+    Edit, Error, Principal, Result,
+    storage::{Keep, RunKey, RunPut, RunRecord, Version},
+};
 
 impl ContextSystem {
     /// Returns the run records whose keys begin with `prefix`, by key, as they stand in the storage.
@@ -39,7 +42,7 @@ impl ContextSystem {
         by: &Principal,
         edit: &Edit,
         runs: &[RunPut],
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         self.check_runs(runs)?;
         self.apply(edit, by, runs).await
     }

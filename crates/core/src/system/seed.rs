@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{ContextSystem, ListQuery, Outcome, PageView};
+use super::{ContextSystem, EditOutcome, ListQuery, PageView};
 use crate::{
     Clock, Edit, Error, MemoryStorage, NewSegment, Page, PageIndex, Permission, Result, Segment,
     SegmentId, SegmentUpdate, SessionId,
@@ -25,13 +25,13 @@ impl ContextSystem {
     // --- segments ------------------------------------------------------------------------------
 
     /// Adds a segment with its root; it is taken by value (AddSegment).
-    pub async fn add_segment(&self, new: NewSegment) -> Result<Outcome> {
+    pub async fn add_segment(&self, new: NewSegment) -> Result<EditOutcome> {
         self.as_system().apply(Edit::AddSegment(new)).await
     }
 
     /// Removes a segment that holds no page beside its root (RemoveSegment). Sending its pages to the
     /// archive, and removing one of System kind, is asked for with [`Edit::RemoveSegment`].
-    pub async fn remove_segment(&self, segment: &SegmentId) -> Result<Outcome> {
+    pub async fn remove_segment(&self, segment: &SegmentId) -> Result<EditOutcome> {
         let segment = segment.clone();
         self.as_system().apply(Edit::RemoveSegment { segment, cascade: false, force: false }).await
     }
@@ -59,7 +59,7 @@ impl ContextSystem {
         id: &SegmentId,
         name: &str,
         description: &str,
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         let mut update = SegmentUpdate::of(id.clone());
         update.name = (!name.is_empty()).then(|| name.parse()).transpose()?;
         update.description = (!description.is_empty()).then(|| description.parse()).transpose()?;
@@ -71,7 +71,7 @@ impl ContextSystem {
         &self,
         id: &SegmentId,
         permission: Permission,
-    ) -> Result<Outcome> {
+    ) -> Result<EditOutcome> {
         self.as_system().apply(Edit::SetPermission { segment: id.clone(), permission }).await
     }
 
@@ -83,7 +83,7 @@ impl ContextSystem {
     }
 
     /// Takes a page, with all below it, to the archive (RemovePage).
-    pub async fn remove_page(&self, index: &PageIndex) -> Result<Outcome> {
+    pub async fn remove_page(&self, index: &PageIndex) -> Result<EditOutcome> {
         self.as_system().apply(Edit::RemovePage(index.clone())).await
     }
 
@@ -170,7 +170,7 @@ impl LoadPage {
     pub fn unmarshal(bytes: &[u8]) -> Result<Self> {
         let wrong = |reason: String| Error::InvalidDocument { reason };
         let read: Self = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-        let said = crate::Content::encode(&read.messages).hash();
+        let said = crate::storage::Content::encode(&read.messages).hash();
         let fits = match read.page.detail() {
             Some(detail) => detail.content == said,
             None => read.messages.is_empty(),

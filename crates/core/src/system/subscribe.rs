@@ -60,7 +60,7 @@ impl ContextSystem {
     pub fn subscribe(&self) -> Subscription {
         let queue = Arc::new(Queue::default());
         // Held while it joins, so that it gets everything behind the revision it begins at.
-        let seen = self.seen();
+        let seen = self.revisions();
         let since = seen.upto();
         self.inner.subscribers.join(&queue);
         drop(seen);
@@ -214,7 +214,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, Operation, PageIndex, Timestamp, ViewId};
+    use crate::{Actor, Operation, PageIndex, Timestamp, storage::ViewId};
 
     /// An edit that takes so many pages away.
     fn edit(revision: u64, pages: usize) -> Arc<FeedEntry> {

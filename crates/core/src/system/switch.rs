@@ -1,11 +1,11 @@
-//! Switching to another storage while the system runs (C23; the seed's SetStorage and MigrateToDisk).
+//! Switching to another storage while the system runs (the seed's SetStorage and MigrateToDisk).
 
 use std::sync::Arc;
 
 use super::ContextSystem;
 use crate::{
     Error, PageStorage, Result,
-    copy::{Copied, Digest, Watch, copy_session},
+    storage::copy::{Copied, SessionDigest, Watch, copy_session},
 };
 
 impl ContextSystem {
@@ -27,10 +27,10 @@ impl ContextSystem {
     ) -> Result<Copied> {
         let _turn = self.inner.switching.lock().await;
         let (from, session) = (self.storage(), self.session());
-        let before = self.inner.gate.passed();
+        let before = self.inner.switchable.write_count();
         let copied = copy_session(&*from, &*to, session, watch).await?;
-        let closed = self.inner.gate.close().await;
-        let wrote = self.inner.gate.passed() != before;
+        let closed = self.inner.switchable.lock_out_writers().await;
+        let wrote = self.inner.switchable.write_count() != before;
         let copied = if wrote || self.has_moved(&*from, &copied).await? {
             // The copy just made is an earlier state by now.
             copy_session(&*from, &*to, session, watch).await?
@@ -47,7 +47,7 @@ impl ContextSystem {
         if !from.capabilities().shared {
             return Ok(false);
         }
-        let now = Digest::of(&*from.snapshot().await?, self.session()).await?;
+        let now = SessionDigest::of(&*from.snapshot().await?, self.session()).await?;
         let gone = || Error::SessionNotFound { session: self.session().clone() };
         Ok(copied.digest.difference(&now.ok_or_else(gone)?).is_some())
     }

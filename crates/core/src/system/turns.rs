@@ -16,14 +16,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{ContextSystem, Outcome, Reader};
+use super::{ContextSystem, EditOutcome, Reader};
 use crate::{
-    ContentHash, Description, Edit, Page, PageIndex, PageUpdate, Place, Principal, Result, Run,
-    RunForm, RunKey, RunPut, Segment, Standing, Version,
-    storage::{ChildQuery, Order, StandingFilter},
+    Description, Edit, Page, PageIndex, PageUpdate, Principal, Result, Segment,
+    storage::{
+        ChildQuery, ContentHash, Order, PageRun, PageRunForm, PageStanding, Place, RunKey, RunPut,
+        StandingFilter, Version,
+    },
     window::{
         outline::Shape,
-        retelling::{Retelling, cut},
+        plain_text::{PlainText, cut},
     },
 };
 
@@ -105,11 +107,11 @@ impl Reader<'_> {
         &self,
         segment: &Segment,
         directory: &PageIndex,
-        run: &Run,
+        run: &PageRun,
         limits: TurnLimits,
     ) -> Result<Option<FoldedTurn>> {
         let Some(first) = self.last_turn_of(directory, run).await? else { return Ok(None) };
-        if run.form != RunForm::Line || !first.description.is_empty() {
+        if run.form != PageRunForm::Line || !first.description.is_empty() {
             return Ok(None);
         }
         let Some(pages) = self.whole_turn(segment, directory, &first).await? else {
@@ -128,7 +130,11 @@ impl Reader<'_> {
     }
 
     /// Returns the page that begins the last turn in a run.
-    async fn last_turn_of(&self, directory: &PageIndex, run: &Run) -> Result<Option<Arc<Page>>> {
+    async fn last_turn_of(
+        &self,
+        directory: &PageIndex,
+        run: &PageRun,
+    ) -> Result<Option<Arc<Page>>> {
         let query = ChildQuery {
             parent: directory.clone(),
             standing: StandingFilter::Listed,
@@ -177,14 +183,16 @@ impl Reader<'_> {
                 let begun = |page: &Arc<Page>| page.index == first.index;
                 return Ok(pages.first().is_some_and(begun).then_some(pages));
             }
-            if page.turn.as_ref() != Some(&first.index) || page.standing != Standing::InTree {
+            if page.turn.as_ref() != Some(&first.index) || page.standing != PageStanding::InTree {
                 continue;
             }
             let folded = entry.run_over(&page.index, page.place).is_some();
             let (own, of_system) = self.entries(&page).await?;
             let pinned = own.pinned.or(of_system.pinned).unwrap_or(false);
-            match self.sight(segment, Arc::new(page)).await? {
-                Some(sight) if sight.speech.is_all() && folded && !pinned => pages.push(sight.page),
+            match self.seen_page(segment, Arc::new(page)).await? {
+                Some(seen_page) if seen_page.speech.is_all() && folded && !pinned => {
+                    pages.push(seen_page.page)
+                }
                 _ => return Ok(None),
             }
         }
@@ -196,16 +204,16 @@ impl Reader<'_> {
     async fn text_of(&self, pages: &[Arc<Page>], bytes: usize) -> Result<Option<String>> {
         let Some((first, rest)) = pages.split_first() else { return Ok(None) };
         let messages = self.messages(&first.index).await?;
-        let retelling = Retelling::of(&messages);
-        if !retelling.is_asked {
+        let plain = PlainText::of(&messages);
+        if !plain.is_asked {
             return Ok(None);
         }
         let most = if rest.is_empty() { bytes } else { bytes / 2 };
-        let beginning = cut(&retelling.text, most);
+        let beginning = cut(&plain.text, most);
         let mut room = bytes.saturating_sub(beginning.len());
         let mut end: Vec<String> = Vec::new();
         for page in rest.iter().rev() {
-            let text = Retelling::of(&self.messages(&page.index).await?).text;
+            let text = PlainText::of(&self.messages(&page.index).await?).text;
             if text.len() > room && !end.is_empty() {
                 break;
             }
@@ -229,7 +237,11 @@ impl ContextSystem {
     ///
     /// It is a conflict if the first page changed since the turn was listed, or if somebody else
     /// described the turn meanwhile.
-    pub async fn describe_turn(&self, turn: &FoldedTurn, by: &TurnLine) -> Result<Option<Outcome>> {
+    pub async fn describe_turn(
+        &self,
+        turn: &FoldedTurn,
+        by: &TurnLine,
+    ) -> Result<Option<EditOutcome>> {
         let Some(page) = turn.pages.first() else { return Ok(None) };
         let (model, tokens, written) = (by.model.as_str(), by.tokens, by.line.is_some());
         let value = serde_json::to_string(&AskedFor { page, model, tokens, written })

@@ -5,28 +5,28 @@
 //! records what was sent in the ledger.
 
 mod context;
-mod frame;
+mod envelope;
 mod identity;
 mod lowered;
+mod newest_windows;
 mod prepare;
 mod press;
 mod quotes;
 mod render;
 mod send;
 mod sent;
-mod tails;
 
-use super::{Reader, moves::Moved};
+use super::{Reader, change_counts::CountsSnapshot};
 use crate::{
-    Edit, Error, FoldReport, Format, Result, Revision, Segment, Session, ViewId,
-    window::request::{Window, WindowOptions},
+    Edit, Error, Format, Result, Revision, Segment, Session, Window, WindowOptions,
+    storage::ViewId, window::FoldReport,
 };
 use prepare::Prepared;
 
 pub(crate) use context::FrozenContexts;
+pub(crate) use newest_windows::NewestWindows;
 pub use press::Pressed;
 pub(crate) use send::Purpose;
-pub(crate) use tails::Tails;
 
 /// How often a window is read again because its state changed while it was read.
 const READS: usize = 4;
@@ -76,7 +76,7 @@ impl Reader<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MadeOf {
     /// What it shows: its segments, and what its view and the system side say of them.
-    moved: Moved,
+    moved: CountsSnapshot,
     /// The whole session, where what it shows depends on more.
     session: Option<Revision>,
 }
@@ -95,7 +95,7 @@ impl Reader<'_> {
         let system = self.system;
         // A Context tells of rounds in other views; a filter looks at where pages came from.
         let looks_beyond = options.format == Format::Context || self.filtered().is_some();
-        system.settled(|upto| {
+        system.while_unpublished(|upto| {
             let segments = system.segments();
             let mounted = segments.all().filter(|segment| {
                 let present = Segment { removed: false, ..(***segment).clone() };

@@ -1,6 +1,6 @@
 //! Taking a transcript in piece by piece, without ever holding a line that is too long.
 
-use super::Problem;
+use super::TranscriptProblem;
 
 /// How much of a line is looked at to tell a document from a line of one.
 const HEAD: usize = 4_096;
@@ -20,7 +20,7 @@ pub struct BoundedLines {
     /// How many bytes of the present line are left out so far; none while it is kept.
     left_out: Option<u64>,
     lines_before: u64,
-    problems: Vec<Problem>,
+    problems: Vec<TranscriptProblem>,
 }
 
 impl BoundedLines {
@@ -44,7 +44,7 @@ impl BoundedLines {
     }
 
     /// Returns what is kept, and which lines are not.
-    pub fn finish(mut self) -> (Vec<u8>, Vec<Problem>) {
+    pub fn finish(mut self) -> (Vec<u8>, Vec<TranscriptProblem>) {
         self.report();
         (self.kept, self.problems)
     }
@@ -77,7 +77,7 @@ impl BoundedLines {
             let limit = self.limit;
             let what =
                 format!("left out: the line has {bytes} bytes, more than the limit of {limit}");
-            self.problems.push(Problem { line: self.lines_before + 1, what });
+            self.problems.push(TranscriptProblem { line: self.lines_before + 1, what });
         }
     }
 
@@ -102,7 +102,7 @@ impl BoundedLines {
 mod tests {
     use super::*;
 
-    fn taken(text: &[u8], piece: usize) -> (Vec<u8>, Vec<Problem>, usize) {
+    fn taken(text: &[u8], piece: usize) -> (Vec<u8>, Vec<TranscriptProblem>, usize) {
         let mut lines = BoundedLines::new(100);
         let mut most = 0;
         for piece in text.chunks(piece) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     message::Part,
-    transcript::{detect, mend, read},
+    transcript::{detect, read, repair},
 };
 
 fn line(id: &str, parent: &str, kind: &str, more: &str, message: &str) -> String {
@@ -112,8 +112,8 @@ fn parallel_calls_fork_the_chain_but_not_the_conversation() {
         reply("6", "3", "n", &text("done")),
     ];
     assert_eq!(said(&lines), ["1 go", "2 call a, call b", "3 result a", "5 result b", "6 done"]);
-    let mended = mend(read(&lines.join("\n"), None).unwrap());
-    assert_eq!((mended.exchanges.len(), mended.problems.len()), (3, 0));
+    let repaired = repair(read(&lines.join("\n"), None).unwrap());
+    assert_eq!((repaired.exchanges.len(), repaired.problems.len()), (3, 0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Bytes into text, whatever they were meant to be.
 
-use super::Problem;
+use super::TranscriptProblem;
 
 /// What stands where bytes make no character.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
@@ -9,7 +9,7 @@ const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 ///
 /// What is no text is replaced and reported by line. A character cut off by the end of the bytes is
 /// not reported: the file is still being written, and its last line tells so itself.
-pub fn decode(bytes: &[u8]) -> (String, Vec<Problem>) {
+pub fn decode(bytes: &[u8]) -> (String, Vec<TranscriptProblem>) {
     match bytes {
         [0xff, 0xfe, rest @ ..] => decode_utf16(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => decode_utf16(rest, u16::from_be_bytes),
@@ -18,7 +18,7 @@ pub fn decode(bytes: &[u8]) -> (String, Vec<Problem>) {
     }
 }
 
-fn decode_utf8(bytes: &[u8]) -> (String, Vec<Problem>) {
+fn decode_utf8(bytes: &[u8]) -> (String, Vec<TranscriptProblem>) {
     let mut replaced = Replaced::default();
     let mut text = String::with_capacity(bytes.len());
     let mut chunks = bytes.utf8_chunks().peekable();
@@ -37,7 +37,7 @@ fn decode_utf8(bytes: &[u8]) -> (String, Vec<Problem>) {
     (text, replaced.problems)
 }
 
-fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Vec<Problem>) {
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Vec<TranscriptProblem>) {
     let mut replaced = Replaced::default();
     let mut text = String::with_capacity(bytes.len());
     let (pairs, odd) = bytes.as_chunks::<2>();
@@ -63,7 +63,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Vec<Problem>
 #[derive(Default)]
 struct Replaced {
     lines_before: u64,
-    problems: Vec<Problem>,
+    problems: Vec<TranscriptProblem>,
 }
 
 impl Replaced {
@@ -74,7 +74,7 @@ impl Replaced {
     fn report(&mut self, what: &str) {
         let line = self.lines_before + 1;
         if self.problems.last().is_none_or(|problem| problem.line != line) {
-            self.problems.push(Problem { line, what: what.to_owned() });
+            self.problems.push(TranscriptProblem { line, what: what.to_owned() });
         }
     }
 }

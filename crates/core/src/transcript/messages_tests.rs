@@ -129,7 +129,7 @@ fn depth_costs_no_stack() {
     let transcript = read(&text, None).unwrap();
     assert_eq!(transcript.entries.len(), 3);
     assert_eq!(transcript.problems.len(), 1);
-    let mended = crate::transcript::mend(transcript);
-    assert_eq!(mended.exchanges.len(), 2);
-    assert_eq!(mended.identity().len(), 64);
+    let repaired = crate::transcript::repair(transcript);
+    assert_eq!(repaired.exchanges.len(), 2);
+    assert_eq!(repaired.identity().len(), 64);
 }

@@ -3,7 +3,7 @@
 //! What bound a model elsewhere binds nobody here, and anybody may have written a transcript. So a
 //! system or developer message is kept, word for word, as marked text that the user shows: no page
 //! made from it stands in the role of the system. The exchanges of a
-//! [`Mended`](super::Mended) transcript keep the role, so that the record of an import does not
+//! [`RepairedTranscript`](super::RepairedTranscript) transcript keep the role, so that the record of an import does not
 //! depend on how messages are shown.
 
 use crate::{

@@ -9,10 +9,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Mended, TranscriptFormat, mend::interrupted};
+use super::{Entry, RepairedTranscript, TranscriptFormat, repair::interrupted};
 use crate::{
     Error, Message, Role,
-    message::{Fields, Part, exchange::Exchange},
+    message::{Exchange, Fields, Part},
 };
 
 /// What the hashes of a chain are for.
@@ -26,7 +26,7 @@ pub struct ImportRecord {
     /// The session's id, where the transcript names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What tells this conversation from others: see [`Mended::identity`].
+    /// What tells this conversation from others: see [`RepairedTranscript::identity`].
     pub identity: String,
     /// How many exchanges were imported.
     pub exchanges: u64,
@@ -51,25 +51,26 @@ pub struct Seam {
 
 impl ImportRecord {
     /// Makes the record of a transcript of which the first exchanges are imported.
-    pub fn of(mended: &Mended, imported: usize) -> Self {
+    pub fn of(repaired: &RepairedTranscript, imported: usize) -> Self {
         let mut record = Self {
-            format: mended.format,
-            source: mended.source.clone(),
-            identity: mended.identity(),
+            format: repaired.format,
+            source: repaired.source.clone(),
+            identity: repaired.identity(),
             exchanges: 0,
             chain: chain([]),
             last_parts: 0,
             seams: Vec::new(),
         };
-        record.advance(mended, imported);
+        record.advance(repaired, imported);
         record
     }
 
     /// Takes in the next exchanges, so that the first `imported` are. Only they are read, not all
     /// before them, so a long transcript can be imported in many steps.
-    pub fn advance(&mut self, mended: &Mended, imported: usize) {
+    pub fn advance(&mut self, repaired: &RepairedTranscript, imported: usize) {
         let from = usize::try_from(self.exchanges).unwrap_or(usize::MAX);
-        let Some(next) = mended.exchanges.get(from..imported.min(mended.exchanges.len())) else {
+        let Some(next) = repaired.exchanges.get(from..imported.min(repaired.exchanges.len()))
+        else {
             return;
         };
         let Some((_, last)) = next.last() else { return };
@@ -78,12 +79,12 @@ impl ImportRecord {
         self.exchanges += next.len() as u64;
         let reply = last.messages.first().filter(|message| message.role == Role::Assistant);
         self.last_parts = reply.map_or(0, |reply| reply.parts.len() as u64);
-        let seams = mended.seams.iter().copied().filter(|seam| seam.exchange < self.exchanges);
+        let seams = repaired.seams.iter().copied().filter(|seam| seam.exchange < self.exchanges);
         self.seams = seams.collect();
     }
 }
 
-impl Mended {
+impl RepairedTranscript {
     /// Returns the hash of the session's id, or of the first exchange where there is none, in
     /// hexadecimal. It stays the same while the transcript grows.
     pub fn identity(&self) -> String {
@@ -167,21 +168,24 @@ fn link(before: &str, exchange: &Exchange) -> String {
 /// A reply that went on after it was imported is parted first, so the exchanges may become more. It
 /// fails when the transcript does not begin with what was imported; where it is parted then means
 /// nothing.
-pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<usize, Error> {
+pub fn remaining(
+    record: Option<&ImportRecord>,
+    repaired: &mut RepairedTranscript,
+) -> Result<usize, Error> {
     let Some(record) = record.filter(|record| record.exchanges > 0) else { return Ok(0) };
     // Without a session's id the first exchange is the identity, and it may be one that grew.
-    if mended.source.is_some() && record.identity != mended.identity() {
+    if repaired.source.is_some() && record.identity != repaired.identity() {
         return Err(changed("it is a different conversation".to_owned()));
     }
     for seam in &record.seams {
-        if !mended.part(*seam) {
+        if !repaired.part(*seam) {
             return Err(changed(format!("exchange {} differs", seam.exchange + 1)));
         }
     }
-    if let Some(imported) = begins_with(record, mended) {
+    if let Some(imported) = begins_with(record, repaired) {
         return Ok(imported);
     }
-    if let Some(call) = answered_since(record, mended) {
+    if let Some(call) = answered_since(record, repaired) {
         let call = crate::index::shorten(&call);
         let reason = format!("call '{call}' was imported as interrupted, but has a result by now");
         let advice = "undo the import that finished it, or import it into a new session".into();
@@ -189,12 +193,12 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
     }
     let seam = Seam { exchange: record.exchanges - 1, parts: record.last_parts };
     if record.last_parts > 0
-        && mended.part(seam)
-        && let Some(imported) = begins_with(record, mended)
+        && repaired.part(seam)
+        && let Some(imported) = begins_with(record, repaired)
     {
         return Ok(imported);
     }
-    Err(changed(match mended.exchanges.len() as u64 {
+    Err(changed(match repaired.exchanges.len() as u64 {
         held if held < record.exchanges => {
             format!("it holds {held} exchanges, but {} were imported", record.exchanges)
         }
@@ -203,18 +207,18 @@ pub fn remaining(record: Option<&ImportRecord>, mended: &mut Mended) -> Result<u
 }
 
 /// Returns how many exchanges were imported, if the transcript begins with them.
-fn begins_with(record: &ImportRecord, mended: &Mended) -> Option<usize> {
+fn begins_with(record: &ImportRecord, repaired: &RepairedTranscript) -> Option<usize> {
     let imported = usize::try_from(record.exchanges).ok()?;
-    let exchanges = mended.exchanges.get(..imported)?;
+    let exchanges = repaired.exchanges.get(..imported)?;
     (chain(exchanges.iter().map(|(_, exchange)| exchange)) == record.chain).then_some(imported)
 }
 
 /// Returns the call that was taken as interrupted and has a result now, if the transcript is what was
 /// imported but for that.
-fn answered_since(record: &ImportRecord, mended: &Mended) -> Option<String> {
+fn answered_since(record: &ImportRecord, repaired: &RepairedTranscript) -> Option<String> {
     let last = usize::try_from(record.exchanges).ok()?.checked_sub(1)?;
-    let (_, exchange) = mended.exchanges.get(last)?;
-    let before = chain(mended.exchanges[..last].iter().map(|(_, exchange)| exchange));
+    let (_, exchange) = repaired.exchanges.get(last)?;
+    let before = chain(repaired.exchanges[..last].iter().map(|(_, exchange)| exchange));
     (0..exchange.messages.len()).find_map(|results| {
         let (then, call) = interrupted(exchange, results)?;
         (link(&before, &then) == record.chain).then_some(call)

@@ -1,5 +1,5 @@
 use super::*;
-use crate::transcript::{mend, read};
+use crate::transcript::{read, repair};
 
 /// A session as Claude Code writes it, every line a step of its growth.
 fn session() -> Vec<String> {
@@ -44,12 +44,12 @@ fn session_in(order: &[usize]) -> Vec<String> {
     order.iter().map(|at| lines[*at].clone()).collect()
 }
 
-fn mended(lines: &[String]) -> Mended {
-    mend(read(&lines.join("\n"), None).unwrap())
+fn repaired(lines: &[String]) -> RepairedTranscript {
+    repair(read(&lines.join("\n"), None).unwrap())
 }
 
-fn reason(record: &ImportRecord, mended: &mut Mended) -> String {
-    let error = remaining(Some(record), mended).unwrap_err();
+fn reason(record: &ImportRecord, repaired: &mut RepairedTranscript) -> String {
+    let error = remaining(Some(record), repaired).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Invalid);
     assert_eq!(error.advice().to_string(), "import it into a new session");
     let reason = error.to_string();
@@ -73,20 +73,20 @@ fn grow(lines: &[String]) {
             let mut imported: Vec<Exchange> = Vec::new();
             let mut record: Option<String> = None;
             for end in [first, second, lines.len(), lines.len()] {
-                let mut mended = mended(&lines[..end]);
+                let mut repaired = repaired(&lines[..end]);
                 let before: Option<ImportRecord> =
                     record.map(|json| serde_json::from_str(&json).unwrap());
-                let new = remaining(before.as_ref(), &mut mended).unwrap();
+                let new = remaining(before.as_ref(), &mut repaired).unwrap();
                 assert_eq!(new, imported.len());
                 // To ask again changes nothing.
-                assert_eq!(remaining(before.as_ref(), &mut mended).unwrap(), new);
-                imported.extend(mended.exchanges[new..].iter().map(|each| each.1.clone()));
-                let after = ImportRecord::of(&mended, mended.exchanges.len());
+                assert_eq!(remaining(before.as_ref(), &mut repaired).unwrap(), new);
+                imported.extend(repaired.exchanges[new..].iter().map(|each| each.1.clone()));
+                let after = ImportRecord::of(&repaired, repaired.exchanges.len());
                 record = Some(serde_json::to_string(&after).unwrap());
             }
             let messages: Vec<Message> =
                 imported.iter().flat_map(|exchange| exchange.messages.clone()).collect();
-            assert_eq!(crate::message::exchange::group(messages.clone()).unwrap(), imported);
+            assert_eq!(crate::message::group_exchanges(messages.clone()).unwrap(), imported);
             let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
             assert_eq!(parts, 10, "stops {first} and {second}");
         }
@@ -96,36 +96,36 @@ fn grow(lines: &[String]) {
 #[test]
 fn a_transcript_that_changed_is_refused() {
     let lines = session();
-    let whole = mended(&lines);
+    let whole = repaired(&lines);
     let record = ImportRecord::of(&whole, whole.exchanges.len());
     assert_eq!(record.exchanges, 4);
 
-    let fewer = reason(&record, &mut mended(&lines[..10]));
+    let fewer = reason(&record, &mut repaired(&lines[..10]));
     assert_eq!(fewer, "it holds 3 exchanges, but 4 were imported");
     let mut edited = lines.clone();
     edited[1] = edited[1].replace("\"go\"", "\"stop\"");
-    let other = reason(&record, &mut mended(&edited));
+    let other = reason(&record, &mut repaired(&edited));
     assert_eq!(other, "one of its first 4 exchanges differs");
     let renamed: Vec<String> =
         lines.iter().map(|line| line.replace("\"s\"", "\"another\"")).collect();
-    assert_eq!(reason(&record, &mut mended(&renamed)), "it is a different conversation");
+    assert_eq!(reason(&record, &mut repaired(&renamed)), "it is a different conversation");
 
     // A reply that was imported in part must still begin with that part.
-    let half = mended(&lines[..4]);
+    let half = repaired(&lines[..4]);
     let record = ImportRecord::of(&half, half.exchanges.len());
     assert_eq!((record.exchanges, record.last_parts), (2, 2));
-    assert_eq!(remaining(Some(&record), &mut mended(&lines)).unwrap(), 2);
+    assert_eq!(remaining(Some(&record), &mut repaired(&lines)).unwrap(), 2);
     let mut edited = lines;
     edited[3] = edited[3].replace("first", "other");
-    let other = reason(&record, &mut mended(&edited));
+    let other = reason(&record, &mut repaired(&edited));
     assert_eq!(other, "one of its first 2 exchanges differs");
 }
 
 #[test]
 fn nothing_imported_means_all_is_new() {
-    let mut whole = mended(&session());
+    let mut whole = repaired(&session());
     assert_eq!(remaining(None, &mut whole).unwrap(), 0);
-    let nothing = ImportRecord::of(&mended(&session()[..1]), 0);
+    let nothing = ImportRecord::of(&repaired(&session()[..1]), 0);
     assert_eq!(nothing.source, None);
     assert_eq!(remaining(Some(&nothing), &mut whole).unwrap(), 0);
     // More than there is cannot have been imported.
@@ -140,7 +140,7 @@ fn nothing_imported_means_all_is_new() {
 
 #[test]
 fn arrays_have_their_first_exchange_as_identity() {
-    let array = |messages: &str| mend(read(&format!("[{messages}]"), None).unwrap());
+    let array = |messages: &str| repair(read(&format!("[{messages}]"), None).unwrap());
     let user = r#"{"role":"user","content":"hi"}"#;
     let answer = r#"{"role":"assistant","content":"hello"}"#;
     let short = array(user);

@@ -72,7 +72,8 @@ fn what_cannot_be_read_at_all_is_refused_with_what_was_expected() {
 
 #[test]
 fn bytes_become_text_and_what_is_none_is_reported_by_line() {
-    let lines = |problems: &[Problem]| problems.iter().map(|each| each.line).collect::<Vec<_>>();
+    let lines =
+        |problems: &[TranscriptProblem]| problems.iter().map(|each| each.line).collect::<Vec<_>>();
     for bytes in [
         "é\nb".as_bytes(),
         b"\xef\xbb\xbf\xc3\xa9\nb",
@@ -117,13 +118,13 @@ fn no_text_is_too_broken() {
         }
         let text: String = text.into_iter().collect();
         if let Ok(transcript) = read(&text, *random.pick(&formats)) {
-            let messages: Vec<Message> = mend(transcript)
+            let messages: Vec<Message> = repair(transcript)
                 .exchanges
                 .into_iter()
                 .flat_map(|(_, exchange)| exchange.messages)
                 .collect();
             read_some += 1;
-            crate::message::exchange::group(messages).unwrap();
+            crate::message::group_exchanges(messages).unwrap();
         }
     }
     assert!(read_some > 5_000, "{read_some}");

@@ -4,7 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::ViewId;
-use crate::{CustomDelta, CustomKey, Error, HistoryEntry, Level, Operation};
+use crate::{
+    Error, HistoryEntry, Level, Operation,
+    storage::{CustomDelta, CustomKey},
+};
 
 impl CustomKey {
     /// Entries whose keys begin so are the engine's own: they do not show, and callers do not set them.

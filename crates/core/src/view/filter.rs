@@ -1,8 +1,8 @@
-//! Filters: what of the segments it mounts a view leaves out (C49).
+//! Filters: what of the segments it mounts a view leaves out.
 //!
 //! What a filter leaves out does not exist for the view: it is not rendered, found, listed or
 //! counted, and an edit that names it finds nothing. The rules are here; readers apply them in
-//! `system/sight.rs`, edits in `decide/draft/sight.rs`, and nothing reaches a view past those two.
+//! `system/filtered.rs`, edits in `decide/draft/filtered.rs`, and nothing reaches a view past those two.
 //! What a view sees in part, no edit of it replaces or takes along (`decide/draft/whole.rs`).
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ pub struct ViewFilter {
     /// every user.
     pub authors: Option<BTreeSet<Actor>>,
     /// Which messages of turns and notes.
-    pub speech: Speech,
+    pub speech: MessageFilter,
     /// Only turns begun, and notes made, at or after this time.
     pub since: Option<Timestamp>,
     /// Pages that are not mounted, with all below them, in whatever segment.
@@ -39,7 +39,7 @@ pub struct ViewFilter {
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "camelCase")]
-pub enum Speech {
+pub enum MessageFilter {
     /// All.
     #[default]
     All,
@@ -67,7 +67,7 @@ impl ViewFilter {
     /// Tells whether it leaves nothing out.
     pub fn is_open(&self) -> bool {
         self.authors.is_none()
-            && self.speech == Speech::All
+            && self.speech == MessageFilter::All
             && self.since.is_none()
             && self.without.is_empty()
     }
@@ -106,13 +106,13 @@ impl View {
 impl ViewFilter {
     /// Returns which messages of a page of another are seen; none where it is not seen at all,
     /// whatever it says.
-    pub(crate) fn speech_of(&self, page: &Page) -> Option<Speech> {
+    pub(crate) fn speech_of(&self, page: &Page) -> Option<MessageFilter> {
         match (self.speech, &page.turn, &page.author) {
             // What an agent notes is its own finding, and no request.
-            (Speech::RequestsOnly, None, Actor::Agent(_)) => None,
+            (MessageFilter::RequestsOnly, None, Actor::Agent(_)) => None,
             // What the host notes is for the agents, like what it asks.
-            (Speech::RequestsOnly, None, Actor::System | Actor::User(_)) => {
-                Some(Speech::WithoutTools)
+            (MessageFilter::RequestsOnly, None, Actor::System | Actor::User(_)) => {
+                Some(MessageFilter::WithoutTools)
             }
             (speech, ..) => Some(speech),
         }
@@ -130,29 +130,31 @@ impl ViewFilter {
     }
 }
 
-impl Speech {
+impl MessageFilter {
     /// Tells whether it is all.
     pub fn is_all(&self) -> bool {
-        *self == Speech::All
+        *self == MessageFilter::All
     }
 
     /// Tells whether all that messages say is seen.
     pub(crate) fn hears_all(self, messages: &[Message]) -> bool {
         match self {
-            Speech::All => true,
-            Speech::WithoutTools => {
+            MessageFilter::All => true,
+            MessageFilter::WithoutTools => {
                 messages.iter().all(|said| without_tools(said.clone()).as_ref() == Some(said))
             }
-            Speech::RequestsOnly => messages.iter().all(|message| message.role == Role::User),
+            MessageFilter::RequestsOnly => {
+                messages.iter().all(|message| message.role == Role::User)
+            }
         }
     }
 
     /// Returns the messages that are seen.
     pub fn heard(self, messages: Vec<Message>) -> Vec<Message> {
         match self {
-            Speech::All => messages,
-            Speech::WithoutTools => messages.into_iter().filter_map(without_tools).collect(),
-            Speech::RequestsOnly => {
+            MessageFilter::All => messages,
+            MessageFilter::WithoutTools => messages.into_iter().filter_map(without_tools).collect(),
+            MessageFilter::RequestsOnly => {
                 messages.into_iter().filter(|message| message.role == Role::User).collect()
             }
         }

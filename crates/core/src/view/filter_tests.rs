@@ -50,18 +50,18 @@ fn texts(messages: &[Message]) -> Vec<String> {
 // and parts of unknown kind go, and a message with nothing left goes too.
 #[test]
 fn tools_leave_no_trace() {
-    let heard = Speech::WithoutTools.heard(talk());
+    let heard = MessageFilter::WithoutTools.heard(talk());
     assert_eq!(texts(&heard), ["please", "I look", "done"]);
     assert!(!format!("{heard:?}").contains("secret"), "{heard:?}");
     let thinks = vec![said(Role::Assistant, vec![thought(), text("hm")])];
-    assert_eq!(Speech::WithoutTools.heard(thinks.clone()), thinks);
+    assert_eq!(MessageFilter::WithoutTools.heard(thinks.clone()), thinks);
 }
 
 // M-39: requests are what users said, and all is all.
 #[test]
 fn requests_and_everything() {
-    assert_eq!(texts(&Speech::RequestsOnly.heard(talk())), ["please"]);
-    assert_eq!(Speech::All.heard(talk()), talk());
+    assert_eq!(texts(&MessageFilter::RequestsOnly.heard(talk())), ["please"]);
+    assert_eq!(MessageFilter::All.heard(talk()), talk());
 }
 
 // M-40: equal filters have equal names, others have others, and the open one has the name that
@@ -74,8 +74,8 @@ fn filters_are_told_apart() {
         open,
         ViewFilter { authors: Some(BTreeSet::new()), ..ViewFilter::default() },
         ViewFilter { authors: Some([Actor::System].into()), ..ViewFilter::default() },
-        ViewFilter { speech: Speech::WithoutTools, ..ViewFilter::default() },
-        ViewFilter { speech: Speech::RequestsOnly, ..ViewFilter::default() },
+        ViewFilter { speech: MessageFilter::WithoutTools, ..ViewFilter::default() },
+        ViewFilter { speech: MessageFilter::RequestsOnly, ..ViewFilter::default() },
         ViewFilter { since: Some(Timestamp::from_millis(1)), ..ViewFilter::default() },
         ViewFilter { without: ["usr-1".parse().unwrap()].into(), ..ViewFilter::default() },
     ];

@@ -5,7 +5,7 @@ use super::{
     plan::{Item, Plan},
     request::{Account, PageAccount, SegmentAccount, WindowOptions},
 };
-use crate::{Level, RunForm, Tokens, WindowLevel};
+use crate::{Level, Tokens, WindowLevel, storage::PageRunForm};
 
 /// Adds up what a plan takes.
 pub(crate) fn account(
@@ -70,7 +70,7 @@ impl SegmentAccount {
 /// Returns the level an item stands at, as accounts name it.
 fn window_level(item: &Item) -> WindowLevel {
     match &item.block.shape {
-        Shape::Run(run) if run.form == RunForm::Out => WindowLevel::Out,
+        Shape::Run(run) if run.form == PageRunForm::Out => WindowLevel::Out,
         Shape::Run(_) => WindowLevel::Run,
         Shape::Page(_) if item.shows_text() => WindowLevel::Full,
         Shape::Page(shape) => match shape.level {

@@ -18,14 +18,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SentWindow, Tokens};
+use crate::{Tokens, storage::SentWindow};
 
 mod prior;
 
 use prior::Prior;
 
 /// How many requests are remembered.
-pub const REMEMBERED: usize = 32;
+pub const CALIBRATION_WINDOWS: usize = 32;
 
 /// How many of the latest requests say where the middle is: a lasting change is believed after five.
 const RECENT: usize = 9;
@@ -61,7 +61,7 @@ const HALF: f64 = 0.6745;
 #[serde(rename_all = "camelCase", from = "Stored")]
 pub struct Calibration {
     prior: Prior,
-    /// The latest requests, oldest first; at most [`REMEMBERED`], all plausible.
+    /// The latest requests, oldest first; at most [`CALIBRATION_WINDOWS`], all plausible.
     recent: Vec<Observation>,
     observations: u64,
 }
@@ -112,7 +112,7 @@ impl Calibration {
         if !observation.is_plausible() {
             return;
         }
-        if self.recent.len() == REMEMBERED {
+        if self.recent.len() == CALIBRATION_WINDOWS {
             self.recent.remove(0);
         }
         self.recent.push(observation);
@@ -250,7 +250,7 @@ impl From<Stored> for Calibration {
     fn from(stored: Stored) -> Self {
         let mut recent = stored.recent;
         recent.retain(Observation::is_plausible);
-        recent.drain(..recent.len().saturating_sub(REMEMBERED));
+        recent.drain(..recent.len().saturating_sub(CALIBRATION_WINDOWS));
         let observations = stored.observations.max(recent.len() as u64);
         Self { prior: stored.prior, recent, observations }
     }

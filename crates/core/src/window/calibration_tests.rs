@@ -208,7 +208,7 @@ fn a_record_from_outside_does_no_harm() {
         r#"{{"prior":{{"factor":0,"error":4000000000}},"recent":[{{"counted":0,"reported":7}},{pairs}],"observations":3}}"#
     );
     let read: Calibration = serde_json::from_str(&text).unwrap();
-    assert_eq!(read.recent.len(), REMEMBERED);
+    assert_eq!(read.recent.len(), CALIBRATION_WINDOWS);
     assert_eq!(read.observations(), 32);
     assert!(off(&read, 1.3) < 0.01);
     assert!(read.error().is_finite() && read.budget(Tokens(1_000)).0 > 0);

@@ -26,13 +26,13 @@ pub trait TokenCounter: Send + Sync {
 pub const MESSAGE_OVERHEAD: u64 = 4;
 
 /// What a provider adds around each tool call or result: ids, names of fields.
-pub const CALL_OVERHEAD: u64 = 12;
+pub(crate) const CALL_OVERHEAD: u64 = 12;
 
 /// What an image is taken to cost; providers charge by pixels, which are not known here.
-pub const IMAGE_TOKENS: u64 = 1_600;
+pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
 /// Counts the tokens of messages as a provider would be charged for them.
-pub fn count_messages(counter: &dyn TokenCounter, messages: &[Message]) -> Tokens {
+pub(crate) fn count_messages(counter: &dyn TokenCounter, messages: &[Message]) -> Tokens {
     let message = |message: &Message| {
         MESSAGE_OVERHEAD + message.parts.iter().map(|part| count_part(counter, part)).sum::<u64>()
     };

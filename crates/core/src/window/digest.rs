@@ -21,9 +21,9 @@ use crate::{
     message::{Part, ToolResult},
 };
 
-pub use call::Call;
+pub(crate) use call::Call;
 pub(crate) use noise::is_noise;
-pub use outcome::Outcome;
+pub(crate) use outcome::CallOutcome;
 
 /// The most characters of a conclusion that are kept.
 const SAID: usize = 600;
@@ -33,7 +33,7 @@ const ASKED: usize = 600;
 
 /// What was asked, done and said in a page's messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Digest {
+pub(crate) struct Digest {
     /// The beginning of what the user wants, if the page begins with a request.
     pub asked: Option<Box<str>>,
     /// What followed, in order.
@@ -42,11 +42,11 @@ pub struct Digest {
 
 /// One step of the work on a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// The model called something.
     Call(Call),
     /// A call of the page before ended so.
-    Ended(Outcome),
+    Ended(CallOutcome),
     /// The model said something and called nothing.
     Said(Box<str>),
     /// A harness said something on the user's behalf.
@@ -55,7 +55,7 @@ pub enum Step {
 
 impl Digest {
     /// Extracts the digest of messages.
-    pub fn of(messages: &[Message]) -> Self {
+    pub(crate) fn of(messages: &[Message]) -> Self {
         let mut digest = Self::default();
         // Calls that no result has answered yet, by their ids.
         let mut open: HashMap<&str, usize> = HashMap::new();
@@ -106,10 +106,11 @@ impl Digest {
     fn end(&mut self, message: &Message, open: &mut HashMap<&str, usize>) {
         for part in &message.parts {
             let (call, outcome) = match part {
-                Part::ToolResult(result) => {
-                    (open.remove(result.call.as_str()), Outcome::of(&text_of(result), result.error))
-                }
-                Part::Text(text) => (self.unanswered(), Outcome::of(&text.text, false)),
+                Part::ToolResult(result) => (
+                    open.remove(result.call.as_str()),
+                    CallOutcome::of(&text_of(result), result.error),
+                ),
+                Part::Text(text) => (self.unanswered(), CallOutcome::of(&text.text, false)),
                 _ => continue,
             };
             match call.and_then(|at| self.steps.get_mut(at)) {
@@ -125,7 +126,7 @@ impl Digest {
     }
 
     /// Returns the calls in it.
-    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
+    pub(crate) fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.steps.iter().filter_map(|step| match step {
             Step::Call(call) => Some(call),
             Step::Ended(_) | Step::Said(_) | Step::Noise(_) => None,
@@ -133,7 +134,7 @@ impl Digest {
     }
 
     /// Returns what the model concluded.
-    pub fn said(&self) -> Option<&str> {
+    pub(crate) fn said(&self) -> Option<&str> {
         self.steps.iter().rev().find_map(|step| match step {
             Step::Said(said) => Some(&**said),
             Step::Call(_) | Step::Ended(_) | Step::Noise(_) => None,
@@ -141,12 +142,12 @@ impl Digest {
     }
 
     /// Tells whether it begins with how a call of the page before ended.
-    pub fn continues(&self) -> bool {
+    pub(crate) fn continues(&self) -> bool {
         matches!(self.steps.first(), Some(Step::Ended(_)))
     }
 
     /// Tells whether anything failed in it.
-    pub fn has_failures(&self) -> bool {
+    pub(crate) fn has_failures(&self) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Call(call) => call.failed(),
             Step::Ended(outcome) => outcome.failed,
@@ -155,7 +156,7 @@ impl Digest {
     }
 
     /// Returns about how many bytes it takes in memory.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let steps = self.steps.iter().map(|step| match step {
             Step::Call(call) => call.size(),
             Step::Ended(outcome) => outcome.line.len(),
@@ -176,7 +177,7 @@ fn text_of(result: &ToolResult) -> String {
 }
 
 /// Returns the beginning of a text on one line, cut behind a sentence or a word where one ends near.
-pub fn head(text: &str, most: usize) -> String {
+pub(crate) fn head(text: &str, most: usize) -> String {
     let flat = super::escape::flatten(text);
     if flat.chars().count() <= most {
         return flat;

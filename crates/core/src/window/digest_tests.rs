@@ -1,5 +1,5 @@
 use super::*;
-use crate::message::wire::parse_messages;
+use crate::message::parse_messages;
 
 fn digest(json: &str) -> Digest {
     Digest::of(&parse_messages(json.as_bytes()).unwrap())
@@ -85,14 +85,14 @@ fn noise_is_not_asked() {
 
 #[test]
 fn failures_are_told_from_their_absence() {
-    let failed = |text: &str| Outcome::of(text, false).failed;
+    let failed = |text: &str| CallOutcome::of(text, false).failed;
     for text in ["ValueError: bad", "2 failed, 3 passed", "bash: x: command not found"] {
         assert!(failed(text), "{text}");
     }
     for text in ["12 passed, 0 failed", "see errors.rs and error_page", "no errors", "", "ok"] {
         assert!(!failed(text), "{text}");
     }
-    assert!(Outcome::of("fine", true).failed);
+    assert!(CallOutcome::of("fine", true).failed);
 }
 
 #[test]

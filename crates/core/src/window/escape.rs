@@ -1,4 +1,4 @@
-//! Escaping for the `markdown` format: outside text cannot pass for the engine's own (C40, D-31).
+//! Escaping for the `markdown` format: outside text cannot pass for the engine's own (D-31).
 //!
 //! A *token* is whatever the engine itself writes to say something: an anchor, a page marker, a
 //! level tag, a heading, a fence, a role marker, the tag of its lines. In escaped text each has an
@@ -25,12 +25,14 @@ mod quote;
 
 use std::{borrow::Cow, fmt::Write, str::Chars};
 
-pub use anchor::{AnchorKind, FoundAnchor, find_anchors};
+pub use anchor::{FoundAnchor, FoundAnchorKind, find_anchors};
 pub(crate) use quote::flatten;
-pub use quote::{quote, unquote};
+pub use quote::quote_text;
+#[cfg(test)]
+pub(crate) use quote::unquote_text;
 
 /// Escapes outside text; text without tokens comes back as it is.
-pub fn escape(text: &str) -> Cow<'_, str> {
+pub fn escape_text(text: &str) -> Cow<'_, str> {
     rewrite(text, |found, backslashes| match found {
         Found::Token => Some((2 * backslashes + 1, None)),
         Found::Unprintable(c) => Some((2 * backslashes + 1, Some(Instead::Spelled(c)))),
@@ -39,10 +41,10 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Undoes [`escape`].
+/// Undoes [`escape_text`].
 ///
-/// Text that `escape` would not have written is left alone where it makes no sense as escaped.
-pub fn unescape(text: &str) -> Cow<'_, str> {
+/// Text that `escape_text` would not have written is left alone where it makes no sense as escaped.
+pub fn unescape_text(text: &str) -> Cow<'_, str> {
     rewrite(text, |found, backslashes| match found {
         Found::Token if backslashes % 2 == 1 => Some(((backslashes - 1) / 2, None)),
         Found::Spelling(Some(c)) if backslashes % 2 == 1 => {
@@ -136,7 +138,7 @@ fn find(c: char, rest: &Chars<'_>, line: &Line) -> Found {
     if begins_token(c, rest, line) { Found::Token } else { Found::Nothing }
 }
 
-/// Reads `202e}`, as [`escape`] writes it and in no other way.
+/// Reads `202e}`, as [`escape_text`] writes it and in no other way.
 fn spelled(rest: &str) -> Option<char> {
     let digits = &rest[..rest.bytes().take(7).position(|byte| byte == b'}')?];
     let canonical = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');

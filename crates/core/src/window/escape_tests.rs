@@ -2,11 +2,11 @@ use contexture_testkit::random::Random;
 
 use super::*;
 
-fn found(text: &str) -> Vec<(AnchorKind, String)> {
+fn found(text: &str) -> Vec<(FoundAnchorKind, String)> {
     find_anchors(text).into_iter().map(|anchor| (anchor.kind, anchor.key)).collect()
 }
 
-// C40: what could be read as the engine's own is escaped exactly once, and can be read back.
+// What could be read as the engine's own is escaped exactly once, and can be read back.
 #[test]
 fn tokens_are_escaped() {
     for (outside, escaped) in [
@@ -34,8 +34,8 @@ fn tokens_are_escaped() {
         ("\u{200b}# x", "\u{200b}\\# x"),
         ("*\u{ad}*\u{2060}[usr-1]**", "\\*\u{ad}*\u{2060}[usr-1]**"),
     ] {
-        assert_eq!(escape(outside), escaped);
-        assert_eq!(unescape(escaped), outside);
+        assert_eq!(escape_text(outside), escaped);
+        assert_eq!(unescape_text(escaped), outside);
     }
 }
 
@@ -48,11 +48,11 @@ fn backslashes_before_a_token_are_doubled() {
         ("\\\u{200b}[ref:x]", "\\\u{200b}\\[ref:x]"),
         (r"**\[usr-1]**", r"\**\[usr-1]**"),
     ] {
-        assert_eq!(escape(outside), escaped);
-        assert_eq!(unescape(escaped), outside);
+        assert_eq!(escape_text(outside), escaped);
+        assert_eq!(unescape_text(escaped), outside);
     }
-    let twice = escape(&escape("[button:x] # no")).into_owned();
-    assert_eq!(unescape(&unescape(&twice)), "[button:x] # no");
+    let twice = escape_text(&escape_text("[button:x] # no")).into_owned();
+    assert_eq!(unescape_text(&unescape_text(&twice)), "[button:x] # no");
 }
 
 // D-31: what hides text, or ends a line unseen, is spelled out.
@@ -70,8 +70,8 @@ fn unprintable_characters_are_spelled_out() {
         ("\r# x", r"\u{d}# x"),
         ("**tool \u{202e}:**", r"**tool \u{202e}:**"),
     ] {
-        assert_eq!(escape(outside), escaped);
-        assert_eq!(unescape(escaped), outside);
+        assert_eq!(escape_text(outside), escaped);
+        assert_eq!(unescape_text(escaped), outside);
     }
 }
 
@@ -90,8 +90,8 @@ fn ordinary_text_comes_back_as_it_is() {
         "-#\n1#\n--- \n+++ b/file\n",
         "ends in \\",
     ] {
-        assert!(matches!(escape(text), Cow::Borrowed(same) if same == text), "{text:?}");
-        assert!(matches!(unescape(text), Cow::Borrowed(same) if same == text), "{text:?}");
+        assert!(matches!(escape_text(text), Cow::Borrowed(same) if same == text), "{text:?}");
+        assert!(matches!(unescape_text(text), Cow::Borrowed(same) if same == text), "{text:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn what_was_never_escaped_is_left_alone() {
     for text in
         ["[button:x]", r"\\[button:x]", r"\u{41}", r"\u{0202e}", r"\u{202E}", r"\u{", "\\u{中"]
     {
-        assert_eq!(unescape(text), text);
+        assert_eq!(unescape_text(text), text);
     }
 }
 
@@ -165,18 +165,18 @@ const NASTY: [&str; 58] = [
     "\u{301}",
 ];
 
-// C40: a property over a nasty alphabet: reversible, and no anchor of the outside survives.
+// A property over a nasty alphabet: reversible, and no anchor of the outside survives.
 #[test]
 fn any_text_can_be_read_back_and_holds_no_anchor() {
     let mut random = Random::new(40);
     for _ in 0..60_000 {
         let length = random.below(24);
         let text: String = (0..length).map(|_| *random.pick(&NASTY)).collect();
-        let escaped = escape(&text);
-        assert_eq!(unescape(&escaped), text, "{text:?} → {escaped:?}");
+        let escaped = escape_text(&text);
+        assert_eq!(unescape_text(&escaped), text, "{text:?} → {escaped:?}");
         assert_eq!(find_anchors(&escaped), [], "{text:?} → {escaped:?}");
-        let twice = escape(&escaped);
-        assert_eq!(unescape(&twice), escaped, "{text:?} → {twice:?}");
+        let twice = escape_text(&escaped);
+        assert_eq!(unescape_text(&twice), escaped, "{text:?} → {twice:?}");
         assert!(!escaped.chars().any(is_unprintable), "{escaped:?}");
         for line in escaped.lines() {
             assert!(!line.starts_with('#') && !line.starts_with("```"), "{text:?} → {escaped:?}");
@@ -189,7 +189,7 @@ fn any_text_at_all_can_be_unescaped_without_harm() {
     let mut random = Random::new(41);
     for _ in 0..10_000 {
         let text: String = (0..random.below(16)).map(|_| *random.pick(&NASTY)).collect();
-        assert!(unescape(&text).len() <= text.len());
+        assert!(unescape_text(&text).len() <= text.len());
         find_anchors(&text);
     }
 }
@@ -215,13 +215,15 @@ fn imitations_are_not_found() {
             format!("`{anchor}`"),
             format!("\u{200b}{anchor}\u{200b}"),
             anchor.replace('u', "\u{200b}u"),
-            escape(anchor).into_owned(),
+            escape_text(anchor).into_owned(),
         ] {
-            let escaped = escape(&dress);
+            let escaped = escape_text(&dress);
             assert_eq!(found(&escaped), [], "{dress:?} → {escaped:?}");
             let within = format!("**[usr-9]** {escaped} [button:hide-usr-9]");
-            let own =
-                [(AnchorKind::Page, "usr-9".into()), (AnchorKind::Button, "hide-usr-9".into())];
+            let own = [
+                (FoundAnchorKind::Page, "usr-9".into()),
+                (FoundAnchorKind::Button, "hide-usr-9".into()),
+            ];
             assert_eq!(found(&within), own, "{within}");
         }
     }
@@ -237,10 +239,10 @@ fn anchors_are_read_as_they_are_written() {
             .map(|anchor| (anchor.kind, anchor.key.as_str(), anchor.at))
             .collect::<Vec<_>>(),
         [
-            (AnchorKind::Page, "usr-3", 3),
-            (AnchorKind::Button, "expand-usr-3", 20),
-            (AnchorKind::Form, "update-usr-3", 41),
-            (AnchorKind::Ref, "a.b_c", text.len() - 11),
+            (FoundAnchorKind::Page, "usr-3", 3),
+            (FoundAnchorKind::Button, "expand-usr-3", 20),
+            (FoundAnchorKind::Form, "update-usr-3", 41),
+            (FoundAnchorKind::Ref, "a.b_c", text.len() - 11),
         ]
     );
     assert_eq!(anchors[2].params, ["name", "description"]);

@@ -40,7 +40,7 @@ impl SensitiveFilter for NoFilter {
 /// Redacts keys, tokens and passwords of the common shapes.
 ///
 /// ```
-/// use contexture_core::window::filter::{CommonSecrets, SensitiveFilter};
+/// use contexture_core::window::{CommonSecrets, SensitiveFilter};
 /// let text = "curl -H 'Authorization: Bearer abcdef0123456789' https://bob:pw1@example.com";
 /// assert_eq!(
 ///     CommonSecrets.redact(text),

@@ -32,17 +32,21 @@ use super::{
     count::TokenCounter,
     outline::Outline,
     plan::{Item, Plan, Quotes, Writing},
-    source::Body,
+    source::ShownBody,
 };
-use crate::{Error, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Result};
+use crate::{
+    Error, PageIndex, Result,
+    storage::{Fold, LevelEntry},
+    window::{FoldPlan, FoldReport, FoldStep},
+};
 
-pub use shares::Shares;
+pub use shares::FoldShares;
 
 /// The most tokens lines take together, however large the budget.
 const MOST_LINES: u64 = 6_000;
 
 /// What a fold is planned on.
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     /// What the lines quote; it must hold the digests and words of all pages that may fold.
     pub quotes: &'a Quotes,
     /// How the window is written.
@@ -50,20 +54,20 @@ pub struct Ground<'a> {
     /// What counts the lines.
     pub counter: &'a dyn TokenCounter,
     /// What shapes it.
-    pub shares: Shares,
+    pub shares: FoldShares,
     /// What trimmed pages were found to take; it is not known before one is rendered.
     pub trimmed: HashMap<PageIndex, u64>,
     /// Pages as logs.
     pub logs: HashMap<PageIndex, Logged>,
     /// What requests take, by what of them stands.
-    pub requests: HashMap<Body, u64>,
+    pub requests: HashMap<ShownBody, u64>,
     /// Pages that what was said since the last fold refers to.
     pub referred: HashSet<PageIndex>,
 }
 
 /// A page as a log.
 #[derive(Debug, Clone)]
-pub struct Logged {
+pub(crate) struct Logged {
     /// What it becomes and takes.
     pub item: Item,
     /// What its request takes where only the beginning and the end stand.
@@ -72,7 +76,7 @@ pub struct Logged {
 
 impl Ground<'_> {
     /// Takes in what the trimmed pages of a counted plan take; tells whether any of it is new.
-    pub fn learn(&mut self, plan: &Plan) -> bool {
+    pub(crate) fn learn(&mut self, plan: &Plan) -> bool {
         let mut learnt = false;
         for item in &plan.items {
             let trimmed = Some(Fold::Trimmed);
@@ -88,7 +92,7 @@ impl Ground<'_> {
 }
 
 /// A fold in the making.
-pub struct Folding<'a> {
+pub(crate) struct Folding<'a> {
     ground: &'a Ground<'a>,
     outline: &'a Outline,
     items: Vec<Item>,
@@ -113,7 +117,7 @@ pub struct Folding<'a> {
 
 /// A fold as planned: the plan it leaves, and the edit that takes it.
 #[derive(Debug)]
-pub struct Folded {
+pub(crate) struct Folded {
     /// The blocks as the fold leaves them.
     pub plan: Plan,
     /// The edit.
@@ -122,7 +126,7 @@ pub struct Folded {
 
 /// What blocks may be together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// The tokens they may take.
     pub tokens: Option<u64>,
     /// The messages that may stand in full.
@@ -131,7 +135,7 @@ pub struct Bounds {
 
 /// Plans the fold that is due, if any: too many messages first, then segments over their capacity,
 /// then the whole.
-pub fn fold_due(
+pub(crate) fn fold_due(
     ground: &Ground<'_>,
     outline: &Outline,
     plan: &Plan,
@@ -211,8 +215,8 @@ impl Folding<'_> {
             return true;
         }
         self.add_logs(budget);
-        if !self.is_settled(budget) {
-            self.settle_all(budget);
+        if !self.has_log_room(budget) {
+            self.refold_all(budget);
         }
         let harder: [fn(&mut Self, u64); 10] = [
             Self::trim_recent,

@@ -1,6 +1,6 @@
 //! The formats a window is rendered to.
 
-use crate::{Error, window::provider::ProviderFormat};
+use crate::{Error, ProviderFormat};
 
 /// A format a window is rendered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

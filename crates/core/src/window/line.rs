@@ -4,21 +4,21 @@
 //! and labelled, never worded as an instruction. A line says nothing that moves when pages are
 //! appended: counts of what may still grow do not stand in it.
 
-mod told;
+mod logs;
 
 use super::{
-    escape::{escape, flatten, quote},
+    escape::{escape_text, flatten, quote_text},
     filter::SensitiveFilter,
     piece::Mark,
     trim::Omitted,
 };
 use crate::{Actor, AgentName, Page, PageIndex, SegmentKind, Trust, context::PageAction};
 
-pub use told::{FILES, Telling};
+pub(crate) use logs::{FILES, LineItem};
 
 /// How lines are written.
 #[derive(Clone, Copy)]
-pub struct Style<'a> {
+pub(crate) struct Style<'a> {
     /// The mark they carry in provider formats; none in `markdown`, where anchors tell them apart.
     pub mark: Option<&'a Mark>,
     /// What is taken out of texts that stubs quote.
@@ -26,7 +26,7 @@ pub struct Style<'a> {
 }
 
 /// Tells whether a page's text came from the system side and stands as it is.
-pub fn is_trusted(kind: SegmentKind, page: &Page) -> bool {
+pub(crate) fn is_trusted(kind: SegmentKind, page: &Page) -> bool {
     kind == SegmentKind::System && page.trust == Trust::System
 }
 
@@ -34,13 +34,13 @@ impl Style<'_> {
     /// Returns outside text between quotes: without what is sensitive, without the mark, and such
     /// that it cannot end the quoted part.
     fn quoted(&self, text: &str) -> String {
-        quote(&self.harmless(text))
+        quote_text(&self.harmless(text))
     }
 
     /// The same, without quotes where it is a single word that needs none.
     fn word(&self, text: &str) -> String {
         let text = flatten(&self.harmless(text));
-        if text.contains([' ', '"']) { quote(&text) } else { escape(&text).into_owned() }
+        if text.contains([' ', '"']) { quote_text(&text) } else { escape_text(&text).into_owned() }
     }
 
     fn harmless(&self, text: &str) -> String {
@@ -74,7 +74,7 @@ impl Style<'_> {
     }
 
     /// Returns the line over a page that stands in full.
-    pub fn head(&self, page: &Page, may_hide: bool) -> String {
+    pub(crate) fn head(&self, page: &Page, may_hide: bool) -> String {
         let mut line = self.begin("[FULL]", &page.index);
         self.title(page, &mut line);
         if let Some(rewritten) = rewritten(page) {
@@ -87,7 +87,7 @@ impl Style<'_> {
     }
 
     /// Returns the line over what was asked in a page, where the rest of it is folded.
-    pub fn asked(&self, page: &Page) -> String {
+    pub(crate) fn asked(&self, page: &Page) -> String {
         let mut line = self.begin("[ASKED]", &page.index);
         if let Some(rewritten) = rewritten(page) {
             line.push_str(&format!(" ({rewritten})"));
@@ -101,7 +101,7 @@ impl Style<'_> {
     /// The first stands over the messages. The second, if there is one, closes the request that they
     /// begin with. Both stay true whatever becomes of the turn: neither says whether there is an
     /// answer yet.
-    pub fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
+    pub(crate) fn turn(&self, page: &Page, another: Option<&AgentName>) -> Option<String> {
         let begin = self.begin("[TURN]", &page.index);
         let begins = page.turn.as_ref() == Some(&page.index);
         let whose = another.map(|agent| {
@@ -123,14 +123,14 @@ impl Style<'_> {
     }
 
     /// Returns the line at the end of a window that says what is still to be answered there.
-    pub fn open_request(&self, turn: &PageIndex) -> String {
+    pub(crate) fn open_request(&self, turn: &PageIndex) -> String {
         let begin = self.begin("[TURN]", turn);
         format!("{begin} is yours to answer; what stands after it was asked of others")
     }
 
     /// Returns the line in place of something that was shown once and no longer may be: the page
     /// itself, or lines that speak of another, which may not be known.
-    pub fn withheld(&self, page: &PageIndex, spoken_of: Option<&PageIndex>) -> String {
+    pub(crate) fn withheld(&self, page: &PageIndex, spoken_of: Option<&PageIndex>) -> String {
         let begin = self.begin("[GIST]", page);
         match spoken_of {
             Some(gone) if gone == page => format!("{begin} (no longer in this view)"),
@@ -140,14 +140,14 @@ impl Style<'_> {
     }
 
     /// Returns the heading of a segment.
-    pub fn heading(&self, root: &Page) -> String {
+    pub(crate) fn heading(&self, root: &Page) -> String {
         let mut line = format!("## **[{}]** ", root.index);
         line.push_str(&self.word(root.name.as_str()));
         line
     }
 
     /// Returns the line of a directory whose pages follow.
-    pub fn directory(&self, page: &Page, may_hide: bool) -> String {
+    pub(crate) fn directory(&self, page: &Page, may_hide: bool) -> String {
         let mut line = self.begin("[FULL]", &page.index);
         line.push_str(" directory");
         self.title(page, &mut line);
@@ -159,7 +159,7 @@ impl Style<'_> {
 
     /// Returns the line that stands for a page: what it is, by whom, how much, and what is most
     /// telling in it, and what can be done to have more or less of it.
-    pub fn stub<'w>(
+    pub(crate) fn stub<'w>(
         &self,
         page: &Page,
         words: impl IntoIterator<Item = &'w str>,
@@ -190,7 +190,7 @@ impl Style<'_> {
     }
 
     /// Returns the shortest line that stands for a page.
-    pub fn gist(&self, page: &Page) -> String {
+    pub(crate) fn gist(&self, page: &Page) -> String {
         format!("{} {}", self.begin("[GIST]", &page.index), self.quoted(page.name.as_str()))
     }
 
@@ -203,7 +203,7 @@ impl Style<'_> {
     }
 
     /// Returns the line that stands where a large text was cut.
-    pub fn omitted(&self, omitted: &Omitted) -> String {
+    pub(crate) fn omitted(&self, omitted: &Omitted) -> String {
         let mark = self.mark.map_or(String::new(), |mark| format!("{} ", mark.tag()));
         let (size, lines) = (size(omitted.bytes), omitted.lines);
         let mut line = format!("{mark}({size} omitted here, {lines} lines; the page holds all)");

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use crate::{
-    FilterKey, Fold, Level, LevelEntry, Page, PageIndex, Run, Segment, SegmentKind, Speech,
+    Level, Page, PageIndex, Segment, SegmentKind,
+    message::MessageFilter,
+    storage::{FilterKey, Fold, LevelEntry, PageRun},
 };
 
 /// What stands where in a view: its segments in order, each with its blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Outline {
+pub(crate) struct Outline {
     /// The segments in view, those of System kind first.
     pub sections: Vec<Section>,
     /// The filter it is seen through.
@@ -20,7 +22,7 @@ pub struct Outline {
 
 /// A segment's part of an outline.
 #[derive(Debug, Clone)]
-pub struct Section {
+pub(crate) struct Section {
     /// The segment.
     pub segment: Arc<Segment>,
     /// Its blocks in order; the first is its root.
@@ -29,7 +31,7 @@ pub struct Section {
 
 /// A page, or a run of pages, at its level.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub(crate) struct Block {
     /// The page; for a run the directory it belongs to.
     pub page: Arc<Page>,
     /// How many directories it stands in.
@@ -40,16 +42,16 @@ pub struct Block {
 
 /// What of a block stands in the window.
 #[derive(Debug, Clone)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// A page.
     Page(PageShape),
     /// A run of the directory's pages, as one line.
-    Run(Run),
+    Run(PageRun),
 }
 
 /// How a page stands.
 #[derive(Debug, Clone)]
-pub struct PageShape {
+pub(crate) struct PageShape {
     /// How much of it.
     pub level: Level,
     /// How far a fold lowered it, where that is in force.
@@ -57,26 +59,26 @@ pub struct PageShape {
     /// Whether it is kept from folding.
     pub pinned: bool,
     /// Which of its messages are seen.
-    pub speech: Speech,
+    pub speech: MessageFilter,
     /// What the view itself says of it.
     pub entry: LevelEntry,
 }
 
 impl PageShape {
     /// Tells whether a fold, rather than somebody's choice, left less than its text.
-    pub fn is_folded(&self) -> bool {
+    pub(crate) fn is_folded(&self) -> bool {
         self.fold.is_some() && self.level < Level::Full
     }
 
     /// Tells whether it is kept from folding by its agent.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.entry.held.is_some()
     }
 }
 
 impl Outline {
     /// Returns all blocks in order, with whether they belong to the system part.
-    pub fn blocks(&self) -> impl Iterator<Item = (&Section, &Block)> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (&Section, &Block)> {
         self.sections
             .iter()
             .flat_map(|section| section.blocks.iter().map(move |block| (section, block)))
@@ -85,14 +87,14 @@ impl Outline {
 
 impl Section {
     /// Tells whether it belongs to the system part: it stands first and never folds.
-    pub fn is_system(&self) -> bool {
+    pub(crate) fn is_system(&self) -> bool {
         self.segment.kind == SegmentKind::System
     }
 }
 
 impl Block {
     /// Returns how it stands, if it is a page.
-    pub fn as_page(&self) -> Option<&PageShape> {
+    pub(crate) fn as_page(&self) -> Option<&PageShape> {
         match &self.shape {
             Shape::Page(shape) => Some(shape),
             Shape::Run(_) => None,
@@ -100,7 +102,7 @@ impl Block {
     }
 
     /// Returns the page it is named after: itself, or the first of the run.
-    pub fn index(&self) -> &PageIndex {
+    pub(crate) fn index(&self) -> &PageIndex {
         match &self.shape {
             Shape::Page(_) => &self.page.index,
             Shape::Run(run) => &run.from,
@@ -108,7 +110,7 @@ impl Block {
     }
 
     /// Tells whether a fold put it where it is: only a fold, an expansion or a pin moves it again.
-    pub fn is_folded(&self) -> bool {
+    pub(crate) fn is_folded(&self) -> bool {
         self.as_page().is_none_or(PageShape::is_folded)
     }
 }

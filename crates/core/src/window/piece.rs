@@ -17,7 +17,7 @@ pub struct Piece {
     /// The page it shows, or the first of a run.
     pub page: PageIndex,
     /// What it says.
-    pub speech: Speech,
+    pub content: PieceContent,
 }
 
 /// Names what a piece renders to.
@@ -26,7 +26,7 @@ pub struct PieceKey(pub [u8; 32]);
 
 /// What a piece says in a provider format.
 #[derive(Debug, Clone)]
-pub enum Speech {
+pub enum PieceContent {
     /// Messages of a turn: whole exchanges, byte for byte (large parts cut to head and tail).
     Messages(Arc<[Message]>),
     /// Messages of a turn that is another agent's or was rewritten.

@@ -1,10 +1,10 @@
 //! The preface: a few lines behind the system prompts that say what the engine's lines are and what
 //! can be done about them. They stand from the first window on, so that they never break the cache.
 
-use super::{fold::Shares, piece::Mark};
+use super::{fold::FoldShares, piece::Mark};
 
 /// The least budget at which the preface stands: it must not take the room it explains.
-pub const LEAST_BUDGET: u64 = 1_024;
+pub(crate) const LEAST_BUDGET: u64 = 1_024;
 
 /// What every preface says.
 const LINES: &str = include_str!("prompts/preface.md");
@@ -21,7 +21,7 @@ pub struct WindowTools {
 }
 
 /// Writes the preface.
-pub fn preface(mark: &Mark, tools: &WindowTools, shares: &Shares) -> String {
+pub(crate) fn preface(mark: &Mark, tools: &WindowTools, shares: &FoldShares) -> String {
     let mut lines = LINES.trim_end().replace("{mark}", &mark.tag());
     lines.push(' ');
     match &tools.expand {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn it_names_the_tools_that_are_there() {
         let mark = Mark::from_seed(b"x");
-        let plain = preface(&mark, &WindowTools::default(), &Shares::default());
+        let plain = preface(&mark, &WindowTools::default(), &FoldShares::default());
         assert!(plain.starts_with(&mark.tag()) && plain.contains("\"open usr-12\""), "{plain}");
         assert!(plain.contains("Nothing is lost") && plain.contains("3 folds"), "{plain}");
         let tools = WindowTools {
@@ -56,7 +56,7 @@ mod tests {
             find: Some("find_page".to_owned()),
             pin: None,
         };
-        let named = preface(&mark, &tools, &Shares::default());
+        let named = preface(&mark, &tools, &FoldShares::default());
         assert!(named.contains("call expand_details with its index"), "{named}");
         assert!(named.contains("find_page searches") && !named.contains("pin"), "{named}");
         assert!(!named.contains('\n'), "{named}");

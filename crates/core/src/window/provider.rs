@@ -9,7 +9,7 @@
 //! The first stage does all the work on text and can be kept by piece, format and model. It writes
 //! each message as JSON together with its shape: who speaks, which calls it opens and
 //! answers. The second stage only joins texts and reads shapes, so a long window costs little more
-//! than copying it; the rules of the provider are checked on every output. [`validate`]
+//! than copying it; the rules of the provider are checked on every output. [`validate_body`]
 //! reads the shapes out of any JSON instead and checks the same rules.
 //!
 //! An item depends on what stands before it and never on what comes after, so appending pieces
@@ -39,10 +39,10 @@ mod step;
 
 use std::{fmt, str::FromStr};
 
-pub use assemble::{Assembled, Breakpoints, Parts, assemble};
+pub use assemble::{Assembled, Breakpoints, WindowParts, assemble};
 pub use item::RenderedPiece;
 
-use super::piece::{Mark, Piece, Speech};
+use super::piece::{Mark, Piece, PieceContent};
 use crate::{Error, Message, index::shorten, message::Part};
 use item::Draft;
 use step::{Scope, Step};
@@ -115,13 +115,13 @@ pub fn render_piece(
 ) -> RenderedPiece {
     let scope = Scope { format, mark, model, page: &piece.page };
     let mut draft = Draft::new(&piece.page);
-    let steps = match &piece.speech {
-        Speech::Messages(messages) => step::read(&scope, messages, &mut draft.repaired),
-        Speech::Turn { head, messages } => {
+    let steps = match &piece.content {
+        PieceContent::Messages(messages) => step::read(&scope, messages, &mut draft.repaired),
+        PieceContent::Turn { head, messages } => {
             step::attributed(head, step::read(&scope, messages, &mut draft.repaired))
         }
-        Speech::Note { head, body } => vec![step::note(&scope, head, body)],
-        Speech::Engine(text) => vec![step::engine(text)],
+        PieceContent::Note { head, body } => vec![step::note(&scope, head, body)],
+        PieceContent::Engine(text) => vec![step::engine(text)],
     };
     for step in &steps {
         let before = draft.items.len();
@@ -167,15 +167,15 @@ impl RenderedSystem {
 /// Renders a piece of the system part: its text alone, for any format.
 ///
 /// The engine's line over a page is left out here, since everything in this part is the system's.
-pub fn render_system(piece: &Piece, mark: &Mark) -> RenderedSystem {
-    let text = match &piece.speech {
-        Speech::Messages(messages)
-        | Speech::Turn { messages, .. }
-        | Speech::Note { body: messages, .. } => {
+pub(crate) fn render_system(piece: &Piece, mark: &Mark) -> RenderedSystem {
+    let text = match &piece.content {
+        PieceContent::Messages(messages)
+        | PieceContent::Turn { messages, .. }
+        | PieceContent::Note { body: messages, .. } => {
             let texts: Vec<String> = messages.iter().filter_map(said_text).collect();
             mark.defuse(&texts.join("\n\n")).into_owned()
         }
-        Speech::Engine(text) => text.to_string(),
+        PieceContent::Engine(text) => text.to_string(),
     };
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     if !text.trim().is_empty() {
@@ -191,7 +191,7 @@ fn said_text(message: &Message) -> Option<String> {
 
 /// Checks the rules of a provider on the fragment of a request body that [`assemble`] writes, made
 /// by anyone.
-pub fn validate(format: ProviderFormat, body: &serde_json::Value) -> Result<(), Violation> {
+pub fn validate_body(format: ProviderFormat, body: &serde_json::Value) -> Result<(), Violation> {
     let read = read::read(format, body)?;
     check::check(format, read.marks, read.shapes.iter())
 }

@@ -7,15 +7,16 @@ use serde::Serialize;
 use super::{
     count::TokenCounter,
     filter::{CommonSecrets, SensitiveFilter},
-    fold::Shares,
+    fold::FoldShares,
     format::Format,
     preface::WindowTools,
     source::Family,
 };
 use crate::{
-    ContentHash, FoldReport, Level, PageIndex, Revision, SegmentId, SentPiece, SentWindow, Tokens,
-    WindowLevel,
+    Level, PageIndex, Revision, SegmentId, Tokens, WindowLevel,
     context::{Anchors, Apps, ContextVersion, RenderKey},
+    storage::{ContentHash, SentPiece, SentWindow},
+    window::FoldReport,
 };
 
 /// What a window is asked for.
@@ -32,7 +33,7 @@ pub struct WindowOptions {
     /// far as pages fold: the last one and pinned ones stay.
     pub max_messages: Option<u64>,
     /// The most tokens a part of a page takes before it is cut to head and tail. By default its share of
-    /// the budget ([`Shares::part`]). It should stay the same from window to
+    /// the budget ([`FoldShares::part`]). It should stay the same from window to
     /// window, for large parts change with it.
     pub part_limit: Option<Tokens>,
     /// What the host adds and pays for: tool definitions and the like.
@@ -49,7 +50,7 @@ pub struct WindowOptions {
     /// What is taken out of texts that stubs quote.
     pub filter: Arc<dyn SensitiveFilter>,
     /// What shapes folds.
-    pub shares: Shares,
+    pub shares: FoldShares,
     /// The tools on the window that the model is offered: the window says how it is to be read and how
     /// to use them. None where the host's own prompts do.
     pub explain: Option<WindowTools>,
@@ -70,7 +71,7 @@ impl WindowOptions {
             model: None,
             apps: Arc::default(),
             filter: Arc::new(CommonSecrets),
-            shares: Shares::default(),
+            shares: FoldShares::default(),
             explain: Some(WindowTools::default()),
         }
     }
@@ -105,7 +106,7 @@ impl WindowOptions {
     }
 
     /// Returns how pages are written in its format.
-    pub fn family(&self) -> Family {
+    pub(crate) fn family(&self) -> Family {
         match self.format {
             Format::Markdown | Format::Context => Family::Markdown,
             Format::Provider(_) => Family::Provider,
@@ -139,7 +140,7 @@ pub struct Window {
     pub hash: ContentHash,
     /// The state it shows.
     pub version: ContextVersion,
-    /// What its bytes depend on beside the version (C50).
+    /// What its bytes depend on beside the version.
     pub key: RenderKey,
     /// The number of that state.
     pub revision: Revision,
@@ -163,7 +164,7 @@ pub struct Window {
 
 /// A window that was recorded as sent.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub struct RecordedWindow {
     /// The window.
     pub window: Window,
     /// Its record.

@@ -2,23 +2,23 @@
 
 use super::{
     count::{MESSAGE_OVERHEAD, TokenCounter, count_messages},
-    escape::escape,
+    escape::escape_text,
     line::Style,
     piece::Mark,
     trim::trim_messages,
 };
 use crate::{
-    ContentHash, Message, Role, SentSource, Speech, Tokens,
-    message::{Part, RawJson},
-    storage::CountKey,
+    Message, Role, Tokens,
+    message::{MessageFilter, Part, RawJson},
+    storage::{ContentHash, CountKey, SentSource},
 };
 
 /// The version of the renderer: it moves when the same state gives other bytes.
-pub const RENDERER: u64 = 4;
+pub(crate) const RENDERER: u64 = 4;
 
 /// The two ways a page is written: as messages for a provider, or as Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
+pub(crate) enum Family {
     /// `markdown` and `context`.
     Markdown,
     /// The provider formats.
@@ -27,7 +27,7 @@ pub enum Family {
 
 /// A page's messages as a window shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Body {
+pub(crate) struct ShownBody {
     /// Which messages.
     pub content: ContentHash,
     /// The most tokens a part may take before it is cut to head and tail.
@@ -35,12 +35,12 @@ pub struct Body {
     /// Whether the text came from the system side and needs no escaping.
     pub trusted: bool,
     /// Which of the messages the view sees.
-    pub speech: Speech,
+    pub speech: MessageFilter,
 }
 
-impl Body {
+impl ShownBody {
     /// Returns the body a source shows.
-    pub fn of(source: &SentSource) -> Option<Self> {
+    pub(crate) fn of(source: &SentSource) -> Option<Self> {
         match source {
             &SentSource::Messages { content, limit, speech }
             | &SentSource::Turn { content, limit, speech, .. } => {
@@ -54,7 +54,7 @@ impl Body {
     }
 
     /// Names the count of this body.
-    pub fn count_key(&self, family: Family, tokenizer: &str, filter: &str) -> CountKey {
+    pub(crate) fn count_key(&self, family: Family, tokenizer: &str, filter: &str) -> CountKey {
         let mut hasher = blake3::Hasher::new();
         hasher.update(tokenizer.as_bytes());
         hasher.update(&[0, family as u8, u8::from(self.trusted), RENDERER as u8]);
@@ -71,7 +71,12 @@ impl Body {
     }
 
     /// Counts the tokens it takes, from its messages as they are shown.
-    pub fn count(&self, family: Family, counter: &dyn TokenCounter, shown: &[Message]) -> u64 {
+    pub(crate) fn count(
+        &self,
+        family: Family,
+        counter: &dyn TokenCounter,
+        shown: &[Message],
+    ) -> u64 {
         match family {
             Family::Provider => count_messages(counter, shown).0,
             Family::Markdown => counter.count(&markdown(shown, self.trusted)).0 + 1,
@@ -80,7 +85,7 @@ impl Body {
 }
 
 /// Names the count of a line.
-pub fn line_key(tokenizer: &str, line: &str) -> CountKey {
+pub fn line_count_key(tokenizer: &str, line: &str) -> CountKey {
     let mut hasher = blake3::Hasher::new();
     hasher.update(tokenizer.as_bytes());
     hasher.update(&[1]);
@@ -95,7 +100,7 @@ fn short(hasher: &blake3::Hasher) -> CountKey {
 }
 
 /// What a line takes, with the break behind it.
-pub fn line_weight(family: Family, tokens: u64) -> u64 {
+pub(crate) fn line_weight(family: Family, tokens: u64) -> u64 {
     match family {
         Family::Provider => tokens + 1,
         Family::Markdown => tokens + 2,
@@ -103,7 +108,7 @@ pub fn line_weight(family: Family, tokens: u64) -> u64 {
 }
 
 /// What stands around a piece beside its lines and its body.
-pub fn piece_overhead(family: Family) -> u64 {
+pub(crate) fn piece_overhead(family: Family) -> u64 {
     match family {
         Family::Provider => MESSAGE_OVERHEAD,
         Family::Markdown => 1,
@@ -111,7 +116,7 @@ pub fn piece_overhead(family: Family) -> u64 {
 }
 
 /// Returns messages as a window shows them: without the mark in outside text, large parts cut.
-pub fn shown(
+pub(crate) fn shown(
     messages: Vec<Message>,
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
@@ -161,8 +166,9 @@ fn defuse_part(part: &mut Part, mark: &Mark) {
 }
 
 /// Returns messages as Markdown: a single text stands alone, several messages carry their role.
-pub fn markdown(messages: &[Message], trusted: bool) -> String {
-    let outside = |text: &str| if trusted { text.to_owned() } else { escape(text).into_owned() };
+pub(crate) fn markdown(messages: &[Message], trusted: bool) -> String {
+    let outside =
+        |text: &str| if trusted { text.to_owned() } else { escape_text(text).into_owned() };
     if let [message] = messages
         && message.parts.iter().all(|part| matches!(part, Part::Text(_)))
     {

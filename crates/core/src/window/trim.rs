@@ -13,12 +13,9 @@ mod arguments;
 mod boundary;
 
 use crate::{
-    Message, Role, Tokens,
+    Message, Role, TokenCounter, Tokens,
     message::{Fields, Part, RawJson, Text, ToolCall, ToolResult},
-    window::{
-        count::TokenCounter,
-        telling::{Choice, telling_text},
-    },
+    window::keywords::{KeywordChoice, top_keywords_of_text},
 };
 
 /// What remains of a text that was too large.
@@ -238,7 +235,7 @@ impl Trimmer<'_> {
         let all = omitted_of(text, total);
         // The marker for all of the text is as long as that for a part of it, or longer.
         let marker = self.counter.count(&(self.omitted)(&all)).0 + 2;
-        let words = telling_text(text, WORDS);
+        let words = top_keywords_of_text(text, WORDS);
         let most = WORD_TOKENS.0.min(limit.0 / WORD_TOKENS.1);
         let spent = self.counter.count(&words.join(" ")).0.min(most);
         let mut room = limit.0.saturating_sub(marker + spent);
@@ -262,7 +259,7 @@ impl Trimmer<'_> {
 
     /// Returns the words that stand in neither head nor tail, as many as may be told.
     fn fitting(&self, words: &[String], cut: &Trimmed, most: u64) -> Vec<String> {
-        let mut choice = Choice::new(format!("{}\n{}\n", cut.head, cut.tail), most);
+        let mut choice = KeywordChoice::new(format!("{}\n{}\n", cut.head, cut.tail), most);
         for (number, word) in words.iter().enumerate() {
             if choice.is_full() {
                 break;

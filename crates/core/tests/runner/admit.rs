@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, MemoryStorage, PageIndex, Permission, SegmentKind, Speech,
-    View, ViewFilter,
-    system::{Admitted, AdmittedMessage, AdmittedMessages, ListQuery},
+    AgentContext, ContextSystem, Edit, ListQuery, MemoryStorage, PageIndex, Permission,
+    SegmentKind, View, ViewFilter,
+    message::{AdmittedMessage, AdmittedMessages, AdmittedPage, MessageFilter},
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -70,7 +70,7 @@ fn the_system_side_sees_everything_that_is_there() {
     block_on(async {
         let (_, system) = filled().await;
         let admitted = system.as_system().reader().admit(&all()).await.unwrap();
-        let archived = |it: &&Admitted| it.archived;
+        let archived = |it: &&AdmittedPage| it.archived;
         assert_eq!(admitted.iter().flatten().count(), 10);
         let archived: Vec<&str> =
             admitted.iter().flatten().filter(archived).map(|it| it.page.name.as_str()).collect();
@@ -115,12 +115,15 @@ fn filters_decide_about_messages() {
             found.messages
         };
         let whole = |position| AdmittedMessage { position, whole: true };
-        assert_eq!(messages(Speech::All).await, AdmittedMessages::All);
+        assert_eq!(messages(MessageFilter::All).await, AdmittedMessages::All);
         assert_eq!(
-            messages(Speech::WithoutTools).await,
+            messages(MessageFilter::WithoutTools).await,
             AdmittedMessages::Some(vec![whole(0), whole(3)])
         );
-        assert_eq!(messages(Speech::RequestsOnly).await, AdmittedMessages::Some(vec![whole(0)]));
+        assert_eq!(
+            messages(MessageFilter::RequestsOnly).await,
+            AdmittedMessages::Some(vec![whole(0)])
+        );
 
         let without = ViewFilter { without: [page("usr-3")].into(), ..ViewFilter::default() };
         let left = seen(&filtered(&system, without)).await;
@@ -139,8 +142,8 @@ fn what_is_admitted_is_what_can_be_read() {
         let speech = |speech| ViewFilter { speech, ..ViewFilter::default() };
         let filters = [
             ViewFilter::default(),
-            speech(Speech::WithoutTools),
-            speech(Speech::RequestsOnly),
+            speech(MessageFilter::WithoutTools),
+            speech(MessageFilter::RequestsOnly),
             ViewFilter { authors: Some([valid("bot")].into()), ..ViewFilter::default() },
             ViewFilter { without: [page("usr-1"), page("usr-5")].into(), ..ViewFilter::default() },
         ];
@@ -150,7 +153,7 @@ fn what_is_admitted_is_what_can_be_read() {
             for (index, admitted) in all().iter().zip(reader.admit(&all()).await.unwrap()) {
                 let read = reader.page_or_archived(index).await.ok();
                 assert_eq!(read.as_ref().map(|it| &it.page), admitted.as_ref().map(|it| &it.page));
-                let Some(Admitted { page, messages, .. }) = admitted else { continue };
+                let Some(AdmittedPage { page, messages, .. }) = admitted else { continue };
                 let (Some(_), AdmittedMessages::Some(some)) = (page.detail(), messages) else {
                     continue;
                 };
@@ -171,8 +174,10 @@ fn a_batch_is_read_a_generation_at_a_time() {
         let listed = system.as_system().reader().list(&query).await.unwrap().items;
         let pages: Vec<PageIndex> = listed.into_iter().map(|it| it.page.index.clone()).collect();
         let fresh = reopen(storage.clone()).await;
-        let agent =
-            filtered(&fresh, ViewFilter { speech: Speech::WithoutTools, ..Default::default() });
+        let agent = filtered(
+            &fresh,
+            ViewFilter { speech: MessageFilter::WithoutTools, ..Default::default() },
+        );
         storage.reset();
         let admitted = agent.reader().admit(&pages).await.unwrap();
         assert_eq!(admitted.iter().flatten().count(), pages.len());

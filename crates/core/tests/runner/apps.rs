@@ -47,7 +47,7 @@ fn a_panel_has_levels() {
     assert_eq!(text(&apps, Level::Full), full);
 }
 
-// C38: pressing changes the panel, and what was pressed is gone from it.
+// Pressing changes the panel, and what was pressed is gone from it.
 #[test]
 fn anchors_follow_the_state() {
     let apps = notebook_of(&[("Build", "use the lock")]);

@@ -7,8 +7,8 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
-    Visibility, system::ListQuery,
+    ContextSystem, Edit, ListQuery, MemoryStorage, NewSegment, PageUpdate, Permission, SegmentKind,
+    Visibility,
 };
 use contexture_testkit::{
     concurrency,
@@ -22,7 +22,7 @@ fn begin<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-// C13, A-41, B-55: 64 threads on one session, mixed edits: no lost update, numbers dense and
+// A-41, B-55: 64 threads on one session, mixed edits: no lost update, numbers dense and
 // unique,
 // the check clean.
 #[test]
@@ -31,7 +31,7 @@ fn sixty_four_threads_lose_nothing() {
     concurrency::run(|_| system.clone(), 64, 8);
 }
 
-// C13: segments added side by side are all there, also for those who look through this context
+// Segments added side by side are all there, also for those who look through this context
 // system.
 #[test]
 fn segments_added_at_once_are_all_seen() {
@@ -65,7 +65,7 @@ fn rename(name: &str) -> Edit {
     Edit::UpdatePage(PageUpdate { name: Some(valid(name)), ..PageUpdate::of(page("usr-1")) })
 }
 
-// C13: an answer that comes late does not put back what a later edit took away.
+// An answer that comes late does not put back what a later edit took away.
 #[test]
 fn a_late_answer_does_not_bring_back_the_past() {
     let (storage, system) = block_on(watched());
@@ -86,7 +86,7 @@ fn a_late_answer_does_not_bring_back_the_past() {
     assert_eq!(gone.unwrap_err().to_string(), "page usr-2 not found");
 }
 
-// C13: an edit whose basis moved decides again on fresh state.
+// An edit whose basis moved decides again on fresh state.
 #[test]
 fn a_lost_race_is_decided_again() {
     let (storage, system) = block_on(watched());
@@ -102,7 +102,7 @@ fn a_lost_race_is_decided_again() {
     assert_eq!((page.name.as_str(), page.description.as_str()), ("by the other", "mine"));
 }
 
-// C11, B-28, B-37: a failed commit leaves memory, storage and counters as they were.
+// B-28, B-37: a failed commit leaves memory, storage and counters as they were.
 #[test]
 fn a_failed_commit_changes_nothing() {
     let (storage, system) = block_on(watched());
@@ -132,7 +132,7 @@ fn a_failed_commit_changes_nothing() {
     assert_eq!(block_on(leaf(&system, "usr-0", "next")), page("usr-2"));
 }
 
-// C13: an edit whose future is dropped before its answer came was made all the same: readers of this
+// An edit whose future is dropped before its answer came was made all the same: readers of this
 // context system see it, be it renaming, adding or changing a segment.
 #[test]
 fn an_edit_nobody_waits_for_is_seen() {
@@ -162,11 +162,11 @@ fn an_edit_nobody_waits_for_is_seen() {
     storage.reset();
     assert_eq!(name(), "again");
     assert_eq!(storage.count("session") + storage.count("pages"), 0);
-    let checked = contexture_core::check::check_session(&*storage, system.session());
+    let checked = contexture_core::storage::check::check_session(&*storage, system.session());
     assert_eq!(block_on(checked).unwrap().len(), 0);
 }
 
-// C13: an edit that was made though the storage answered with an error is seen by later readers.
+// An edit that was made though the storage answered with an error is seen by later readers.
 #[test]
 fn an_edit_that_failed_to_be_told_is_seen() {
     let (storage, system) = block_on(watched());

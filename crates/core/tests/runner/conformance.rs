@@ -2,7 +2,7 @@
 
 use contexture_testkit::{backend::MemoryBackend, conformance};
 
-// B-01, B-02, B-12, C11, C16: the memory storage passes the suite every storage must pass.
+// B-01, B-02, B-12: the memory storage passes the suite every storage must pass.
 #[test]
 fn the_memory_storage_conforms() {
     let summary = conformance::run(&MemoryBackend);

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, ContextSystem, Edit, Error, ErrorKind, LedgerKey, MemoryStorage, PageStorage,
-    SessionId, Usage,
-    copy::{CopyOutcome, CopyStep, Digest, Progress, copy_all, copy_session},
-    storage::LedgerQuery,
+    Advice, ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, SessionId, Usage,
+    storage::{
+        LedgerKey, LedgerQuery,
+        copy::{CopyOutcome, CopyStep, Progress, SessionDigest, copy_all, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,
@@ -47,7 +48,7 @@ pub(crate) async fn assert_same(left: &dyn PageStorage, right: &dyn PageStorage)
     assert_eq!(sent, ledgers(right, &id).await);
 }
 
-// C23: a copy holds everything the session holds, and is the same by every read.
+// A copy holds everything the session holds, and is the same by every read.
 #[test]
 fn a_copy_is_the_same_session() {
     for seed in [3, 4, 5] {
@@ -75,7 +76,7 @@ fn a_copy_is_the_same_session() {
     }
 }
 
-// C23: what is there already is not copied again.
+// What is there already is not copied again.
 #[test]
 fn what_is_there_already_is_left_alone() {
     block_on(async {
@@ -91,7 +92,7 @@ fn what_is_there_already_is_left_alone() {
     });
 }
 
-// C23: a copy that dies at any part shows nothing, and the next one succeeds.
+// A copy that dies at any part shows nothing, and the next one succeeds.
 #[test]
 fn a_copy_that_dies_is_begun_again() {
     block_on(async {
@@ -119,7 +120,7 @@ fn a_copy_that_dies_is_begun_again() {
     });
 }
 
-// C23: the snapshot is what is copied, whatever is written meanwhile.
+// The snapshot is what is copied, whatever is written meanwhile.
 #[test]
 fn what_comes_meanwhile_is_not_copied() {
     block_on(async {
@@ -138,7 +139,7 @@ fn what_comes_meanwhile_is_not_copied() {
     });
 }
 
-// C23: a content that is gone is damage and is not made up; one that was purged is none.
+// A content that is gone is damage and is not made up; one that was purged is none.
 #[test]
 fn a_missing_content_is_damage() {
     block_on(async {
@@ -162,7 +163,7 @@ fn a_missing_content_is_damage() {
     });
 }
 
-// C23: a target that does not keep what it was given is found out, and its session removed.
+// A target that does not keep what it was given is found out, and its session removed.
 #[test]
 fn a_target_that_loses_something_is_found_out() {
     block_on(async {
@@ -204,7 +205,7 @@ fn a_digest_tells_every_kind_of_record() {
         let clock = TickingClock::new();
         let system = ContextSystem::open(storage.clone(), id.clone(), clock).await.unwrap();
         let bot = agent(&system, "alpha");
-        let mut last = Digest::of(&*storage, &id).await.unwrap().unwrap();
+        let mut last = SessionDigest::of(&*storage, &id).await.unwrap().unwrap();
         let mut said = Vec::new();
         for step in 0..5 {
             match step {
@@ -227,7 +228,7 @@ fn a_digest_tells_every_kind_of_record() {
                     system.as_system().report_usage(valid("openai"), 1, &usage).await.unwrap();
                 }
             }
-            let now = Digest::of(&*storage, &id).await.unwrap().unwrap();
+            let now = SessionDigest::of(&*storage, &id).await.unwrap().unwrap();
             said.push(last.difference(&now).unwrap_or_default());
             assert_ne!(last.checksum(), now.checksum());
             assert_eq!(now.difference(&now), None);
@@ -235,7 +236,7 @@ fn a_digest_tells_every_kind_of_record() {
         }
         assert!(said.iter().all(|said| !said.is_empty()), "{said:?}");
         assert!(said[3].contains("run records") && said[4].contains("windows"), "{said:?}");
-        let missing = Digest::of(&*storage, &valid("nobody")).await.unwrap();
+        let missing = SessionDigest::of(&*storage, &valid("nobody")).await.unwrap();
         assert_eq!(missing, None);
     });
 }

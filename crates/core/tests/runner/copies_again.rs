@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, ContextSystem, Edit, Error, LedgerKey, PageStorage, Revision, RunPut, Timestamp, Usage,
-    copy::{CopyOutcome, Progress, copy_session},
-    storage::{ImportPart, LedgerQuery, StorageError},
+    Advice, ContextSystem, Edit, Error, PageStorage, Revision, Timestamp, Usage,
+    storage::{
+        ImportPart, LedgerKey, LedgerQuery, RunPut, StorageError,
+        copy::{CopyOutcome, Progress, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,
@@ -44,7 +46,7 @@ fn run(key: &str, value: &str, at: i64) -> RunPut {
     RunPut::first(valid(key), value, Timestamp::from_millis(at))
 }
 
-// C23: a backup is repeated.
+// A backup is repeated.
 #[test]
 fn an_earlier_state_is_brought_forward() {
     block_on(async {
@@ -143,7 +145,7 @@ fn runs_and_windows_of_the_target_are_not_thrown_away() {
     });
 }
 
-// C23: it dies at any part: the earlier state stands until the new one takes its place.
+// It dies at any part: the earlier state stands until the new one takes its place.
 #[test]
 fn bringing_forward_can_die_anywhere_and_begin_again() {
     block_on(async {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MOST_DEEP, MemoryStorage, Page, PageIndex, Permission,
-    SegmentKind, Visibility, WindowLevel,
-    storage::{Order, PageStore},
+    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, Page, PageIndex, Permission, SegmentKind,
+    Visibility, WindowLevel,
+    storage::{MAX_DEPTH, Order, PageStore},
 };
 use contexture_testkit::{
     fixture::{
@@ -45,7 +45,7 @@ fn told(under: &PageIndex, depth: usize) -> String {
 #[test]
 fn trees_are_at_most_256_deep() {
     block_on(async {
-        assert_eq!(MOST_DEEP, 256);
+        assert_eq!(MAX_DEPTH, 256);
         let system = memory().await;
         let deep = chain(&system, "usr-0", 256).await;
         let last = &deep[255];

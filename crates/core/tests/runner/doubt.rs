@@ -25,7 +25,7 @@ fn name_of(system: &ContextSystem) -> String {
     block_on(system.as_system().reader().page(&page("usr-1"))).unwrap().page.name.to_string()
 }
 
-// C13: an edit that was made though its answer was an error is seen, and later edits build on it.
+// An edit that was made though its answer was an error is seen, and later edits build on it.
 #[test]
 fn a_lost_answer_is_found_out() {
     let (storage, system) = block_on(faulty());
@@ -45,7 +45,7 @@ fn a_lost_answer_is_found_out() {
     assert_eq!(block_on(leaf(&system, "new-0", "first")), page("new-1"));
 }
 
-// C13: while the storage is out of reach nothing stale is answered; afterwards memory finds out.
+// While the storage is out of reach nothing stale is answered; afterwards memory finds out.
 #[test]
 fn a_cut_connection_is_found_out_when_it_is_mended() {
     let (storage, system) = block_on(faulty());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     Edit, Engine, EngineSettings, ErrorKind, Format, MemoryStorage, NewSegment, PageStorage,
-    Principal, SegmentKind, SessionId, system::Settings,
+    Principal, SegmentKind, SessionId, SystemSettings,
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -14,7 +14,7 @@ use contexture_testkit::{
 use futures::{executor::block_on, future::join_all};
 
 fn engine(storage: Arc<dyn PageStorage>, memory: usize) -> Engine {
-    let settings = EngineSettings { session: Settings::default(), memory };
+    let settings = EngineSettings { session: SystemSettings::default(), memory };
     Engine::with(storage, TickingClock::new(), settings)
 }
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, FeedEntry, MemoryStorage, PageStorage, PageUpdate, Revision,
+    ContextSystem, Edit, FeedEntry, FeedEvent, MemoryStorage, PageStorage, PageUpdate, Revision,
     storage::{Hint, StorageError},
-    system::FeedEvent,
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -21,7 +20,7 @@ async fn store() -> (Arc<WatchedStorage>, ContextSystem) {
 }
 
 /// Returns all that waits in a subscription.
-fn waiting(feed: &mut contexture_core::system::Subscription) -> Vec<FeedEvent> {
+fn waiting(feed: &mut contexture_core::Subscription) -> Vec<FeedEvent> {
     std::iter::from_fn(|| feed.next().now_or_never().flatten()).collect()
 }
 
@@ -226,9 +225,14 @@ fn a_session_that_was_taken_back_is_read_again() {
         leaf(&system, "usr-0", "later").await;
         // As a checkout or a backup does, behind everybody's back.
         storage.remove_session(&session_id()).await.unwrap();
-        contexture_core::copy::copy_session(&*snapshot, &*storage, &session_id(), &mut |_| {})
-            .await
-            .unwrap();
+        contexture_core::storage::copy::copy_session(
+            &*snapshot,
+            &*storage,
+            &session_id(),
+            &mut |_| {},
+        )
+        .await
+        .unwrap();
         let mut feed = system.subscribe();
         assert_eq!(waiting(&mut feed), [FeedEvent::Lagged { upto: earlier }]);
         assert!(system.as_system().reader().page(&page("usr-2")).await.is_err());

@@ -2,10 +2,12 @@
 
 use contexture_core::{
     Advice, Conversation, Edit, ErrorKind, NewSegment, Page, PageIndex, PageStorage, PageUpdate,
-    SegmentKind, Standing, Timestamp, Version,
-    check::{Losses, accept_losses, check_session, is_lost, repair_session, repair_storage},
+    SegmentKind, Timestamp,
     message::detail_text,
-    storage::ImportPart,
+    storage::{
+        ImportPart, PageStanding, Version,
+        check::{Losses, accept_losses, check_session, is_lost, repair_session, repair_storage},
+    },
 };
 use contexture_testkit::{
     fixture::{agent, apply, description, leaf, page, reopen, segment, session_id, user},
@@ -79,17 +81,18 @@ fn a_page_that_is_lost_with_its_text_says_so() {
 
 /// A page as an edit found it, whose content nobody has.
 fn as_it_was(index: &PageIndex, parent: &str) -> Page {
-    let content = contexture_core::ContentHash::of(b"nothing");
-    let detail = contexture_core::Detail { content, messages: 1, counted: None, weight: 1 };
+    let content = contexture_core::storage::ContentHash::of(b"nothing");
+    let detail =
+        contexture_core::storage::PageDetail { content, messages: 1, counted: None, weight: 1 };
     Page {
         index: index.clone(),
         parent: Some(page(parent)),
-        place: contexture_core::Place(1),
-        body: contexture_core::Body::Detail(detail),
+        place: contexture_core::storage::Place(1),
+        body: contexture_core::storage::PageBody::Detail(detail),
         name: "as it was".parse().unwrap(),
         description: description("about it"),
         visibility: contexture_core::Visibility::Expanded,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: contexture_core::Actor::System,
         rewritten_by: None,
         trust: contexture_core::Trust::User,
@@ -137,9 +140,14 @@ fn a_page_that_is_older_than_its_history_is_noticed() {
         let watched = contexture_testkit::fake::WatchedStorage::new(std::sync::Arc::new(
             contexture_core::MemoryStorage::new(),
         ));
-        contexture_core::copy::copy_session(&*storage, &*watched, &session_id(), &mut |_| {})
-            .await
-            .unwrap();
+        contexture_core::storage::copy::copy_session(
+            &*storage,
+            &*watched,
+            &session_id(),
+            &mut |_| {},
+        )
+        .await
+        .unwrap();
         let restored: std::sync::Arc<dyn PageStorage> =
             std::sync::Arc::new(contexture_core::MemoryStorage::new());
         for mut part in watched.imported() {

@@ -16,9 +16,9 @@ use futures::executor::block_on;
 
 /// ✓ allowed; ✗ permission denied; ! permitted, but a root cannot have that done to it.
 ///
-/// Each pair is (root, child). The seed's matrix with C01 (expand is a read, and so are pin, unpin and
-/// focus; archive, restore and turns are writes), C03 (system-level operations on a SystemManaged
-/// segment) and C04 (System-kind segments) applied; purge, publishing and custom
+/// Each pair is (root, child). The seed's matrix with our rulings: expand is a read, and so are pin, unpin and
+/// focus; archive, restore and turns are writes; system-level operations pass on a SystemManaged
+/// segment; System-kind segments are held against agents; purge, publishing and custom
 /// state belong to the system side.
 const MATRIX: &[(&str, [&str; 6])] = &[
     //                          System kind          other kinds
@@ -80,7 +80,7 @@ const PERMISSIONS: [Permission; 3] =
 const OTHERS: [SegmentKind; 3] = [SegmentKind::User, SegmentKind::Tool, SegmentKind::Custom];
 
 //
-// C01, C03, C04: every
+// every
 // operation × permission × kind × root and child, on fresh sessions; what is refused changes
 // nothing.
 #[test]
@@ -224,7 +224,7 @@ async fn run(agent: &AgentContext, operation: &str, subject: &str) -> Result<()>
     Ok(())
 }
 
-// C15: both refusals, word for word.
+// both refusals, word for word.
 #[test]
 fn refusals_read_as_the_seed_says() {
     block_on(async {
@@ -262,7 +262,7 @@ fn refusals_read_as_the_seed_says() {
     });
 }
 
-// C12, C14: index, then existence, then permission; the system root before the
+// index, then existence, then permission; the system root before the
 // level; of two pages the first that fails is told.
 #[test]
 fn checks_come_in_order() {
@@ -290,7 +290,7 @@ fn checks_come_in_order() {
     });
 }
 
-// C03: what an agent adds joins its own view only; System-kind segments come from the system side.
+// What an agent adds joins its own view only; System-kind segments come from the system side.
 #[test]
 fn agents_add_segments_to_their_own_view_only() {
     block_on(async {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport,
-    FoldStep, Format, LevelEntry, Lifecycle, NewDetailPage, PageIndex, Permission, Place, Run,
-    RunForm, SegmentKind, Visibility, WindowLevel, document, system::PageView,
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Lifecycle, NewDetailPage,
+    PageIndex, PageView, Permission, SegmentKind, Visibility, WindowLevel, document,
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, empty, leaf, memory, page, segment, valid},
@@ -52,7 +53,7 @@ async fn assert_stands(
     assert_eq!(standing(system, agent, index, text).await, (vec![full, full], all), "{index}");
 }
 
-// C04: what was hidden while agents could write it stands again when they cannot, also in windows
+// What was hidden while agents could write it stands again when they cannot, also in windows
 // that were made before; and the other way round the matrix holds.
 #[test]
 fn what_was_hidden_stands_again_under_read_only() {
@@ -83,7 +84,7 @@ fn what_was_hidden_stands_again_under_read_only() {
     });
 }
 
-// C04: pages that come from elsewhere, or were made hidden, stand as all others do.
+// Pages that come from elsewhere, or were made hidden, stand as all others do.
 #[test]
 fn pages_that_come_hidden_stand_as_well() {
     block_on(async {
@@ -109,7 +110,7 @@ fn pages_that_come_hidden_stand_as_well() {
     });
 }
 
-// C04: nobody hides it; the system side is told how to take it out.
+// Nobody hides it; the system side is told how to take it out.
 #[test]
 fn a_read_only_prompt_cannot_be_hidden() {
     block_on(async {
@@ -124,7 +125,7 @@ fn a_read_only_prompt_cannot_be_hidden() {
     });
 }
 
-// C04, C08: a name that stood for another segment brings no folds and no runs with it.
+// A name that stood for another segment brings no folds and no runs with it.
 #[test]
 fn folds_of_an_earlier_segment_do_not_lower_it() {
     block_on(async {
@@ -133,7 +134,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
         let rule = leaf(&system, "rules-0", "Rule").await;
         apply(&system, Edit::ExpandDetails(rule.clone())).await;
         let alpha = agent(&system, "alpha");
-        let run = Run {
+        let run = PageRun {
             first: Place(0),
             last: Place(99),
             from: rule.clone(),
@@ -143,7 +144,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
             calls: 0,
             requests: Vec::new(),
             filter: Default::default(),
-            form: RunForm::Out,
+            form: PageRunForm::Out,
             cited: Vec::new(),
             apart: Vec::new(),
         };
@@ -162,7 +163,7 @@ fn folds_of_an_earlier_segment_do_not_lower_it() {
     });
 }
 
-// C04, C21: a document that hides a prompt is loaded with the prompt in full.
+// A document that hides a prompt is loaded with the prompt in full.
 #[test]
 fn a_loaded_prompt_stands() {
     block_on(async {

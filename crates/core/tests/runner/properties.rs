@@ -11,7 +11,7 @@ fn memory() -> impl Fn() -> Arc<dyn PageStorage> {
     move || storage.clone()
 }
 
-// B-54, A-42, A-34, C08, C11, C17: 10,000 random edits do what the naive model says; after each no
+// B-54, A-42, A-34: 10,000 random edits do what the naive model says; after each no
 // orphan, no cycle, children in order, no number reused, system roots Active and Expanded in
 // every view.
 #[test]
@@ -30,7 +30,7 @@ fn random_edits_survive_reopening() {
     }
 }
 
-// C11: 1,000 random edits of several agents and the system side, undone one by one.
+// 1,000 random edits of several agents and the system side, undone one by one.
 #[test]
 fn random_sequences_are_undone_one_by_one() {
     for seed in 1..4 {

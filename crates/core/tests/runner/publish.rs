@@ -1,8 +1,8 @@
 //! Publishing: an agent's result written for it, with where it came from.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, Message, PageIndex, Permission, SegmentKind,
-    Trust, system::ListQuery,
+    AgentContext, ContextSystem, Edit, ErrorKind, ListQuery, Message, PageIndex, Permission,
+    SegmentKind, Trust,
 };
 use contexture_testkit::{
     fixture::{
@@ -143,7 +143,7 @@ fn what_was_published_can_be_taken_back() {
     });
 }
 
-// C14: a source out of view is not shown to whoever reads the page, wherever they meet it.
+// A source out of view is not shown to whoever reads the page, wherever they meet it.
 #[test]
 fn sources_out_of_view_are_not_shown() {
     block_on(async {

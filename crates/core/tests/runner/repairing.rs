@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, MemoryStorage, Page, PageIndex, PageStorage, Place, Standing, Timestamp, Visibility,
-    check::{check_session, repair_session},
-    copy::copy_session,
+    Edit, MemoryStorage, Page, PageIndex, PageStorage, Timestamp, Visibility,
     message::detail_text,
-    storage::{HistoryQuery, ImportPart},
+    storage::{
+        HistoryQuery, ImportPart, PageStanding, Place,
+        check::{check_session, repair_session},
+        copy::copy_session,
+    },
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -125,7 +127,7 @@ fn a_root_that_is_gone_is_made() {
         );
         assert_eq!(parent(&storage, "usr-1").await, Some(page("usr-0")));
         let archived = |part: &mut ImportPart| {
-            edit(part, "usr-0", |root| root.standing = Standing::ColdArchived);
+            edit(part, "usr-0", |root| root.standing = PageStanding::ColdArchived);
         };
         mended(&damaged(archived).await).await;
     });
@@ -167,7 +169,7 @@ fn circles_and_impossible_directories_are_undone() {
         mended(&below_leaf).await;
         assert_eq!(parent(&below_leaf, "usr-5").await, Some(page("usr-2")));
         let retired = damaged(|part| {
-            edit(part, "usr-2", |inner| inner.standing = Standing::Moved(page("sys-9")));
+            edit(part, "usr-2", |inner| inner.standing = PageStanding::Moved(page("sys-9")));
         })
         .await;
         mended(&retired).await;
@@ -209,7 +211,8 @@ fn a_system_root_is_shown_again() {
                 let mut entry = chunk.entry(0);
                 entry.shown = Some(Visibility::Hidden);
                 chunk.set(0, entry);
-                let key = contexture_core::ChunkKey { segment: "sys".parse().unwrap(), ..key };
+                let key =
+                    contexture_core::storage::ChunkKey { segment: "sys".parse().unwrap(), ..key };
                 chunks.push((key, chunk));
             }
         })
@@ -227,7 +230,7 @@ fn a_lost_content_is_told() {
             // Its entry forgets it, as a storage that repairs itself would see to.
             let ImportPart::History(entries) = part else { return };
             for entry in entries {
-                let named = |at: &&contexture_core::PageBefore| at.index == page("usr-4");
+                let named = |at: &&contexture_core::storage::PageBefore| at.index == page("usr-4");
                 let hash = entry.inverse.pages.iter().find(named).and_then(|at| at.assigned);
                 if hash.is_some() {
                     *lost.lock().unwrap() = hash;

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageUpdate, Principal, Result, Revision,
-    RunKey, RunPut, RunRecord, Timestamp, Version,
-    decide::Limits,
-    storage::StorageError,
-    system::{Outcome, Settings},
+    ContextSystem, Edit, EditLimits, EditOutcome, Error, ErrorKind, MemoryStorage, PageUpdate,
+    Principal, Result, Revision, SystemSettings, Timestamp,
+    storage::{RunKey, RunPut, RunRecord, StorageError, Version},
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -33,7 +31,7 @@ async fn only(system: &ContextSystem) -> RunRecord {
 }
 
 #[track_caller]
-fn assert_moved(answer: Result<Outcome>) {
+fn assert_moved(answer: Result<EditOutcome>) {
     let error = answer.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(matches!(error, Error::Storage(StorageError::RunMoved { .. })), "{error:?}");
@@ -191,7 +189,8 @@ fn records_have_a_limit_and_no_revision() {
     block_on(async {
         let storage = Arc::new(MemoryStorage::new());
         session(storage.clone()).await;
-        let settings = Settings { limits: Limits { detail_bytes: 10 }, ..Settings::default() };
+        let settings =
+            SystemSettings { limits: EditLimits { detail_bytes: 10 }, ..SystemSettings::default() };
         let clock = TickingClock::new();
         let system =
             ContextSystem::open_with(storage, session_id(), clock, settings).await.unwrap();

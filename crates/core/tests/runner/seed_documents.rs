@@ -281,14 +281,14 @@ fn pages_in_memory_are_listed_and_bounded_by_count() {
         assert_eq!(resident(), ["usr-0", "usr-3", "usr-19", "usr-20"]);
         assert_eq!(system.evict_lru_pages(0), 3);
         assert_eq!(resident(), ["usr-0"], "roots stay");
-        let all = contexture_core::system::ListQuery { limit: 100, ..Default::default() };
+        let all = contexture_core::ListQuery { limit: 100, ..Default::default() };
         let listed = system.as_system().reader().list(&all).await.unwrap().items;
         assert_eq!(listed.len(), 22, "20 pages and two roots, in memory or not");
         assert_eq!(system.get_page(&page("usr-7")).await.unwrap().page.name.as_str(), "page 7");
     });
 }
 
-// B-49, C21: the whole system as bytes and back, all or nothing.
+// B-49: the whole system as bytes and back, all or nothing.
 #[test]
 fn a_system_is_marshalled_and_filled() {
     block_on(async {

@@ -11,7 +11,7 @@ use contexture_testkit::fixture::{
 };
 use futures::executor::block_on;
 
-// B-58, B-14, B-16, B-18, B-19, B-25, A-03, P-07, P-14, C07: segment, root, child,
+// B-58, B-14, B-16, B-18, B-19, B-25, A-03, P-07, P-14: segment, root, child,
 // proxy, end to end; the root is
 // made with its segment and stands expanded.
 #[test]
@@ -53,7 +53,7 @@ fn the_documented_set_up_works() {
     });
 }
 
-// B-21, P-19, C16: what is read is a copy; changing it changes nothing.
+// B-21, P-19: what is read is a copy; changing it changes nothing.
 #[test]
 fn reads_are_copies() {
     block_on(async {
@@ -153,8 +153,8 @@ fn one_check_for_all() {
             Operation::SetCustom,
         ];
         for operation in Operation::ALL {
-            let level = contexture_core::permission::required_level(*operation);
-            let reads = level == contexture_core::permission::AccessLevel::Read;
+            let level = operation.required_level();
+            let reads = level == contexture_core::AccessLevel::Read;
             let answer = agent.check_permission("sys-1", *operation).await;
             assert_eq!(answer.is_ok(), reads, "{operation}");
             assert!(!(reads && denied.contains(operation)), "{operation}");

@@ -3,7 +3,7 @@
 
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, PageIndex, PageUpdate, Permission,
-    SegmentKind, Speech, ViewFilter, storage::Order,
+    SegmentKind, ViewFilter, message::MessageFilter, storage::Order,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, calls, description, directory, leaf, memory,
@@ -13,7 +13,7 @@ use futures::executor::block_on;
 
 use crate::view_filter::seen_through;
 
-fn speech(speech: Speech) -> ViewFilter {
+fn speech(speech: MessageFilter) -> ViewFilter {
     ViewFilter { speech, ..ViewFilter::default() }
 }
 
@@ -51,7 +51,7 @@ async fn prepared() -> (ContextSystem, AgentContext, AgentContext) {
     (system, alpha, beta)
 }
 
-// M-39, C49: a page of which some messages are heard keeps all of them.
+// M-39: a page of which some messages are heard keeps all of them.
 #[test]
 fn a_page_heard_in_part_stays_as_it_is() {
     block_on(async {
@@ -59,7 +59,7 @@ fn a_page_heard_in_part_stays_as_it_is() {
         let said = vec![user("request"), calls("1", "{}"), returned("1", "found"), assistant("ok")];
         let turn = beta.add_turn(said).await.unwrap()[0].clone();
         let whole = system.as_system().reader().messages(&turn).await.unwrap();
-        for heard in [Speech::RequestsOnly, Speech::WithoutTools] {
+        for heard in [MessageFilter::RequestsOnly, MessageFilter::WithoutTools] {
             let filtered = seen_through(&alpha, &system, speech(heard));
             assert!(filtered.get_messages(&turn).await.unwrap().len() < whole.len());
             for edit in taking(&turn, "agent-alpha-0").into_iter().chain([rewrite(&turn)]) {
@@ -71,7 +71,7 @@ fn a_page_heard_in_part_stays_as_it_is() {
             filtered.expand_details(&turn).await.unwrap();
             filtered.update_page(&turn, "request", "asked by beta").await.unwrap();
         }
-        let filtered = seen_through(&alpha, &system, speech(Speech::RequestsOnly));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         for archive in [Edit::RemovePage(turn.clone()), Edit::ArchivePage(turn.clone())] {
             apply(&system, archive).await;
             let restore = Edit::RestorePage { page: turn.clone(), to: None };
@@ -83,7 +83,7 @@ fn a_page_heard_in_part_stays_as_it_is() {
         }
         // A view that shows all of it may do all of it, through whatever filter.
         let words = beta.add_turn(vec![user("request"), assistant("ok")]).await.unwrap();
-        let filtered = seen_through(&alpha, &system, speech(Speech::WithoutTools));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::WithoutTools));
         filtered.apply(rewrite(&words[0])).await.unwrap();
         alpha.apply(rewrite(&turn)).await.unwrap();
     });
@@ -95,10 +95,10 @@ async fn hidings(system: &ContextSystem, hidden: &PageIndex) -> Vec<ViewFilter> 
     let nobody = ViewFilter { authors: Some([].into()), ..ViewFilter::default() };
     let since = ViewFilter { since: Some(later), ..ViewFilter::default() };
     let without = ViewFilter { without: [hidden.clone()].into(), ..ViewFilter::default() };
-    vec![nobody, since, without, speech(Speech::RequestsOnly)]
+    vec![nobody, since, without, speech(MessageFilter::RequestsOnly)]
 }
 
-// C49, M-40: a directory that holds, at any depth, what the view does not see, stays where it is.
+// M-40: a directory that holds, at any depth, what the view does not see, stays where it is.
 #[test]
 fn a_directory_that_holds_what_is_not_seen_stays() {
     block_on(async {
@@ -132,14 +132,14 @@ fn a_directory_that_holds_what_is_not_seen_stays() {
         }
         // Nothing in it is unseen any more: it can be moved, archived and brought back.
         apply(&system, Edit::PurgePage(hidden)).await;
-        let filtered = seen_through(&alpha, &system, speech(Speech::RequestsOnly));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         filtered.move_page(&deep, "usr-0").await.unwrap();
         filtered.remove_page(&deep).await.unwrap();
         filtered.restore_page(&deep).await.unwrap();
     });
 }
 
-// C03: a segment that an agent manages goes only if the agent sees all of it.
+// A segment that an agent manages goes only if the agent sees all of it.
 #[test]
 fn a_segment_that_holds_what_is_not_seen_stays() {
     block_on(async {
@@ -151,7 +151,10 @@ fn a_segment_that_holds_what_is_not_seen_stays() {
         let filtered = seen_through(&alpha, &system, nobody);
         let remove = Edit::RemoveSegment { segment: segment("free"), cascade: true, force: false };
         assert_refused(&system, &filtered, remove.clone()).await;
-        seen_through(&alpha, &system, speech(Speech::RequestsOnly)).apply(remove).await.unwrap();
+        seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly))
+            .apply(remove)
+            .await
+            .unwrap();
     });
 }
 
@@ -167,7 +170,7 @@ fn a_large_directory_is_judged_page_by_page() {
         let names: Vec<String> = turns.iter().map(PageIndex::to_string).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let all = apply(&system, new_directory("usr-0", "all", &names)).await.pages[0].clone();
-        let filtered = seen_through(&alpha, &system, speech(Speech::RequestsOnly));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         let moved = filtered.move_page(&all, "agent-alpha-0").await.unwrap();
         assert_eq!(moved.moved.len(), 151);
         let there = moved.pages[0].clone();
@@ -176,14 +179,14 @@ fn a_large_directory_is_judged_page_by_page() {
     });
 }
 
-// C11, C14: an edit may take its page out of its author's view. It is told as made, stands in the
+// An edit may take its page out of its author's view. It is told as made, stands in the
 // author's history, and can be undone.
 #[test]
 fn an_edit_is_told_as_made_and_undone_by_its_author() {
     block_on(async {
         let (system, alpha, beta) = prepared().await;
         let turn = beta.add_turn(vec![user("only a request")]).await.unwrap()[0].clone();
-        let filtered = seen_through(&alpha, &system, speech(Speech::RequestsOnly));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         let made = filtered.apply(rewrite(&turn)).await.unwrap();
         assert_eq!(made.pages, std::slice::from_ref(&turn));
         assert_eq!(filtered.get_page(&turn).await.unwrap_err().kind(), ErrorKind::NotFound);
@@ -191,7 +194,8 @@ fn an_edit_is_told_as_made_and_undone_by_its_author() {
         let entry = history.iter().find(|entry| entry.revision == made.revision).unwrap();
         assert_eq!(entry.pages, std::slice::from_ref(&turn));
         // Nobody else's filtered view learns of it.
-        let other = seen_through(&agent(&system, "gamma"), &system, speech(Speech::RequestsOnly));
+        let other =
+            seen_through(&agent(&system, "gamma"), &system, speech(MessageFilter::RequestsOnly));
         let seen = other.history(None, 99).await.unwrap().items;
         assert!(seen.iter().all(|entry| entry.revision != made.revision));
         let undone = filtered.undo(None).await.unwrap();

@@ -10,8 +10,9 @@ mod resident;
 mod segments;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, Lifecycle, PageIndex, Permission, SegmentKind, Standing,
-    Visibility, check::check_session, system::ListQuery,
+    ContextSystem, Edit, Error, ErrorKind, Lifecycle, ListQuery, PageIndex, Permission,
+    SegmentKind, Visibility,
+    storage::{PageStanding, check::check_session},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, directory, leaf, memory, new_leaf, page, session_id},
@@ -52,7 +53,7 @@ async fn prepared() -> ContextSystem {
     system
 }
 
-// B-44, B-45, C09, P-17, P-18, P-19, P-20: to the end of a directory; to its own parent too;
+// B-44, B-45, P-17, P-18, P-19, P-20: to the end of a directory; to its own parent too;
 // order of the rest kept.
 #[test]
 fn moves_go_to_the_end() {
@@ -73,7 +74,7 @@ fn moves_go_to_the_end() {
     });
 }
 
-// C09, B-44, P-17: onto itself, under its own descendant, of a root, onto a DetailPage, missing.
+// B-44, P-17: onto itself, under its own descendant, of a root, onto a DetailPage, missing.
 #[test]
 fn moves_that_make_no_sense_are_refused() {
     block_on(async {
@@ -104,7 +105,7 @@ fn moves_that_make_no_sense_are_refused() {
     });
 }
 
-// C09: across segments the subtree gets new indices, the originals are retired and say where they
+// Across segments the subtree gets new indices, the originals are retired and say where they
 // went.
 #[test]
 fn moves_across_segments_give_new_indices() {
@@ -165,7 +166,7 @@ fn a_batch_moves_what_it_has_just_put_there() {
     });
 }
 
-// A-19, B-32, B-33, B-46, C10: removing takes the subtree to the archive, from where it comes back.
+// A-19, B-32, B-33, B-46: removing takes the subtree to the archive, from where it comes back.
 #[test]
 fn remove_archives_and_restore_brings_back() {
     block_on(async {
@@ -202,7 +203,7 @@ fn remove_archives_and_restore_brings_back() {
     });
 }
 
-// C10: restored to the root where the parent is gone or archived; to a named place; refused where
+// Restored to the root where the parent is gone or archived; to a named place; refused where
 // it is not archived.
 #[test]
 fn restore_finds_a_place() {
@@ -225,7 +226,7 @@ fn restore_finds_a_place() {
     });
 }
 
-// C27: hot archive: out of the window, still in the tree and found.
+// Hot archive: out of the window, still in the tree and found.
 #[test]
 fn archived_hot_stays_in_the_tree() {
     block_on(async {
@@ -245,7 +246,7 @@ fn archived_hot_stays_in_the_tree() {
     });
 }
 
-// C10: purge takes the subtree for good, archived or not; roots are refused; what was archived on
+// Purge takes the subtree for good, archived or not; roots are refused; what was archived on
 // its own before its directory moved away is not below the moved one.
 #[test]
 fn purge_takes_what_is_below_and_no_more() {
@@ -282,7 +283,9 @@ fn retired_pages_are_listed_nowhere() {
         for archived in [false, true] {
             let query = ListQuery { limit: 100, archived, ..ListQuery::default() };
             let listed = system.as_system().reader().list(&query).await.unwrap().items;
-            assert!(listed.iter().all(|page| !matches!(page.page.standing, Standing::Moved(_))));
+            assert!(
+                listed.iter().all(|page| !matches!(page.page.standing, PageStanding::Moved(_)))
+            );
             assert!(listed.iter().all(|listed| listed.page.index != page("usr-4")));
         }
         assert_eq!(

@@ -10,10 +10,12 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, RunPut, Timestamp,
-    WindowOptions,
-    check::check_session,
-    copy::{CopyOutcome, Progress, copy_session},
+    ContextSystem, Edit, Error, ErrorKind, MemoryStorage, PageStorage, Timestamp, WindowOptions,
+    storage::{
+        RunPut,
+        check::check_session,
+        copy::{CopyOutcome, Progress, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,
@@ -104,7 +106,7 @@ fn a_migration_that_fails_names_the_part_and_switches_nothing() {
     });
 }
 
-// C23: a switch that would leave pages behind, or mix two sessions, is refused.
+// A switch that would leave pages behind, or mix two sessions, is refused.
 #[test]
 fn a_target_with_another_session_is_refused() {
     block_on(async {
@@ -121,7 +123,7 @@ fn a_target_with_another_session_is_refused() {
     });
 }
 
-// C23: what is written while the copy is under way is carried over.
+// What is written while the copy is under way is carried over.
 #[test]
 fn edits_during_the_copy_are_carried_over() {
     block_on(async {
@@ -143,7 +145,7 @@ fn edits_during_the_copy_are_carried_over() {
     });
 }
 
-// C23: a switch that is given up opens the way for those who wait.
+// A switch that is given up opens the way for those who wait.
 #[test]
 fn a_switch_given_up_holds_nobody() {
     block_on(async {
@@ -170,7 +172,7 @@ fn a_switch_given_up_holds_nobody() {
     });
 }
 
-// B-39, C23: 16 threads write while the storage is switched, there and back: nothing is lost, and
+// B-39: 16 threads write while the storage is switched, there and back: nothing is lost, and
 // nothing that came after a switch is in the storage before it.
 #[test]
 fn sixteen_writing_threads_lose_nothing() {

@@ -2,7 +2,7 @@
 
 use contexture_core::{
     Conversation, Edit, ErrorKind, Format, Message, Permission, Role, SegmentKind,
-    message::wire::parse_messages,
+    message::parse_messages,
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, assistant, confined, leaf, memory, segment, user, valid},
@@ -27,7 +27,7 @@ fn spoken_by_the_system(format: &str, body: &str) -> String {
     format!("{}{said:?}", body["instructions"])
 }
 
-// C49: whatever edit brings it and wherever: an agent's message never has the system's role.
+// Whatever edit brings it and wherever: an agent's message never has the system's role.
 #[test]
 fn an_agent_cannot_speak_as_the_system() {
     block_on(async {

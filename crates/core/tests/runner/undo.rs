@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry,
-    NewSegment, Operation, PageUpdate, Permission, Place, Revision, Run, RunForm, SegmentKind,
-    SegmentUpdate, Tokens,
+    ContextSystem, Edit, Error, ErrorKind, NewSegment, Operation, PageUpdate, Permission, Revision,
+    SegmentKind, SegmentUpdate, Tokens,
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
     fixture::{
@@ -55,7 +56,7 @@ fn hop(from: &str, to: &str) -> Edit {
 
 /// Lowers a page, and lets a run stand for all that stands under a directory.
 fn fold() -> Edit {
-    let run = Run {
+    let run = PageRun {
         first: Place(0),
         last: Place(99),
         from: page("usr-2"),
@@ -65,7 +66,7 @@ fn fold() -> Edit {
         calls: 0,
         requests: Vec::new(),
         filter: Default::default(),
-        form: RunForm::Line,
+        form: PageRunForm::Line,
         cited: Vec::new(),
         apart: vec![page("usr-2")],
     };
@@ -136,7 +137,7 @@ fn every_kind() -> Vec<Edit> {
     ]
 }
 
-// C11: after every kind of edit, undo leaves pages, segments and level states as they were, redo
+// After every kind of edit, undo leaves pages, segments and level states as they were, redo
 // does it
 // again, and undo once more takes it back again.
 #[test]
@@ -164,10 +165,8 @@ fn every_kind_of_edit_is_undone_and_redone() {
         });
     }
     // The test grows with the operations: only these have nothing to take back.
-    let reads = |operation: &Operation| {
-        contexture_core::permission::required_level(*operation)
-            == contexture_core::permission::AccessLevel::Read
-    };
+    let reads =
+        |operation: &Operation| operation.required_level() == contexture_core::AccessLevel::Read;
     let levels = [
         Operation::ExpandDetails,
         Operation::PinPage,
@@ -189,7 +188,7 @@ fn every_kind_of_edit_is_undone_and_redone() {
     }
 }
 
-// C11: an undo is an edit in the view of the original, and versions only grow.
+// An undo is an edit in the view of the original, and versions only grow.
 #[test]
 fn undo_happens_in_the_view_of_the_original() {
     block_on(async {
@@ -279,7 +278,7 @@ fn built_upon(first: Edit, second: Edit) {
     });
 }
 
-// C11: undo of what a later edit built upon is a conflict that names it; after that one is undone,
+// Undo of what a later edit built upon is a conflict that names it; after that one is undone,
 // it can be.
 #[test]
 fn what_was_built_upon_is_not_undone() {
@@ -314,7 +313,7 @@ fn what_was_built_upon_is_not_undone() {
     );
 }
 
-// C09: undo never ties a knot: what stood in a directory that now stands in itself stays where it
+// Undo never ties a knot: what stood in a directory that now stands in itself stays where it
 // is.
 #[test]
 fn undo_never_makes_a_page_its_own_ancestor() {
@@ -330,7 +329,7 @@ fn undo_never_makes_a_page_its_own_ancestor() {
     });
 }
 
-// C10: a purge cannot be undone and says so; edits that would need the purged text say so too.
+// A purge cannot be undone and says so; edits that would need the purged text say so too.
 #[test]
 fn purge_is_for_good() {
     block_on(async {
@@ -351,7 +350,7 @@ fn purge_is_for_good() {
     });
 }
 
-// C10: nothing of a purged page's text is left in pages, contents or history.
+// Nothing of a purged page's text is left in pages, contents or history.
 #[test]
 fn purge_leaves_no_text_behind() {
     block_on(async {
@@ -409,7 +408,7 @@ fn agents_undo_their_own_edits_only() {
     });
 }
 
-// C04: undo is no way around it: under ReadOnly no page of a system prompt gets hidden again.
+// Undo is no way around it: under ReadOnly no page of a system prompt gets hidden again.
 #[test]
 fn undo_hides_no_system_prompt() {
     block_on(async {
@@ -428,7 +427,7 @@ fn undo_hides_no_system_prompt() {
     });
 }
 
-// C11: undoing a turn that a later edit went on with is a conflict that names it, also when the later
+// Undoing a turn that a later edit went on with is a conflict that names it, also when the later
 // edit opened a page of its own.
 #[test]
 fn a_turn_that_went_on_is_not_undone() {
@@ -446,7 +445,7 @@ fn a_turn_that_went_on_is_not_undone() {
     });
 }
 
-// C01: what another view has said since neither blocks an undo nor is told of.
+// What another view has said since neither blocks an undo nor is told of.
 #[test]
 fn another_views_levels_do_not_block_undo() {
     block_on(async {
@@ -462,7 +461,7 @@ fn another_views_levels_do_not_block_undo() {
     });
 }
 
-// C11: an edit that was undone and redone while another view had gone its own way still takes that
+// An edit that was undone and redone while another view had gone its own way still takes that
 // view back to where it was.
 #[test]
 fn what_a_redo_left_to_another_view_is_undone_with_the_edit() {

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{
-    Actor, ContextSystem, Edit, LevelChunk, MemoryStorage, PageIndex, PageStorage, Permission,
-    SegmentKind, ViewId,
-    decide::{Halt, Known, Need, Request, Segments, decide},
-};
+use contexture_core::{Edit, MemoryStorage, PageIndex, Permission, SegmentKind};
 use contexture_testkit::{
     fake::WatchedStorage,
     fixture::{
@@ -51,7 +47,7 @@ fn leaves(parent: &PageIndex) -> Edit {
     Edit::Batch((0..PAGES).map(leaf).collect())
 }
 
-// C11: a subtree moved to another segment.
+// A subtree moved to another segment.
 #[test]
 fn a_moved_subtree_is_asked_for_together() {
     there_and_back(async |system| {
@@ -61,7 +57,7 @@ fn a_moved_subtree_is_asked_for_together() {
     });
 }
 
-// C11: pages adopted by a new directory.
+// Pages adopted by a new directory.
 #[test]
 fn adopted_pages_are_asked_for_together() {
     there_and_back(async |system| {
@@ -72,7 +68,7 @@ fn adopted_pages_are_asked_for_together() {
     });
 }
 
-// C11: many turns in one edit, and what views said of them.
+// Many turns in one edit, and what views said of them.
 #[test]
 fn turns_are_asked_for_together() {
     there_and_back(async |_| {
@@ -84,81 +80,11 @@ fn turns_are_asked_for_together() {
     });
 }
 
-// C11: levels of many pages, which lie in several chunks.
+// Levels of many pages, which lie in several chunks.
 #[test]
 fn levels_are_asked_for_together() {
     there_and_back(async |system| {
         let made = apply(system, leaves(&page("usr-0"))).await.pages;
         Edit::Batch(made.into_iter().map(Edit::PinPage).collect())
-    });
-}
-
-/// Decides an edit on the pages it names and the roots; returns what is needed next.
-async fn first_need(system: &ContextSystem, storage: &MemoryStorage, edit: &Edit) -> Need {
-    let id = system.session();
-    let mut known = Known {
-        segments: Arc::new(Segments::new(storage.segments(id).await.unwrap())),
-        views: Some(storage.views(id).await.unwrap()),
-        ..Known::default()
-    };
-    let Edit::Batch(edits) = edit else { panic!("a batch of moves") };
-    let mut named = vec![page("usr-0"), page("oth-0")];
-    for edit in edits {
-        let Edit::MovePage { page, to } = edit else { panic!("a move") };
-        named.extend([page.clone(), to.clone()]);
-    }
-    let pages = storage.pages(id, &named).await.unwrap();
-    known.pages = named.into_iter().zip(pages.into_iter().map(|page| page.map(Arc::new))).collect();
-    let request = Request {
-        actor: Actor::System,
-        view: ViewId::SYSTEM,
-        at: system.now(),
-        guard: None,
-        limits: Default::default(),
-    };
-    match decide(edit, &request, &known) {
-        Err(Halt::Need(need)) => need,
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn two_segments() -> (Arc<MemoryStorage>, ContextSystem) {
-    let storage = Arc::new(MemoryStorage::new());
-    let system = session(storage.clone()).await;
-    add_segment(&system, "oth", SegmentKind::Custom, Permission::ReadWrite).await;
-    (storage, system)
-}
-
-// Deciding begins again after each need, so what many directories hold is asked for at once.
-#[test]
-fn heights_of_many_directories_are_asked_for_together() {
-    block_on(async {
-        let (storage, system) = two_segments().await;
-        let to = directory(&system, "usr-0", "to").await;
-        let mut moves = Vec::new();
-        for _ in 0..5 {
-            let page = directory(&system, "usr-0", "moved").await;
-            moves.push(Edit::MovePage { page, to: to.clone() });
-        }
-        let need = first_need(&system, &storage, &Edit::Batch(moves)).await;
-        let Need::Several(heights) = need else { panic!("{need:?}") };
-        assert_eq!(heights.len(), 5);
-        assert!(heights.iter().all(|need| matches!(need, Need::Height(_))), "{heights:?}");
-    });
-}
-
-#[test]
-fn what_views_say_of_many_pages_is_asked_for_together() {
-    block_on(async {
-        let (storage, system) = two_segments().await;
-        let leaf = |at: u64| new_leaf("usr-0", &format!("leaf {at}"));
-        let made =
-            apply(&system, Edit::Batch((0..2 * LevelChunk::SPAN).map(leaf).collect())).await.pages;
-        apply(&system, Edit::PinPage(made[0].clone())).await;
-        let to = page("oth-0");
-        let moves = made.into_iter().map(|page| Edit::MovePage { page, to: to.clone() });
-        let need = first_need(&system, &storage, &Edit::Batch(moves.collect())).await;
-        let Need::Chunks(chunks) = need else { panic!("{need:?}") };
-        assert_eq!(chunks.len(), 3);
     });
 }

@@ -1,7 +1,7 @@
 //! Users: people on the system side whose names stand in the history.
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, ErrorKind, Message, Principal, Role, Session, ViewId,
+    Actor, ContextSystem, Edit, ErrorKind, Message, Principal, Role, Session, storage::ViewId,
 };
 use contexture_testkit::fixture::{agent, leaf, memory, valid};
 use futures::executor::block_on;

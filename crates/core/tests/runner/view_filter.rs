@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, Format, Mounts, NewDetailPage, PageIndex, PageUpdate,
-    Permission, SegmentKind, Speech, Timestamp, View, ViewFilter,
-    context::Apps,
-    storage::Order,
-    system::{ListQuery, PageView},
+    AgentContext, ContextSystem, Edit, Error, Format, ListQuery, Mounts, NewDetailPage, PageIndex,
+    PageUpdate, PageView, Permission, SegmentKind, Timestamp, View, ViewFilter, context::Apps,
+    message::MessageFilter, storage::Order,
 };
 use contexture_testkit::{
     fixture::{
@@ -31,7 +29,7 @@ fn only(authors: &[&str]) -> ViewFilter {
     ViewFilter { authors: Some(authors), ..ViewFilter::default() }
 }
 
-fn speech(speech: Speech) -> ViewFilter {
+fn speech(speech: MessageFilter) -> ViewFilter {
     ViewFilter { speech, ..ViewFilter::default() }
 }
 
@@ -149,7 +147,7 @@ async fn turn(agent: &AgentContext, word: &str) -> PageIndex {
     agent.add_turn(said).await.unwrap()[0].clone()
 }
 
-// M-40, C49, C12, C14: turns of authors that are not chosen do not exist: not in a window of any
+// M-40: turns of authors that are not chosen do not exist: not in a window of any
 // format, folded or not, nor in lists, searches, counts, history, anchors or errors.
 #[test]
 fn authors_that_are_not_chosen_do_not_exist() {
@@ -220,7 +218,7 @@ fn tools_of_others_are_not_heard() {
         beta.add_turn(vec![user(&large)]).await.unwrap();
         let call = vec![calls("2", "{}"), returned("2", SECRET)];
         let only_call = beta.extend_turn(call).await.unwrap()[0].clone();
-        let filtered = seen_through(&alpha, &system, speech(Speech::WithoutTools));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::WithoutTools));
         for _ in 0..2 {
             let told = told(&filtered, &system).await;
             assert!(!told.contains(SECRET) && !told.contains("read_file"), "{told}");
@@ -236,7 +234,7 @@ fn tools_of_others_are_not_heard() {
         assert_eq!(filtered.get_messages("usr-1").await.unwrap().len(), 2);
         assert_eq!(alpha.get_messages("usr-1").await.unwrap().len(), 4);
         // The author's own view has it all, through whatever filter.
-        let author = seen_through(&beta, &system, speech(Speech::RequestsOnly));
+        let author = seen_through(&beta, &system, speech(MessageFilter::RequestsOnly));
         assert_eq!(author.get_messages("usr-1").await.unwrap().len(), 4);
         let window = author.window(&options("openai".parse().unwrap())).await.unwrap();
         assert!(window.body.contains(SECRET));
@@ -254,7 +252,7 @@ fn requests_are_all_that_is_heard() {
         beta.add_turn(vec![user(" "), assistant(SECRET)]).await.unwrap();
         beta.add_turn(vec![assistant(SECRET)]).await.unwrap();
         assert_eq!(alpha.find_page(SECRET, 9).await.unwrap().len(), 2);
-        let filtered = seen_through(&alpha, &system, speech(Speech::RequestsOnly));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         let told = told(&filtered, &system).await;
         assert!(!told.contains(SECRET) && told.contains("request one"), "{told}");
         assert_eq!(listed(&filtered).await, ["sys-0", "usr-0", "usr-1", "usr-2"]);
@@ -303,9 +301,9 @@ fn notes_are_judged_as_turns_are() {
         assert_eq!(seen(only(&[])).await, [o, x, o, o, o, o, o]);
         let late = ViewFilter { since: Some(since), ..ViewFilter::default() };
         assert_eq!(seen(late.clone()).await, [o, x, x, x, x, x, x]);
-        assert_eq!(seen(speech(Speech::WithoutTools)).await, [x; 7]);
+        assert_eq!(seen(speech(MessageFilter::WithoutTools)).await, [x; 7]);
         // An agent's note is what it found, and no request; the host speaks for the person.
-        assert_eq!(seen(speech(Speech::RequestsOnly)).await, [o, x, o, o, x, o, o]);
+        assert_eq!(seen(speech(MessageFilter::RequestsOnly)).await, [o, x, o, o, x, o, o]);
         let strict = ViewFilter { since: late.since, ..only(&["beta"]) };
         let told = told(&seen_through(&alpha, &system, strict), &system).await;
         assert!(!told.contains(SECRET) && told.contains("of beta"), "{told}");
@@ -349,7 +347,7 @@ async fn late_time(system: &ContextSystem, index: &PageIndex) -> Timestamp {
     system.as_system().reader().page(index).await.unwrap().page.created_at
 }
 
-// M-40, C49: pages that are not mounted do not exist, with all below them, in any segment, and no
+// M-40: pages that are not mounted do not exist, with all below them, in any segment, and no
 // move brings them to light.
 #[test]
 fn pages_that_are_not_mounted_do_not_exist() {
@@ -408,7 +406,7 @@ fn moving_unveils_nothing() {
         beta.add_turn(vec![user("hello"), calls("1", SECRET), returned("1", SECRET)])
             .await
             .unwrap();
-        let filtered = seen_through(&alpha, &system, speech(Speech::WithoutTools));
+        let filtered = seen_through(&alpha, &system, speech(MessageFilter::WithoutTools));
         let edit = Edit::MovePage { page: page("usr-1"), to: page("agent-alpha-0") };
         let moved = apply(&system, edit).await;
         let to = &moved.moved[0].1;
@@ -422,7 +420,7 @@ fn moving_unveils_nothing() {
     });
 }
 
-// M-40, C36: lines of folds and windows sent through another filter tell nothing more than this one
+// M-40: lines of folds and windows sent through another filter tell nothing more than this one
 // sees.
 #[test]
 fn another_filter_tells_nothing_of_before() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Actor, ContextSystem, Error, Lifecycle, Page, PageIndex, SegmentKind, Speech, Timestamp, View,
-    ViewFilter, WindowLevel, system::PageView,
+    Actor, ContextSystem, Error, Lifecycle, Page, PageIndex, PageView, SegmentKind, Timestamp,
+    View, ViewFilter, WindowLevel, message::MessageFilter,
 };
 use contexture_testkit::{
     fixture::{BEGIN, page, valid},
@@ -52,7 +52,7 @@ impl Rules<'_> {
             })
         };
         let speaks = match (&page.turn, &page.author, filter.speech) {
-            (None, Actor::Agent(_), speech) => speech != Speech::RequestsOnly,
+            (None, Actor::Agent(_), speech) => speech != MessageFilter::RequestsOnly,
             (None, Actor::System | Actor::User(_), _) => true,
             (Some(_), _, speech) => !speech.heard(messages).is_empty(),
         };
@@ -71,7 +71,11 @@ fn random_filter(random: &mut Random, pages: &[PageView]) -> ViewFilter {
             names.iter().filter(|_| random.chance(50)).map(|name| valid(name)).collect();
         filter.authors = Some(chosen);
     }
-    filter.speech = *random.pick(&[Speech::All, Speech::WithoutTools, Speech::RequestsOnly]);
+    filter.speech = *random.pick(&[
+        MessageFilter::All,
+        MessageFilter::WithoutTools,
+        MessageFilter::RequestsOnly,
+    ]);
     if random.chance(40) {
         filter.since = Some(Timestamp::from_millis(BEGIN + random.below(120) as i64));
     }

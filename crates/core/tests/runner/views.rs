@@ -1,9 +1,8 @@
 //! Views: two agents on one session, and what an agent can know of what it does not see.
 
 use contexture_core::{
-    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, NewSegment, Operation,
-    PageIndex, Permission, Revision, SegmentKind, Visibility, WindowLevel,
-    system::{ListQuery, PageView},
+    Advice, AgentContext, ContextSystem, Edit, Error, ErrorKind, Lifecycle, ListQuery, NewSegment,
+    Operation, PageIndex, PageView, Permission, Revision, SegmentKind, Visibility, WindowLevel,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, new_directory,
@@ -29,7 +28,7 @@ async fn prepared() -> ContextSystem {
     system
 }
 
-// C01, A-16, A-17: what one agent expands, hides, pins or focuses leaves the other's listing,
+// what one agent expands, hides, pins or focuses leaves the other's listing,
 // levels
 // and focus untouched.
 #[test]
@@ -59,7 +58,7 @@ fn agents_do_not_change_each_others_levels() {
     });
 }
 
-// C01, B-43: the system side's expand, hide and pin are everybody's default until they say
+// B-43: the system side's expand, hide and pin are everybody's default until they say
 // otherwise; its
 // focus is its own.
 #[test]
@@ -90,7 +89,7 @@ fn the_system_sides_levels_are_defaults() {
     });
 }
 
-// C27, P-02, P-22: lifecycle is derived for each view; levels are remembered while archived.
+// P-02, P-22: lifecycle is derived for each view; levels are remembered while archived.
 #[test]
 fn lifecycle_is_derived_for_each_view() {
     block_on(async {
@@ -180,7 +179,7 @@ async fn name_everywhere(agent: &AgentContext, index: &str) -> Vec<Error> {
     errors
 }
 
-// C12, C14, C49, A-06, A-35: missing and outside the view give the same error, whatever is tried.
+// missing and outside the view give the same error, whatever is tried.
 #[test]
 fn missing_and_outside_are_the_same() {
     block_on(async {
@@ -195,7 +194,7 @@ fn missing_and_outside_are_the_same() {
     });
 }
 
-// C14, C49, A-28: nothing outside the view is listed, found, or in the history an agent is shown.
+// nothing outside the view is listed, found, or in the history an agent is shown.
 #[test]
 fn what_is_not_mounted_does_not_exist() {
     block_on(async {
@@ -229,7 +228,7 @@ fn what_is_not_mounted_does_not_exist() {
     });
 }
 
-// C49, A-14: a view is an ordered list; everything is listed in its order.
+// a view is an ordered list; everything is listed in its order.
 #[test]
 fn a_view_has_its_own_order() {
     block_on(async {
@@ -259,7 +258,7 @@ fn a_view_has_its_own_order() {
     });
 }
 
-// C49: other agents' and groups' own segments are not in the common view.
+// Other agents' and groups' own segments are not in the common view.
 #[test]
 fn own_segments_are_invisible_to_others() {
     block_on(async {
@@ -278,7 +277,7 @@ fn own_segments_are_invisible_to_others() {
     });
 }
 
-// C09, C49: an old index says where the page went only to those who see that place.
+// An old index says where the page went only to those who see that place.
 #[test]
 fn moved_pages_are_followed_only_within_the_view() {
     block_on(async {
@@ -300,7 +299,7 @@ fn moved_pages_are_followed_only_within_the_view() {
     });
 }
 
-// C49: the archive of a removed segment does not come into view with its name.
+// The archive of a removed segment does not come into view with its name.
 #[test]
 fn a_removed_segments_name_stays_taken_for_those_who_did_not_see_it() {
     block_on(async {
@@ -322,7 +321,7 @@ fn a_removed_segments_name_stays_taken_for_those_who_did_not_see_it() {
     });
 }
 
-// C02, P-05: a bare number names a page only where the view holds exactly one segment.
+// P-05: a bare number names a page only where the view holds exactly one segment.
 #[test]
 fn bare_numbers_need_a_view_of_one_segment() {
     block_on(async {
@@ -333,7 +332,7 @@ fn bare_numbers_need_a_view_of_one_segment() {
     });
 }
 
-// C02, B-22, B-57: the owner is looked up exactly, never by prefix.
+// B-22, B-57: the owner is looked up exactly, never by prefix.
 #[test]
 fn segments_are_never_found_by_prefix() {
     block_on(async {
@@ -371,7 +370,7 @@ fn history_is_read_in_pieces() {
     });
 }
 
-// C12, C49: what a page was made from, and the turn it was part of, are not named where they are out of view.
+// What a page was made from, and the turn it was part of, are not named where they are out of view.
 #[test]
 fn links_to_what_is_out_of_view_are_left_out() {
     block_on(async {
@@ -387,7 +386,7 @@ fn links_to_what_is_out_of_view_are_left_out() {
     });
 }
 
-// C03, C49: an agent takes neither a name that stands for another nor one whose archive is not its own.
+// An agent takes neither a name that stands for another nor one whose archive is not its own.
 #[test]
 fn names_of_others_are_not_taken() {
     block_on(async {

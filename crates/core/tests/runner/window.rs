@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, Error, ErrorKind, Format, Level, SegmentKind, Window, WindowLevel, WindowOptions,
-    window::{count::TokenCounter, provider},
+    AgentContext, Error, ErrorKind, Format, Level, SegmentKind, TokenCounter, Window, WindowLevel,
+    WindowOptions, window::validate_body,
 };
 use contexture_testkit::{
     random::Random,
@@ -103,13 +103,13 @@ pub(crate) fn check(agent: &AgentContext, asked: &WindowOptions, at: &str) -> Op
     }
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&window.body).unwrap();
-        provider::validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+        validate_body(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
     }
     check_standing(agent, asked, &window, at);
     Some(window)
 }
 
-/// C39: what cannot fit says which page is in the way, and that page is one that never folds.
+/// What cannot fit says which page is in the way, and that page is one that never folds.
 fn check_refusal(agent: &AgentContext, error: &Error, at: &str) {
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{at}: {error}");
     let Error::WindowTooLarge { tokens, budget, culprit } = error else {
@@ -145,11 +145,9 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
     if asked.level < Some(Level::Full) {
         return;
     }
-    let all =
-        block_on(agent.list_pages(&contexture_core::system::ListQuery {
-            limit: 10_000,
-            ..Default::default()
-        }));
+    let all = block_on(
+        agent.list_pages(&contexture_core::ListQuery { limit: 10_000, ..Default::default() }),
+    );
     let mut last = None;
     for seen in all.unwrap().items {
         let stands = seen.level == WindowLevel::Full && seen.page.detail().is_some();
@@ -162,7 +160,7 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
         last = last.or((stands && talk).then_some(()));
     }
     if last.is_some() {
-        let full = |shown: &&contexture_core::window::request::PageAccount| {
+        let full = |shown: &&contexture_core::window::PageAccount| {
             shown.level == WindowLevel::Full
                 && block_on(agent.get_page(&shown.page)).unwrap().page.detail().is_some()
                 && agent.get_segment(shown.page.segment()).unwrap().kind != SegmentKind::System
@@ -171,7 +169,7 @@ fn check_standing(agent: &AgentContext, asked: &WindowOptions, window: &Window, 
     }
 }
 
-// D-28, C39, D-31, C49, P-04: whatever was edited, a window under a budget fits, by its own account
+// D-28, D-31, P-04: whatever was edited, a window under a budget fits, by its own account
 // and counted again, or is refused with the page that is in the way; what is out of view is in
 // no part of it; what never folds stands.
 #[test]
@@ -201,7 +199,7 @@ fn random_windows_fit_and_show_only_the_view() {
     assert!(fitted > 1_500 && refused > 50 && folded > 200, "{fitted} {refused} {folded}");
 }
 
-// D-07, D-08, C35: the same state gives the same bytes, in the process that made it and in one that
+// D-07, D-08: the same state gives the same bytes, in the process that made it and in one that
 // has nothing in memory, at every budget and level. This checks every cache there is.
 #[test]
 fn cold_and_warm_give_the_same_bytes() {
@@ -253,7 +251,7 @@ fn sessions_built_alike_render_alike() {
     }
 }
 
-// C01, P-02, P-03, P-04: what is archived is in no window; a hidden leaf shows its description and no
+// P-02, P-03, P-04: what is archived is in no window; a hidden leaf shows its description and no
 // text, and a hidden directory itself and none of its pages.
 #[test]
 fn lifecycle_and_visibility_decide_what_stands() {
@@ -287,7 +285,7 @@ fn lifecycle_and_visibility_decide_what_stands() {
     });
 }
 
-// C43, D-20: each level shows less than the one above, and system prompts stay in full.
+// D-20: each level shows less than the one above, and system prompts stay in full.
 #[test]
 fn levels_asked_for_cap_all_but_the_system() {
     use contexture_testkit::fixture::{agent, leaf, memory};

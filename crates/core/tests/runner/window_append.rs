@@ -1,9 +1,6 @@
 //! Appending: what a provider was sent stays as it was, until a fold is taken.
 
-use contexture_core::{
-    Format, Window,
-    window::provider::{self, ProviderFormat},
-};
+use contexture_core::{Format, ProviderFormat, Window, window::validate_body};
 use contexture_testkit::window::{World, options};
 use futures::executor::block_on;
 
@@ -13,9 +10,9 @@ fn messages(window: &Window) -> Vec<String> {
     window.messages.iter().map(|range| unmarked(&window.body[range.clone()])).collect()
 }
 
-fn validate(format: ProviderFormat, window: &Window, at: &str) {
+fn check_body(format: ProviderFormat, window: &Window, at: &str) {
     let body = serde_json::from_str(&window.body).unwrap();
-    provider::validate(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+    validate_body(format, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
 }
 
 // D-11, D-35: whatever is appended, each message of the window before stands unchanged at its place
@@ -40,7 +37,7 @@ fn appending_changes_no_earlier_message() {
                     before = None;
                     continue;
                 };
-                validate(format, &sent.window, &at);
+                check_body(format, &sent.window, &at);
                 if let (Some(before), None) = (&before, sent.record.fold) {
                     let (was, is) = (messages(before), messages(&sent.window));
                     assert!(is.len() >= was.len(), "{at}");

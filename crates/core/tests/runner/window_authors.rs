@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, AgentContext, ContextSystem, Conversation, Edit, Level, ManualClock, MemoryStorage,
-    Message, NewSegment, PageUpdate, Role, SegmentKind, View, WindowOptions, document,
-    window::{format::Format, provider::ProviderFormat},
+    Actor, AgentContext, ContextSystem, Conversation, Edit, Format, Level, ManualClock,
+    MemoryStorage, Message, NewSegment, PageUpdate, ProviderFormat, Role, SegmentKind, View,
+    WindowOptions, document,
 };
 
 async fn shared() -> (ContextSystem, AgentContext, AgentContext) {

@@ -131,7 +131,7 @@ fn versions_say_what_moved() {
     });
 }
 
-// D-11, D-15, D-24, C34, C50: random states, levels, budgets and views, in every format: where version
+// D-11, D-15, D-24: random states, levels, budgets and views, in every format: where version
 // and key are equal the bytes are; so different bytes have another version or key.
 #[test]
 fn equal_version_and_key_are_equal_bytes() {
@@ -180,7 +180,7 @@ fn equal_version_and_key_are_equal_bytes() {
     assert!(again > 100, "too few were rendered twice: {again}");
 }
 
-// D-15, D-24, C50: levels, budgets and views of one state are told apart.
+// D-15, D-24: levels, budgets and views of one state are told apart.
 #[test]
 fn what_differs_is_identified() {
     block_on(async {
@@ -213,7 +213,7 @@ fn what_differs_is_identified() {
     });
 }
 
-// D-14, C49, C50: rounds of another view show on the system side alone, and there in the key.
+// D-14: rounds of another view show on the system side alone, and there in the key.
 #[test]
 fn rounds_of_other_views_are_identified_and_kept_apart() {
     block_on(async {
@@ -235,7 +235,7 @@ fn rounds_of_other_views_are_identified_and_kept_apart() {
     });
 }
 
-// D-10, C51: the level is state of a view: a switch holds until the next, is an edit of its own that
+// D-10: the level is state of a view: a switch holds until the next, is an edit of its own that
 // moves minor, is undone, and touches nobody else.
 #[test]
 fn a_level_switch_holds_until_the_next() {
@@ -280,7 +280,7 @@ fn a_level_switch_holds_until_the_next() {
     });
 }
 
-// D-28, C52: where the budget lowered pages, the Context says to which level, which pages, and why;
+// D-28: where the budget lowered pages, the Context says to which level, which pages, and why;
 // the fold itself leaves the same.
 #[test]
 fn what_the_budget_lowers_is_said() {
@@ -347,7 +347,7 @@ fn versions_never_go_back() {
     });
 }
 
-// C36, C49: what happens outside a view moves nothing in it: no version, no time, no byte.
+// What happens outside a view moves nothing in it: no version, no time, no byte.
 #[test]
 fn edits_outside_the_view_move_nothing() {
     block_on(async {
@@ -373,7 +373,7 @@ fn edits_outside_the_view_move_nothing() {
     });
 }
 
-// C35, D-08: the time is that of the state, not of the rendering; looking again changes nothing.
+// D-08: the time is that of the state, not of the rendering; looking again changes nothing.
 #[test]
 fn the_time_is_of_the_state() {
     block_on(async {

@@ -1,8 +1,9 @@
 //! Folds: they lower the count, come back with undo, stay in their view, and are taken once.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Error, Fold, Format, Standing, Tokens, Window, WindowLevel,
-    WindowOptions, system::ListQuery,
+    AgentContext, ContextSystem, Edit, Error, Format, ListQuery, Tokens, Window, WindowLevel,
+    WindowOptions,
+    storage::{Fold, PageStanding},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -32,7 +33,7 @@ fn everything(agent: &AgentContext) -> Vec<Result<String, String>> {
     Format::ALL.into_iter().map(render).collect()
 }
 
-// C39, C11, D-07: the fold that is due is rendered before it is taken, taking it changes no byte,
+// D-07: the fold that is due is rendered before it is taken, taking it changes no byte,
 // undoing it brings every byte back in every format, and no other view sees any of it.
 #[test]
 fn folds_are_previewed_taken_and_undone() {
@@ -74,7 +75,7 @@ fn folds_are_previewed_taken_and_undone() {
     assert!(taken > 60, "{taken}");
 }
 
-// C39: sending again without an edit folds nothing more and gives the same bytes.
+// Sending again without an edit folds nothing more and gives the same bytes.
 #[test]
 fn sending_again_is_the_same() {
     let (mut sent, mut folded) = (0, 0);
@@ -139,7 +140,7 @@ fn a_fold_lasts_for_many_turns() {
     });
 }
 
-// C39: however long the session, lines of earlier folds do not pile up.
+// However long the session, lines of earlier folds do not pile up.
 #[test]
 fn lines_of_folds_do_not_pile_up() {
     block_on(async {
@@ -161,7 +162,7 @@ fn lines_of_folds_do_not_pile_up() {
     });
 }
 
-// P-02, C38: a page in a run comes back by expanding, directly behind the run, and folds again.
+// P-02: a page in a run comes back by expanding, directly behind the run, and folds again.
 #[test]
 fn an_expanded_page_leaves_its_run() {
     block_on(async {
@@ -192,7 +193,7 @@ fn an_expanded_page_leaves_its_run() {
     });
 }
 
-// P-04, C39: pins hold through any number of folds, and are named when they leave no room.
+// P-04: pins hold through any number of folds, and are named when they leave no room.
 #[test]
 fn pins_hold() {
     block_on(async {
@@ -217,7 +218,7 @@ fn pins_hold() {
     });
 }
 
-// P-04, C39: who pins a page, and when, does not matter: a run that was made over it before does not
+// P-04: who pins a page, and when, does not matter: a run that was made over it before does not
 // stand for it, in any view, and does again when the pin is gone.
 #[test]
 fn a_pin_of_the_system_side_brings_a_page_out_of_a_run() {
@@ -251,7 +252,7 @@ fn a_pin_of_the_system_side_brings_a_page_out_of_a_run() {
     });
 }
 
-// P-04, C39: whatever was folded, pinned and undone by whomever, no run stands for a pinned page.
+// P-04: whatever was folded, pinned and undone by whomever, no run stands for a pinned page.
 #[test]
 fn no_run_stands_for_a_pinned_page() {
     let mut pinned = 0;
@@ -281,7 +282,7 @@ fn no_run_stands_for_a_pinned_page() {
                 };
                 let above = block_on(agent.get_page(parent)).unwrap();
                 let open =
-                    above.level == WindowLevel::Full && seen.page.standing == Standing::InTree;
+                    above.level == WindowLevel::Full && seen.page.standing == PageStanding::InTree;
                 assert_ne!(seen.level, WindowLevel::Run, "{at}: {index}");
                 assert_eq!(seen.level == WindowLevel::Out, !open, "{at}: {index}");
                 let mut shown = window.account.pages.iter().filter(|shown| shown.page == *index);
@@ -293,7 +294,7 @@ fn no_run_stands_for_a_pinned_page() {
     assert!(pinned > 500, "{pinned}");
 }
 
-// C39: the last page never folds; where it alone is too large, it is what the error names.
+// The last page never folds; where it alone is too large, it is what the error names.
 #[test]
 fn the_last_page_never_folds() {
     block_on(async {
@@ -320,7 +321,7 @@ fn the_last_page_never_folds() {
     });
 }
 
-// C39: hidden notes alone can be too many; they fold like anything else.
+// Hidden notes alone can be too many; they fold like anything else.
 #[test]
 fn lines_without_any_page_in_full_fold_too() {
     block_on(async {
@@ -338,7 +339,7 @@ fn lines_without_any_page_in_full_fold_too() {
     });
 }
 
-// C46: a segment over its capacity folds by itself; other segments keep all they have.
+// A segment over its capacity folds by itself; other segments keep all they have.
 #[test]
 fn a_capacity_folds_its_own_segment_only() {
     use contexture_core::{Edit, SegmentKind, SegmentUpdate};
@@ -407,11 +408,13 @@ fn trimming_is_believed_only_when_counted() {
     }
 }
 
-// C11: what a fold may lower is checked where it is committed, not only where it is planned.
+// What a fold may lower is checked where it is committed, not only where it is planned.
 #[test]
 fn forged_folds_are_refused() {
     use contexture_core::{
-        Edit, ErrorKind, FoldPlan, FoldReport, FoldStep, LevelEntry, Visibility,
+        Edit, ErrorKind, Visibility,
+        storage::LevelEntry,
+        window::{FoldPlan, FoldReport, FoldStep},
     };
     use contexture_testkit::fixture::leaf;
     block_on(async {
@@ -437,7 +440,7 @@ fn forged_folds_are_refused() {
     });
 }
 
-// C46: one page larger than a segment's capacity is cut, and what cannot be met keeps nobody from
+// One page larger than a segment's capacity is cut, and what cannot be met keeps nobody from
 // their window.
 #[test]
 fn a_capacity_that_cannot_be_met_stops_no_window() {

@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, NewDetailPage, PageIndex, Window,
-    window::{
-        escape::{AnchorKind, find_anchors, unescape},
-        provider::ProviderFormat,
-    },
+    AgentContext, ContextSystem, Edit, Format, NewDetailPage, PageIndex, ProviderFormat, Window,
+    window::{FoundAnchorKind, find_anchors, unescape_text},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, memory, page, returned, user, valid},
@@ -109,9 +106,9 @@ fn check_anchors(window: &Window) -> usize {
         let known = known.unwrap_or_else(|| panic!("{anchor:?} in\n{}", window.body));
         use contexture_core::context::AnchorKind as Kind;
         let kind = match anchor.kind {
-            AnchorKind::Button => Kind::Button,
-            AnchorKind::Form => Kind::Form,
-            AnchorKind::Ref | AnchorKind::Page => Kind::Reference,
+            FoundAnchorKind::Button => Kind::Button,
+            FoundAnchorKind::Form => Kind::Form,
+            FoundAnchorKind::Ref | FoundAnchorKind::Page => Kind::Reference,
         };
         assert_eq!((known.kind(), known.params()), (kind, &anchor.params[..]), "{anchor:?}");
     }
@@ -122,21 +119,21 @@ fn check_anchors(window: &Window) -> usize {
 fn check_once(window: &Window) {
     let found = find_anchors(&window.body);
     let mut seen = BTreeSet::new();
-    for anchor in found.iter().filter(|anchor| anchor.kind != AnchorKind::Ref) {
+    for anchor in found.iter().filter(|anchor| anchor.kind != FoundAnchorKind::Ref) {
         assert!(seen.insert((anchor.kind, &anchor.key)), "{anchor:?} stands twice");
     }
     for (kind, key) in seen {
-        if kind == AnchorKind::Button {
+        if kind == FoundAnchorKind::Button {
             let target = window.anchors.get(key).unwrap().target().unwrap();
             let marked = find_anchors(&window.body)
                 .iter()
-                .any(|anchor| anchor.kind == AnchorKind::Page && anchor.key == target);
+                .any(|anchor| anchor.kind == FoundAnchorKind::Page && anchor.key == target);
             assert!(marked, "{key} stands without its page");
         }
     }
 }
 
-// D-31, C40: in Markdown only registered anchors are found, each where the engine wrote it, in full
+// D-31: in Markdown only registered anchors are found, each where the engine wrote it, in full
 // pages, stubs and the lines of runs; the bodies say what they said when they are unescaped.
 #[test]
 fn imitations_are_not_found_in_markdown() {
@@ -146,8 +143,8 @@ fn imitations_are_not_found_in_markdown() {
         assert!(check_anchors(&window) > 100);
         check_once(&window);
         for text in &stage.texts {
-            let whole = contexture_core::window::escape::escape(text);
-            assert_eq!(unescape(&whole), *text);
+            let whole = contexture_core::window::escape_text(text);
+            assert_eq!(unescape_text(&whole), *text);
             assert!(window.body.contains(&*whole), "{text:?}");
         }
         for share in [90, 70, 40, 25] {
@@ -174,7 +171,7 @@ fn strings(value: &serde_json::Value, into: &mut Vec<String>) {
     }
 }
 
-// C40: in provider formats every text is there byte for byte, but for the session's mark, and only
+// In provider formats every text is there byte for byte, but for the session's mark, and only
 // lines of the engine carry that.
 #[test]
 fn provider_formats_carry_every_byte() {
@@ -211,7 +208,7 @@ fn check_marks(texts: &[String], mark: &str, at: &str) {
     }
 }
 
-// C40: stubs and runs made of such pages, at every budget and in every provider format.
+// Stubs and runs made of such pages, at every budget and in every provider format.
 #[test]
 fn lines_of_folds_carry_no_imitations() {
     block_on(async {
@@ -275,7 +272,7 @@ fn random_mixtures_are_not_found_either() {
     }
 }
 
-// C40: a large text that is cut says so in a line that outside text cannot imitate either.
+// A large text that is cut says so in a line that outside text cannot imitate either.
 #[test]
 fn where_a_text_is_cut_cannot_be_imitated() {
     block_on(async {

@@ -5,12 +5,8 @@ use std::sync::Arc;
 
 use contexture_core::{
     Advice, AgentContext, ContextSystem, Conversation, Edit, ErrorKind, Format, ManualClock,
-    MemoryStorage, Message, NewSegment, SegmentKind, Tokens, Usage, WindowOptions,
-    conversation::Request,
-    window::{
-        calibration::{Calibration, REMEMBERED},
-        provider::{self, ProviderFormat},
-    },
+    MemoryStorage, Message, NewSegment, ProviderFormat, SegmentKind, Tokens, Usage, WindowOptions,
+    window::{CALIBRATION_WINDOWS, Calibration, ModelRequest, validate_body},
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, returned, session_id, user, valid},
@@ -40,10 +36,10 @@ fn question(number: u64) -> Message {
     user(&format!("question {number} {}", "word ".repeat(40)))
 }
 
-fn validate(format: Format, request: &Request) -> Vec<serde_json::Value> {
+fn check_body(format: Format, request: &ModelRequest) -> Vec<serde_json::Value> {
     let Format::Provider(format) = format else { panic!("a provider's format") };
     let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
-    provider::validate(format, &body).unwrap_or_else(|broken| panic!("{broken}"));
+    validate_body(format, &body).unwrap_or_else(|broken| panic!("{broken}"));
     let key = match format {
         ProviderFormat::OpenAi | ProviderFormat::Anthropic => "messages",
         ProviderFormat::Responses => "input",
@@ -70,7 +66,7 @@ fn every_request_is_valid_and_fits() {
                 let id = format!("c{turn}");
                 conversation.append(vec![question(turn)]).await.unwrap();
                 let request = conversation.request().await.unwrap();
-                let messages = validate(asked.format, &request);
+                let messages = check_body(asked.format, &request);
                 assert!(request.tokens.0 <= 1_500 && request.cached <= request.tokens);
                 folds += u64::from(request.fold.is_some());
                 if request.fold.is_none() && format != ProviderFormat::Anthropic {
@@ -157,7 +153,7 @@ fn a_small_window_is_never_folded_early() {
     });
 }
 
-// C35: reports correct the budget; where large parts are cut does not move with them.
+// Reports correct the budget; where large parts are cut does not move with them.
 #[test]
 fn reports_correct_the_counting() {
     let stage = stage();
@@ -172,7 +168,7 @@ fn reports_correct_the_counting() {
         for turn in 0..12 {
             conversation.append(vec![user(&format!("question {turn}"))]).await.unwrap();
             let request = conversation.request().await.unwrap();
-            let messages = validate(asked.format, &request);
+            let messages = check_body(asked.format, &request);
             assert!(request.fold.is_none());
             assert_eq!(messages[..before.len()], before[..], "turn {turn}");
             before = messages;
@@ -185,7 +181,7 @@ fn reports_correct_the_counting() {
         let last = factors.last().unwrap();
         assert!((1.4..1.6).contains(last) && factors[0] < *last, "{factors:?}");
         // Anybody who reads the ledger learns the same; what was made for another model is not asked.
-        let sent = conversation.session().ledger(asked.format, REMEMBERED).await.unwrap();
+        let sent = conversation.session().ledger(asked.format, CALIBRATION_WINDOWS).await.unwrap();
         let (own, other) =
             (Calibration::of_sent("gpt-4o", &sent), Calibration::of_sent("gemini-pro", &sent));
         assert_eq!((own.factor(), own.observations()), (*last, 12));
@@ -226,7 +222,7 @@ fn append_begins_and_continues_turns() {
         assert_eq!(more.len(), 2, "{more:?}");
         assert_eq!(more[0], first[0]);
         assert!(conversation.append(Vec::new()).await.unwrap().is_empty());
-        validate("openai".parse().unwrap(), &conversation.request().await.unwrap());
+        check_body("openai".parse().unwrap(), &conversation.request().await.unwrap());
     });
 }
 
@@ -244,7 +240,7 @@ fn random_talks_hold() {
             block_on(conversation.append(said)).unwrap();
             match block_on(conversation.request()) {
                 Ok(request) => {
-                    validate(format, &request);
+                    check_body(format, &request);
                     assert!(request.tokens.0 <= 3_000, "seed {seed}");
                     let usage = Usage { input: request.tokens.0, ..Usage::default() };
                     block_on(conversation.report(&request, &usage)).unwrap();

@@ -3,9 +3,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, ManualClock, MemoryStorage, PageIndex, SentSource,
-    Timestamp, Window, WindowOptions, document,
-    window::provider::{self, ProviderFormat},
+    AgentContext, ContextSystem, Edit, Format, ManualClock, MemoryStorage, PageIndex,
+    ProviderFormat, Timestamp, Window, WindowOptions, document, storage::SentSource,
+    window::validate_body,
 };
 use contexture_testkit::{
     fixture::{agent, assistant, calls, leaf, memory, returned, user},
@@ -53,7 +53,7 @@ fn standing(agent: &AgentContext, window: &Window) -> u64 {
     shown.sum()
 }
 
-// M-37, C47: over three hundred turns no window sent holds more messages than may stand; folds are
+// M-37: over three hundred turns no window sent holds more messages than may stand; folds are
 // few, nothing but a fold changes an earlier message, and no call is ever parted from its result.
 #[test]
 fn the_bound_is_met_by_rare_folds() {
@@ -84,7 +84,7 @@ fn the_bound_is_met_by_rare_folds() {
             assert!(budget.is_none_or(|budget| account.tokens <= budget), "{at}");
             let Ok(Format::Provider(provider)) = format.parse() else { panic!("{format}") };
             let body = serde_json::from_str(&sent.window.body).unwrap();
-            provider::validate(provider, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
+            validate_body(provider, &body).unwrap_or_else(|broken| panic!("{at}: {broken}"));
             assert_eq!(sent.window.repaired, Vec::<String>::new(), "{at}");
             folds += u64::from(sent.record.fold.is_some());
             if let (Some(before), None) = (&before, sent.record.fold) {
@@ -103,7 +103,7 @@ fn the_bound_is_met_by_rare_folds() {
     }
 }
 
-// M-37, C47: the line says how many are folded and that they can be had back, and they can: one by
+// M-37: the line says how many are folded and that they can be had back, and they can: one by
 // one, or all with undo.
 #[test]
 fn what_is_folded_is_told_and_comes_back() {

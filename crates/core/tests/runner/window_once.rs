@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, Format, MemoryStorage, Permission, SegmentKind,
-    WindowOptions,
-    window::{provider::ProviderFormat, request::Window},
+    AgentContext, ContextSystem, Edit, Format, MemoryStorage, Permission, ProviderFormat,
+    SegmentKind, Window, WindowOptions,
 };
 use contexture_testkit::{
     fake::WatchedStorage,

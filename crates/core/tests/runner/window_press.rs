@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use contexture_core::{
     AgentContext, ContextSystem, Edit, Error, ErrorKind, Format, Level, Permission, SegmentKind,
     Visibility,
-    context::{Anchor, Apps, Context},
-    system::Pressed,
+    context::{Anchor, Apps, Context, Pressed},
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, confined, directory, leaf, memory, page, segment},
@@ -46,7 +45,7 @@ async fn anchors(alpha: &AgentContext) -> Vec<String> {
     window.anchors.iter().map(|(key, _)| key.to_string()).collect()
 }
 
-// D-05, D-19, C37: every action through its anchor does what the operation does.
+// D-05, D-19: every action through its anchor does what the operation does.
 #[test]
 fn anchors_act() {
     block_on(async {
@@ -107,7 +106,7 @@ async fn guarded() -> (ContextSystem, AgentContext) {
     (system, alpha)
 }
 
-// A-07, C04, C37: what the permission denies is neither registered nor done.
+// what the permission denies is neither registered nor done.
 #[test]
 fn anchors_are_checked_like_any_operation() {
     block_on(async {
@@ -136,7 +135,7 @@ fn anchors_are_checked_like_any_operation() {
     });
 }
 
-// C38: an anchor whose page has moved on says what to press instead.
+// An anchor whose page has moved on says what to press instead.
 #[test]
 fn stale_anchors_name_the_fresh_one() {
     block_on(async {
@@ -199,7 +198,7 @@ fn references_never_act() {
     });
 }
 
-// D-31, C40: nothing but known keys does anything.
+// D-31: nothing but known keys does anything.
 #[test]
 fn unknown_keys_do_nothing() {
     block_on(async {
@@ -266,7 +265,7 @@ fn parameters_are_checked() {
     });
 }
 
-// C38, D-13: pressing what a window registered never says that it is unknown.
+// D-13: pressing what a window registered never says that it is unknown.
 #[test]
 fn everything_registered_can_be_pressed() {
     block_on(async {
@@ -306,7 +305,7 @@ fn mounted() -> Arc<Apps> {
     Arc::new(apps)
 }
 
-// D-05, D-13, C37: an application's panel stands at the end of every format; its anchors are in
+// D-05, D-13: an application's panel stands at the end of every format; its anchors are in
 // the registry and are pressed like any other; its state is in the Context.
 #[test]
 fn a_notebook_is_part_of_the_window() {
@@ -351,7 +350,7 @@ fn a_notebook_is_part_of_the_window() {
     });
 }
 
-// D-06, D-11, D-13, C50: a press of an application is a round, moves major, and cannot be undone; with
+// D-06, D-11, D-13: a press of an application is a round, moves major, and cannot be undone; with
 // an application mounted the Context is frozen all the same.
 #[test]
 fn presses_of_applications_are_rounds() {
@@ -397,7 +396,7 @@ fn presses_of_applications_are_rounds() {
     });
 }
 
-// C40: a page of a segment that is read-only for all is still only read through the system side's
+// A page of a segment that is read-only for all is still only read through the system side's
 // own presses where the core itself refuses.
 #[test]
 fn the_system_side_presses_too() {

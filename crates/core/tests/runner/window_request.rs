@@ -1,8 +1,7 @@
 //! The request that is being worked on stands word for word, however long the work on it takes.
 
 use contexture_core::{
-    ContextSystem, Edit, Format, Level, WindowOptions,
-    window::provider::{self, ProviderFormat},
+    ContextSystem, Edit, Format, Level, ProviderFormat, WindowOptions, window::validate_body,
 };
 use contexture_testkit::{
     fixture::{apply, assistant, calls, leaf, memory, returned, segment, user},
@@ -54,7 +53,7 @@ fn what_was_asked_last_stands_through_every_fold() {
                     assert!(sent.record.tokens.0 <= budget);
                     if let Format::Provider(format) = options.format {
                         let body = serde_json::from_str(body).unwrap();
-                        provider::validate(format, &body).unwrap();
+                        validate_body(format, &body).unwrap();
                     }
                 }
                 assert!(folds > 3, "{folds}");

@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{
-    AgentContext, Edit, Error, ErrorKind, Format, Mounts, SentWindow, Tokens, Usage, View,
-    WindowOptions,
-    system::{ListQuery, PageView},
+    AgentContext, Edit, Error, ErrorKind, Format, ListQuery, Mounts, PageView, Tokens, Usage, View,
+    WindowOptions, storage::SentWindow,
 };
 use contexture_testkit::{
     fixture::{add_segment, agent, apply, leaf, memory, page, segment, user, valid},
@@ -223,7 +222,7 @@ fn edits_leave_what_was_sent() {
     });
 }
 
-// C11: what a purge took is gone from what was sent, and the ledger says so.
+// What a purge took is gone from what was sent, and the ledger says so.
 #[test]
 fn a_purge_takes_what_was_sent() {
     block_on(async {
@@ -256,7 +255,7 @@ fn sees(system: &contexture_core::ContextSystem, segments: &[&str]) -> AgentCont
     AgentContext::new(system.clone(), view)
 }
 
-// C49, C36: an agent that lost a segment cannot see it again in what it was sent, not even in lines
+// An agent that lost a segment cannot see it again in what it was sent, not even in lines
 // of a fold that stood beside those of a segment it still sees.
 #[test]
 fn a_lost_segment_is_not_shown_again() {
@@ -312,12 +311,12 @@ async fn shown_in_part(agent: &AgentContext, asked: &WindowOptions, hidden: &str
     assert!(again.window.body.contains("no longer in this view)"), "{}", again.window.body);
     if let Format::Provider(format) = asked.format {
         let body = serde_json::from_str(&again.window.body).unwrap();
-        contexture_core::window::provider::validate(format, &body).unwrap();
+        contexture_core::window::validate_body(format, &body).unwrap();
     }
     again.withheld.iter().map(ToString::to_string).collect()
 }
 
-// C49, D-35: what was moved out of an agent's view since is not shown again, neither as a page nor
+// D-35: what was moved out of an agent's view since is not shown again, neither as a page nor
 // in a line that quotes it; where it is moved back, everything is.
 #[test]
 fn a_page_moved_out_of_view_is_not_shown_again() {
@@ -360,10 +359,10 @@ fn a_page_moved_out_of_view_is_not_shown_again() {
     });
 }
 
-// C49: what a filter leaves out since is not shown again; what a wider one shows is.
+// What a filter leaves out since is not shown again; what a wider one shows is.
 #[test]
 fn what_a_filter_leaves_out_since_is_not_shown_again() {
-    use contexture_core::{Speech, ViewFilter};
+    use contexture_core::{ViewFilter, message::MessageFilter};
     block_on(async {
         for format in Format::ALL {
             let system = memory().await;
@@ -379,7 +378,7 @@ fn what_a_filter_leaves_out_since_is_not_shown_again() {
             let through = |filter: ViewFilter| {
                 AgentContext::new(system.clone(), View { filter, ..alpha.view().clone() })
             };
-            let words = ViewFilter { speech: Speech::WithoutTools, ..ViewFilter::default() };
+            let words = ViewFilter { speech: MessageFilter::WithoutTools, ..ViewFilter::default() };
             let authors = Some([valid("gamma")].into());
             let authors = ViewFilter { authors, ..ViewFilter::default() };
             for (filter, hidden) in [(words.clone(), "HIDDEN"), (authors, "of beta")] {
@@ -408,7 +407,7 @@ fn what_a_filter_leaves_out_since_is_not_shown_again() {
 // Lines recorded without the pages they quote may quote anything: an agent is not shown them.
 #[test]
 fn lines_of_unknown_pages_are_not_shown_again() {
-    use contexture_core::LedgerKey;
+    use contexture_core::storage::LedgerKey;
     block_on(async {
         let system = memory().await;
         let alpha = agent(&system, "alpha");
@@ -427,7 +426,7 @@ fn lines_of_unknown_pages_are_not_shown_again() {
     });
 }
 
-// C11: what providers report is kept with the window, and nothing else is.
+// What providers report is kept with the window, and nothing else is.
 #[test]
 fn usage_is_reported() {
     block_on(async {
@@ -455,7 +454,7 @@ fn usage_is_reported() {
 // D-29: what was rendered with one filter is not shown with another.
 #[test]
 fn filters_do_not_share_what_was_rendered() {
-    use contexture_core::{PageIndex, window::filter::NoFilter};
+    use contexture_core::{PageIndex, window::NoFilter};
     block_on(async {
         let alpha = talking().await;
         let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";

@@ -1,9 +1,9 @@
 //! Descriptions of folded turns: who may write one, when lines tell it, and what becomes of it.
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, Operation, PageIndex, Speech, ViewFilter,
-    WindowOptions,
-    system::{FoldedTurn, TurnLimits, TurnLine},
+    AgentContext, ContextSystem, Edit, ErrorKind, Operation, PageIndex, ViewFilter, WindowOptions,
+    message::MessageFilter,
+    window::{FoldedTurn, TurnLimits, TurnLine},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, calls, description, memory, returned, user},
@@ -155,7 +155,7 @@ fn a_view_of_a_part_neither_lists_nor_reads_descriptions() {
         let alpha = folded(&system).await;
         let turn = alpha.folded_turns(LIMITS).await.unwrap().remove(0);
         let beta = agent(&system, "beta");
-        let filter = ViewFilter { speech: Speech::WithoutTools, ..ViewFilter::default() };
+        let filter = ViewFilter { speech: MessageFilter::WithoutTools, ..ViewFilter::default() };
         let narrow = seen_through(&beta, &system, filter);
         let small = openai().budget(2_500);
         narrow.fold(&small).await.unwrap().expect("all of it takes more");

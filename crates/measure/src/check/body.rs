@@ -6,10 +6,7 @@ use std::{
     ops::Range,
 };
 
-use contexture_core::{
-    Window,
-    window::count::{MESSAGE_OVERHEAD, TokenCounter},
-};
+use contexture_core::{TokenCounter, Window, window::MESSAGE_OVERHEAD};
 use serde_json::Value;
 
 /// A breakpoint as it stands in a body. Within a string its quotes would be escaped.

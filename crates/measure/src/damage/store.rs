@@ -17,10 +17,8 @@ use contexture_agents::{
 };
 use contexture_core::{
     Clock, ContextSystem, Edit, Format, ManualClock, Message, NewContentsPage, NewDetailPage,
-    NewSegment, PageStorage, Role, SegmentKind, WindowOptions,
-    check::{Losses, repair_storage},
-    document,
-    window::provider::ProviderFormat,
+    NewSegment, PageStorage, ProviderFormat, Role, SegmentKind, WindowOptions, document,
+    storage::check::{Losses, repair_storage},
 };
 use contexture_storage::{CreateMode, Durability, SqliteOptions, SqliteStorage};
 use contexture_tokens::counter_for;

@@ -16,7 +16,7 @@ mod talk;
 use std::{io::Write, sync::Arc};
 
 use anyhow::Context;
-use contexture_core::window::{count::TokenCounter, fold::Shares, provider::ProviderFormat};
+use contexture_core::{ProviderFormat, TokenCounter, window::FoldShares};
 use futures::executor::block_on;
 
 use self::{
@@ -131,7 +131,7 @@ fn measure(
     read: &Read,
     budget: u64,
     counter: &Arc<dyn TokenCounter>,
-    shares: Shares,
+    shares: FoldShares,
 ) -> anyhow::Result<Sums> {
     let ground = &Ground::new(&read.talk, budget, counter.as_ref());
     let mut policy: Box<dyn Policy + '_> = match kind {

@@ -27,7 +27,7 @@ mod words;
 
 use std::io::Write;
 
-use contexture_core::window::fold::Shares;
+use contexture_core::window::FoldShares;
 
 use self::{
     baseline::{FoldOldest, Sliding},
@@ -112,7 +112,12 @@ pub(super) fn write(
     Ok(())
 }
 
-fn measure(kind: Kind, recording: &Recording, budget: u64, shares: Shares) -> anyhow::Result<Sums> {
+fn measure(
+    kind: Kind,
+    recording: &Recording,
+    budget: u64,
+    shares: FoldShares,
+) -> anyhow::Result<Sums> {
     let session;
     let mut policy: Box<dyn Policy + '_> = match kind {
         Kind::Sliding => Box::new(Sliding::new(budget)),
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn every_policy_is_measured_by_the_same_rule() {
         let recording = recording();
-        let sums = |kind| measure(kind, &recording, 4_000, Shares::default()).unwrap();
+        let sums = |kind| measure(kind, &recording, 4_000, FoldShares::default()).unwrap();
         let sliding = sums(Kind::Sliding);
         assert_eq!((sliding.calls, sliding.folds), (61, 0));
         assert!(sliding.request < 61 && sliding.fullest <= 1.0, "{sliding:?}");
@@ -192,7 +197,7 @@ mod tests {
         let line = format!(r#"{{"session_id":"s","stats":{stats},"messages":[{messages}]}}"#);
         let recording = Recording::parse(line).unwrap();
         let ready = |budget: u64| {
-            let sums = measure(Kind::Sliding, &recording, budget, Shares::default()).unwrap();
+            let sums = measure(Kind::Sliding, &recording, budget, FoldShares::default()).unwrap();
             (sums.ready, sums.edited)
         };
         // Two lines before each of two edits; a small window has lost them before the second.

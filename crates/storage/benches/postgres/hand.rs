@@ -1,7 +1,13 @@
 //! What somebody would write by hand: the same rows in the same tables, in one transaction of two
 //! round trips, with prepared statements.
 
-use contexture_core::*;
+use contexture_core::{
+    storage::{
+        Checksum, Content, Inverse, PageBefore, PageBody, PageDetail, PageStanding, Place, Version,
+        ViewId,
+    },
+    *,
+};
 use futures::future::{join4, try_join_all};
 use tokio_postgres::{Client, NoTls, Statement, types::ToSql};
 
@@ -96,7 +102,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         index: PageIndex::new("usr".parse().unwrap(), number),
         parent: Some("usr-0".parse().unwrap()),
         place: Place(number),
-        body: Body::Detail(Detail {
+        body: PageBody::Detail(PageDetail {
             content: content.hash(),
             messages: 1,
             counted: None,
@@ -105,7 +111,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
         name: format!("Page {seed}").parse().unwrap(),
         description: Description::default(),
         visibility: Visibility::Hidden,
-        standing: Standing::InTree,
+        standing: PageStanding::InTree,
         author: Actor::System,
         rewritten_by: None,
         trust: Trust::System,

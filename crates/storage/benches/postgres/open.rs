@@ -3,7 +3,7 @@
 use std::{process::Command, sync::Arc, time::Instant};
 
 use contexture_core::{
-    storage::{ImportPart, Order},
+    storage::{ImportPart, Order, Place},
     *,
 };
 use contexture_storage::SystemClock;

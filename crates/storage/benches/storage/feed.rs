@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use contexture_core::{system::FeedEvent, *};
+use contexture_core::{FeedEvent, *};
 use contexture_storage::SystemClock;
 use contexture_testkit::backend::Backend;
 use futures::{FutureExt, StreamExt, executor::block_on};

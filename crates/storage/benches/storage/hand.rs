@@ -5,7 +5,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use contexture_core::*;
+use contexture_core::{
+    storage::{
+        Checksum, Content, Inverse, PageBefore, PageBody, PageDetail, PageStanding, Place, Version,
+        ViewId,
+    },
+    *,
+};
 use contexture_storage::sqlite::SqliteStorage;
 use rusqlite::{Connection, params};
 
@@ -123,7 +129,7 @@ impl Rows {
             index: format!("usr-{seed}").parse().unwrap(),
             parent: Some("usr-0".parse().unwrap()),
             place: Place(seed as u64),
-            body: Body::Detail(Detail {
+            body: PageBody::Detail(PageDetail {
                 content: content.hash(),
                 messages: 1,
                 counted: None,
@@ -132,7 +138,7 @@ impl Rows {
             name: format!("Page {seed}").parse().unwrap(),
             description: Description::default(),
             visibility: Visibility::Hidden,
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: Actor::System,
             rewritten_by: None,
             trust: Trust::System,

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use contexture_core::{
-    storage::Order,
-    system::{ResidentLimits, Settings},
+    SystemSettings,
+    storage::{Order, ResidentLimits},
     *,
 };
 use contexture_storage::SystemClock;
@@ -52,7 +52,7 @@ pub(crate) fn run(backend: &dyn Backend) {
 pub(crate) fn child(locator: &str) {
     let began = Instant::now();
     let storage = backends::open(locator).unwrap();
-    let settings = Settings { resident: LIMITS, ..Settings::default() };
+    let settings = SystemSettings { resident: LIMITS, ..SystemSettings::default() };
     block_on(async {
         let session = "memory".parse().unwrap();
         let clock = Arc::new(SystemClock);

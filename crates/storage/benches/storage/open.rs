@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use contexture_core::{
-    storage::Order,
-    window::{provider::ProviderFormat, request::WindowOptions},
+    storage::{LevelEntry, Order, PageRun, PageRunForm},
+    window::{FoldPlan, FoldReport, FoldStep},
     *,
 };
 use contexture_storage::SystemClock;
@@ -50,7 +50,7 @@ async fn fold(system: &ContextSystem, pages: usize) {
     let page = |index: PageIndex| async move {
         system.as_system().reader().page(&index).await.unwrap().page
     };
-    let run = Run {
+    let run = PageRun {
         first: page(first.clone()).await.place,
         last: page(last.clone()).await.place,
         pages: last.number(),
@@ -60,7 +60,7 @@ async fn fold(system: &ContextSystem, pages: usize) {
         calls: 0,
         requests: Vec::new(),
         filter: Default::default(),
-        form: RunForm::Line,
+        form: PageRunForm::Line,
         cited: Vec::new(),
         apart: Vec::new(),
     };

@@ -138,7 +138,7 @@ impl Figures {
 }
 
 impl Session {
-    fn edit(&self, edit: Edit) -> system::Outcome {
+    fn edit(&self, edit: Edit) -> EditOutcome {
         block_on(self.system.as_system().apply(edit)).unwrap()
     }
 

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{Content, ContentHash, SessionId};
+use contexture_core::{
+    SessionId,
+    storage::{Content, ContentHash},
+};
 use rusqlite::Connection;
 
 use super::{

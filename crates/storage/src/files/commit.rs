@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use contexture_core::{
-    Content, ContentHash, LedgerKey, Mark, Page, PageIndex, RunPut, SentWindow, SessionId,
+    Page, PageIndex, SessionId,
     storage::{
-        Commit, Committed, Keep, LedgerQuery, Report, StorageError, ViewHead,
-        settle::{Present, Wanted, Writes, check_run, settle},
+        Commit, Committed, Content, ContentHash, Keep, LedgerKey, LedgerQuery, Mark, RunPut,
+        SentWindow, StorageError, UsageReport, ViewHead,
+        commit_plan::{CommitReads, CommitState, CommitWrites, check_run_version, plan_commit},
     },
 };
 
@@ -24,9 +25,10 @@ pub(crate) fn commit(
     session: &SessionId,
     commit: &Commit,
 ) -> FilesFaultResult<Committed> {
-    let mut present = Present { info: read::session(batch.db, session)?, ..Present::default() };
+    let mut present =
+        CommitState { info: read::session(batch.db, session)?, ..CommitState::default() };
     if let Some(change) = &commit.change {
-        let mut asked = Wanted::by(change);
+        let mut asked = CommitReads::of(change);
         load(batch, session, &asked, &mut present)?;
         loop {
             let more = present.unread(change, &asked);
@@ -41,7 +43,7 @@ pub(crate) fn commit(
         Some(_) => crate::random::mark("a session's mark")?,
         None => Mark::from_seed(&[]),
     };
-    let writes = settle(present, session, commit.clone(), move || mark)?;
+    let writes = plan_commit(present, session, commit.clone(), move || mark)?;
     write(batch, session, writes)
 }
 
@@ -49,8 +51,8 @@ pub(crate) fn commit(
 fn load(
     batch: &Batch<'_>,
     session: &SessionId,
-    wanted: &Wanted,
-    present: &mut Present,
+    wanted: &CommitReads,
+    present: &mut CommitState,
 ) -> FilesFaultResult<()> {
     let db = batch.db;
     let Some(key) = index::key(db, session)? else { return Ok(()) };
@@ -93,7 +95,7 @@ fn load(
 fn write(
     batch: &mut Batch<'_>,
     session: &SessionId,
-    writes: Writes,
+    writes: CommitWrites,
 ) -> FilesFaultResult<Committed> {
     let before = index::head(batch.db, session)?;
     let (beside, files) = before.map(|head| (head.beside, head.files)).unwrap_or_default();
@@ -147,7 +149,7 @@ fn write_pages(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
 ) -> FilesFaultResult<BTreeSet<ContentHash>> {
     let new = writes.committed.change.iter().flat_map(|change| &change.contents);
     let mut known: HashMap<ContentHash, Option<Content>> =
@@ -180,7 +182,7 @@ fn place_contents(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
     touched: &BTreeSet<ContentHash>,
 ) -> FilesFaultResult<()> {
     let before = writes.pages.iter().rev();
@@ -210,7 +212,7 @@ fn write_views(
     batch: &mut Batch<'_>,
     key: i64,
     session: &SessionId,
-    writes: &Writes,
+    writes: &CommitWrites,
 ) -> FilesFaultResult<()> {
     if writes.views.is_empty() {
         return Ok(());
@@ -275,7 +277,7 @@ pub(crate) fn keep(
         let stored = runs::read(batch.db, session, put.key.as_str())?;
         let stored = stored.into_iter().find(|record| record.key == put.key);
         index::head(batch.db, session)?.ok_or_else(|| missing(session))?;
-        check_run(stored.as_ref(), put)?;
+        check_run_version(stored.as_ref(), put)?;
     }
     let reported = match &keep.report {
         Some(report) => reported(batch, session, report)?,
@@ -297,7 +299,7 @@ pub(crate) fn keep(
 fn reported(
     batch: &Batch<'_>,
     session: &SessionId,
-    report: &Report,
+    report: &UsageReport,
 ) -> FilesFaultResult<Option<SentWindow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = ledger::read(batch.db, session, &report.ledger, &query)?.into_iter().next();

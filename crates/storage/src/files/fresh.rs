@@ -8,8 +8,8 @@ use std::{
 };
 
 use contexture_core::{
-    Content, ContentHash, SessionId,
-    storage::{SessionInfo, StorageError, StorageResult},
+    SessionId,
+    storage::{Content, ContentHash, SessionInfo, StorageError, StorageResult},
 };
 use rusqlite::Connection;
 

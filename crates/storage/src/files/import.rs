@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use contexture_core::{
-    ContentHash, SessionId,
-    storage::{ImportPart, SessionInfo, StorageError, StorageResult},
+    SessionId,
+    storage::{ContentHash, ImportPart, SessionInfo, StorageError, StorageResult},
 };
 
 use super::{

@@ -15,8 +15,8 @@ use std::{
 };
 
 use contexture_core::{
-    ContentHash, PageIndex, SegmentId, SessionId,
-    storage::{StorageError, StorageResult},
+    PageIndex, SegmentId, SessionId,
+    storage::{ContentHash, StorageError, StorageResult},
 };
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 

@@ -5,8 +5,8 @@
 //! become too long ends in a checksum. The true name stands in the file.
 
 use contexture_core::{
-    Checksum, ChunkKey, ContentHash, LedgerKey, PageIndex, Revision, RunKey, SegmentId, SessionId,
-    ViewId,
+    PageIndex, Revision, SegmentId, SessionId,
+    storage::{Checksum, ChunkKey, ContentHash, LedgerKey, RunKey, ViewId},
 };
 
 /// The folder of all sessions.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use contexture_core::{
-    Content, ContentHash, SessionId,
-    storage::{StorageError, StorageResult},
+    SessionId,
+    storage::{Content, ContentHash, StorageError, StorageResult},
 };
 use rusqlite::Connection;
 

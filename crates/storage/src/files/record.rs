@@ -8,11 +8,11 @@ mod page;
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    ChunkKey, Content, ContentHash, CustomKey, Format, HistoryEntry, LedgerKey, LevelChunk, Mark,
-    Message, Page, PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow,
-    SessionId, Timestamp, Version, ViewId,
+    Format, HistoryEntry, Message, Page, PageIndex, Revision, Segment, SegmentId, SessionId,
+    Timestamp,
     storage::{
-        SessionInfo, StorageError, ViewHead,
+        ChunkKey, Content, ContentHash, CustomKey, LedgerKey, LevelChunk, Mark, Place, RunKey,
+        RunRecord, SentWindow, SessionInfo, StorageError, Version, ViewHead, ViewId,
         signs::{self, AFTER_CHECKSUM, BEFORE_CHECKSUM},
     },
 };
@@ -162,7 +162,8 @@ impl Sum {
     const LENGTH: usize = signs::CHECKSUM;
 
     fn of(path: &str, body: &str) -> String {
-        contexture_core::Checksum(checksum(&[path.as_bytes(), body.as_bytes()])).to_string()
+        contexture_core::storage::Checksum(checksum(&[path.as_bytes(), body.as_bytes()]))
+            .to_string()
     }
 }
 

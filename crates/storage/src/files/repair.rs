@@ -6,7 +6,7 @@
 //!     ─► stand-ins for lost entries ─► lost segments ─► the head counts what is there
 //! ```
 //!
-//! Words that are lost stay lost here: `contexture_core::check::repair_session` puts others in their
+//! Words that are lost stay lost here: `contexture_core::storage::check::repair_session` puts others in their
 //! place, as an edit: those that a file edited by hand still says, or a placeholder.
 
 mod findings;
@@ -18,9 +18,8 @@ mod unproven;
 use std::collections::{BTreeSet, HashSet};
 
 use contexture_core::{
-    ContentHash, Page, Place, Revision, SegmentId, SessionId, Timestamp,
-    check::Remains,
-    storage::{SessionInfo, StorageResult, Trace},
+    Page, Revision, SegmentId, SessionId, Timestamp,
+    storage::{ContentHash, Place, SessionInfo, StorageResult, Trace, check::Remains},
 };
 
 use super::{

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contexture_core::{ContentHash, PageIndex, Revision, SegmentId, SessionId, Version};
+use contexture_core::{
+    PageIndex, Revision, SegmentId, SessionId,
+    storage::{ContentHash, Version},
+};
 use rusqlite::Connection;
 
 use super::{

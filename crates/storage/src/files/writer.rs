@@ -197,7 +197,10 @@ fn group(store: &mut Store, tasks: &mut Vec<Box<dyn Task>>) {
 mod tests {
     use std::{fs, sync::Arc};
 
-    use contexture_core::{Mark, Place, Revision, Timestamp, storage::SessionInfo};
+    use contexture_core::{
+        Revision, Timestamp,
+        storage::{Mark, Place, SessionInfo},
+    };
 
     use super::*;
     use crate::files::{

@@ -7,8 +7,11 @@ mod upsert;
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    ChunkKey, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, PageIndex,
-    Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, ViewId, storage::settle::Writes,
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId,
+    storage::{
+        ChunkKey, ContentHash, CustomKey, LedgerKey, LevelChunk, RunKey, RunRecord, SentWindow,
+        ViewId, commit_plan::CommitWrites,
+    },
 };
 use tokio_postgres::types::ToSql;
 
@@ -59,7 +62,7 @@ impl StoredContent {
         self.data.len()
     }
 
-    pub(crate) fn of(content: &contexture_core::Content) -> (ContentHash, Self) {
+    pub(crate) fn of(content: &contexture_core::storage::Content) -> (ContentHash, Self) {
         let packed = Packed::of_content(content);
         let data = packed.stored(content.bytes()).to_vec();
         (content.hash(), Self { raw: packed.raw, data })
@@ -68,7 +71,7 @@ impl StoredContent {
 
 impl Batch {
     /// Adds what a commit writes.
-    pub(crate) fn add(&mut self, writes: Writes) {
+    pub(crate) fn add(&mut self, writes: CommitWrites) {
         self.segments.extend(writes.segments.into_iter().map(|it| (it.id.clone(), it)));
         for view in writes.views {
             self.views.insert(view, writes.info.revision);

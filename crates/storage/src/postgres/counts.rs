@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{CountKey, Tokens, storage::StorageResult};
+use contexture_core::{
+    Tokens,
+    storage::{CountKey, StorageResult},
+};
 
 use super::{
     error::{FaultResult, integer},

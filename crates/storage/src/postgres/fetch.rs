@@ -1,8 +1,10 @@
 //! Reading rows by their keys, many at once: what reads ask for, and what a commit wants to know.
 
 use contexture_core::{
-    ChunkKey, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, PageIndex, Place, Revision,
-    RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId, ViewId,
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId,
+    storage::{
+        ChunkKey, CustomKey, LedgerKey, LevelChunk, Place, RunKey, RunRecord, SentWindow, ViewId,
+    },
 };
 use deadpool_postgres::ClientWrapper;
 

@@ -12,8 +12,8 @@
 use std::task::Poll;
 
 use contexture_core::{
-    LedgerKey, Revision, SentWindow, SessionId,
-    storage::{StorageError, StorageResult},
+    Revision, SessionId,
+    storage::{LedgerKey, SentWindow, StorageError, StorageResult},
 };
 use deadpool_postgres::ClientWrapper;
 use futures::{

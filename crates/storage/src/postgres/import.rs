@@ -1,8 +1,8 @@
 //! Taking over a session, part by part, under a name that is no session's.
 
 use contexture_core::{
-    Mark, Place, Revision, SessionId, Timestamp,
-    storage::{ImportPart, SessionInfo, StorageError, StorageResult},
+    Revision, SessionId, Timestamp,
+    storage::{ImportPart, Mark, Place, SessionInfo, StorageError, StorageResult},
 };
 use deadpool_postgres::ClientWrapper;
 

@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    ChunkKey, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page, PageIndex, Place, Revision,
-    RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId, ViewId,
-    storage::settle::{PageWrite, Present, Wanted, Writes},
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId,
+    storage::{
+        ChunkKey, CustomKey, LedgerKey, LevelChunk, Place, RunKey, RunRecord, SentWindow, ViewId,
+        commit_plan::{CommitReads, CommitState, CommitWrites, PageWrite},
+    },
 };
 use deadpool_postgres::ClientWrapper;
 use futures::future::{join, join3, join5};
@@ -18,7 +20,7 @@ use super::{error::FaultResult, fetch, rows::SessionRow};
 /// What must be read before something can be decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: CommitReads,
     /// Ledgers whose last number matters.
     pub(crate) ledgers: BTreeSet<LedgerKey>,
     /// Records of ledgers.
@@ -26,7 +28,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    pub(crate) fn of(wanted: Wanted) -> Self {
+    pub(crate) fn of(wanted: CommitReads) -> Self {
         Self { wanted, ..Self::default() }
     }
 
@@ -134,12 +136,12 @@ impl Known {
 
     /// Tells whether what a change wants can still be known: not where only the database could
     /// say, once it was written to.
-    pub(crate) fn can_tell(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn can_tell(&self, wanted: &CommitReads) -> bool {
         wanted.lists.is_disjoint(&self.unsure)
     }
 
     /// Returns what stands of what a change wants.
-    pub(crate) fn present(&self, wanted: &Wanted) -> Present {
+    pub(crate) fn present(&self, wanted: &CommitReads) -> CommitState {
         fn pick<K: Ord + Clone, V: Clone>(
             from: &BTreeMap<K, V>,
             keys: &BTreeSet<K>,
@@ -147,7 +149,7 @@ impl Known {
             let picked = keys.iter().filter_map(|key| from.get_key_value(key));
             picked.map(|(key, value)| (key.clone(), value.clone())).collect()
         }
-        Present {
+        CommitState {
             info: self.session.as_ref().map(|session| session.info.clone()),
             segments: pick(&self.segments, &wanted.segments),
             pages: pick(&self.pages, &wanted.pages),
@@ -161,7 +163,7 @@ impl Known {
     }
 
     /// Takes in what a commit will write.
-    pub(crate) fn overlay(&mut self, writes: &Writes) {
+    pub(crate) fn overlay(&mut self, writes: &CommitWrites) {
         if let Some(session) = &mut self.session {
             session.info = writes.info.clone();
         }

@@ -1,8 +1,8 @@
 //! Lists of pages: of a directory, of a segment, of an author's turns.
 
 use contexture_core::{
-    Actor, Page, PageIndex, Place, SegmentId, SessionId,
-    storage::{ChildQuery, Order, ScanQuery, StandingFilter},
+    Actor, Page, PageIndex, SegmentId, SessionId,
+    storage::{ChildQuery, Order, Place, ScanQuery, StandingFilter},
 };
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Row;

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use contexture_core::{
-    ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, Revision, RunRecord, Segment, SentWindow, SessionId, Tokens, ViewHead,
-    storage::{HistoryQuery, LedgerQuery, Order, SessionInfo},
+    HistoryEntry, Page, PageIndex, Revision, Segment, SessionId, Tokens,
+    storage::{
+        ChunkKey, Content, ContentHash, CountKey, CustomKey, HistoryQuery, LedgerKey, LedgerQuery,
+        LevelChunk, Order, RunRecord, SentWindow, SessionInfo, ViewHead,
+    },
 };
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Row, types::ToSql};

@@ -3,8 +3,8 @@
 //! Each session in a transaction of its own that holds its lock, so nobody writes to it meanwhile.
 
 use contexture_core::{
-    Mark, Place, Revision, Timestamp,
-    storage::{SessionInfo, StorageResult},
+    Revision, Timestamp,
+    storage::{Mark, Place, SessionInfo, StorageResult},
 };
 use deadpool_postgres::ClientWrapper;
 use tokio_postgres::types::ToSql;

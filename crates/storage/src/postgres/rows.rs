@@ -6,9 +6,11 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Mark, Page,
-    PageIndex, Place, Revision, RunKey, RunRecord, Segment, SegmentId, SentWindow, SessionId,
-    Timestamp, Version, ViewHead, ViewId, storage::SessionInfo,
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId, Timestamp,
+    storage::{
+        ChunkKey, Content, ContentHash, CustomKey, LedgerKey, LevelChunk, Mark, Place, RunKey,
+        RunRecord, SentWindow, SessionInfo, Version, ViewHead, ViewId,
+    },
 };
 use tokio_postgres::Row;
 

@@ -1,10 +1,11 @@
 //! What writers ask for, and how each is decided: commits, run records, windows sent and reports.
 
 use contexture_core::{
-    ContentHash, LedgerKey, Mark, SentWindow, SessionId,
+    SessionId,
     storage::{
-        Commit, Committed, Keep, StorageError, StorageResult,
-        settle::{self, Wanted},
+        Commit, Committed, ContentHash, Keep, LedgerKey, Mark, SentWindow, StorageError,
+        StorageResult,
+        commit_plan::{CommitReads, check_run_version, plan_commit},
     },
 };
 use futures::channel::oneshot;
@@ -63,14 +64,14 @@ impl Task {
     pub(crate) fn needs(&self) -> Needs {
         match self {
             Task::Commit(request, _) => {
-                Needs::of(request.commit.change.as_ref().map(Wanted::by).unwrap_or_default())
+                Needs::of(request.commit.change.as_ref().map(CommitReads::of).unwrap_or_default())
             }
             Task::Record(key, ..) => Needs { ledgers: [key.clone()].into(), ..Needs::default() },
             Task::Keep(keep, _) => {
                 let runs = keep.runs.iter().map(|put| put.key.clone()).collect();
                 let report = keep.report.iter();
                 let windows = report.map(|report| (report.ledger.clone(), report.number)).collect();
-                Needs { windows, ..Needs::of(Wanted { runs, ..Wanted::default() }) }
+                Needs { windows, ..Needs::of(CommitReads { runs, ..CommitReads::default() }) }
             }
         }
     }
@@ -117,7 +118,7 @@ impl Task {
             Task::Commit(request, _) => {
                 let present = known.present(&asked.wanted);
                 let mark = || fresh.mark.clone();
-                let writes = settle::settle(present, session, request.commit.clone(), mark)?;
+                let writes = plan_commit(present, session, request.commit.clone(), mark)?;
                 if writes.creates {
                     let (id, info) = (fresh.id, writes.info.clone());
                     known.session = Some(SessionRow { id, info, recent: Vec::new() });
@@ -143,7 +144,7 @@ impl Task {
                     return Err(missing());
                 }
                 for put in &keep.runs {
-                    settle::check_run(known.runs.get(&put.key), put)?;
+                    check_run_version(known.runs.get(&put.key), put)?;
                 }
                 for put in &keep.runs {
                     known.overlay_run(&put.key, put.record());

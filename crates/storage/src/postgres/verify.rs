@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{ContentHash, SessionId, storage::StorageError};
+use contexture_core::{
+    SessionId,
+    storage::{ContentHash, StorageError},
+};
 use deadpool_postgres::ClientWrapper;
 use futures::TryStreamExt;
 use tokio_postgres::Row;

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use contexture_core::ContentHash;
+use contexture_core::storage::ContentHash;
 use futures::FutureExt;
 
 use super::{

@@ -9,8 +9,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use contexture_core::{
-    Content, HistoryEntry, Page, PageIndex, SessionId,
-    storage::{ImportPart, SessionInfo, StorageError, ViewHead},
+    HistoryEntry, Page, PageIndex, SessionId,
+    storage::{Content, ImportPart, SessionInfo, StorageError, ViewHead},
 };
 use object_store::UpdateVersion;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, ChunkKey, ContentHash, CustomKey, LedgerKey, Page, PageIndex, Place, Revision, RunKey,
-    SegmentId, ViewId,
+    Actor, Page, PageIndex, Revision, SegmentId,
+    storage::{ChunkKey, ContentHash, CustomKey, LedgerKey, Place, RunKey, ViewId},
 };
 
 use super::{frame::Parts, root::Id, table::Key};
@@ -175,12 +175,12 @@ pub(crate) fn turn_at(segment: &SegmentId, author: &Actor, place: Place) -> Key 
 
 /// Returns the keys under which a page is found beside its own, with what they say.
 pub(crate) fn derived(page: &Page) -> Vec<(Key, Vec<u8>)> {
-    use contexture_core::Standing;
+    use contexture_core::storage::PageStanding;
     let mut keys = Vec::new();
     let (listed, standing) = match page.standing {
-        Standing::InTree | Standing::HotArchived => (true, 0),
-        Standing::ColdArchived => (false, 1),
-        Standing::Moved(_) => (false, 2),
+        PageStanding::InTree | PageStanding::HotArchived => (true, 0),
+        PageStanding::ColdArchived => (false, 1),
+        PageStanding::Moved(_) => (false, 2),
     };
     let number = page.index.number();
     if let Some(parent) = &page.parent {

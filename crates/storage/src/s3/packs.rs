@@ -1,6 +1,6 @@
 //! Packs: contents one after the other in one object, with a directory at its end.
 
-use contexture_core::{Content, ContentHash};
+use contexture_core::storage::{Content, ContentHash};
 
 use super::{
     fault::{Doing, Fault, FaultResult},

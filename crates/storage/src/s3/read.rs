@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, HistoryEntry, LedgerKey, LevelChunk, Page,
-    PageIndex, Place, RunRecord, Segment, SegmentId, SentWindow,
-    storage::{ChildQuery, HistoryQuery, LedgerQuery, Order, ScanQuery, StandingFilter, ViewHead},
+    Actor, HistoryEntry, Page, PageIndex, Segment, SegmentId,
+    storage::{
+        ChildQuery, ChunkKey, Content, ContentHash, CustomKey, HistoryQuery, LedgerKey,
+        LedgerQuery, LevelChunk, Order, Place, RunRecord, ScanQuery, SentWindow, StandingFilter,
+        ViewHead,
+    },
 };
 use futures::FutureExt;
 

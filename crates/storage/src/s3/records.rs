@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contexture_core::{
-    ContentHash, HistoryEntry, LevelChunk, Page, PageIndex, Place, Revision, RunKey, RunRecord,
-    Segment, SentWindow, Timestamp, Version, ViewId,
+    HistoryEntry, Page, PageIndex, Revision, Segment, Timestamp,
+    storage::{ContentHash, LevelChunk, Place, RunKey, RunRecord, SentWindow, Version, ViewId},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

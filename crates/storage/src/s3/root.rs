@@ -5,8 +5,8 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use contexture_core::{
-    Mark, Place, Revision, SessionId, Timestamp,
-    storage::{SessionInfo, StorageResult},
+    Revision, SessionId, Timestamp,
+    storage::{Mark, Place, SessionInfo, StorageResult},
 };
 use serde::{Deserialize, Serialize};
 

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Change, ContentHash, LedgerKey, Page, PageIndex, Revision, RunPut, SentWindow, SessionId,
+    Page, PageIndex, Revision, SessionId,
     storage::{
-        Commit, Committed, Keep, LedgerQuery, Report, SessionInfo, StorageError,
-        settle::{self, PageWrite, Present, Wanted, Writes},
+        Change, Commit, Committed, ContentHash, Keep, LedgerKey, LedgerQuery, RunPut, SentWindow,
+        SessionInfo, StorageError, UsageReport,
+        commit_plan::{
+            CommitReads, CommitState, CommitWrites, PageWrite, check_run_version, plan_commit,
+        },
     },
 };
 
@@ -55,7 +58,7 @@ impl Stage {
     ) -> FaultResult<Committed> {
         let present = self.present(commit.change.as_ref()).await?;
         let mark = random::mark(&self.view.home.objects.name)?;
-        let writes = settle::settle(present, session, commit, || mark)?;
+        let writes = plan_commit(present, session, commit, || mark)?;
         self.check(&writes)?;
         let committed = writes.committed.clone();
         self.spoilt = true;
@@ -66,7 +69,7 @@ impl Stage {
     }
 
     /// Refuses what lists could not hold.
-    fn check(&self, writes: &Writes) -> FaultResult<()> {
+    fn check(&self, writes: &CommitWrites) -> FaultResult<()> {
         for page in writes.pages.iter().filter_map(|page| page.after.as_ref()) {
             let stray =
                 page.parent.as_ref().filter(|parent| parent.segment() != page.index.segment());
@@ -78,10 +81,10 @@ impl Stage {
         Ok(())
     }
 
-    async fn present(&self, change: Option<&Change>) -> FaultResult<Present> {
-        let mut present = Present { info: self.info.clone(), ..Present::default() };
+    async fn present(&self, change: Option<&Change>) -> FaultResult<CommitState> {
+        let mut present = CommitState { info: self.info.clone(), ..CommitState::default() };
         let Some(change) = change.filter(|_| self.info.is_some()) else { return Ok(present) };
-        let mut asked = Wanted::by(change);
+        let mut asked = CommitReads::of(change);
         self.read(&asked, &mut present).await?;
         loop {
             let more = present.unread(change, &asked);
@@ -93,7 +96,7 @@ impl Stage {
         }
     }
 
-    async fn read(&self, wanted: &Wanted, present: &mut Present) -> FaultResult<()> {
+    async fn read(&self, wanted: &CommitReads, present: &mut CommitState) -> FaultResult<()> {
         let pages = wanted.pages.iter().map(keys::page);
         let segments = wanted.segments.iter().map(keys::segment);
         let chunks = wanted.chunks.iter().map(keys::level);
@@ -157,7 +160,7 @@ impl Stage {
 
     async fn write(
         &mut self,
-        writes: Writes,
+        writes: CommitWrites,
         contents: &[PackedContent],
         large_from: usize,
     ) -> FaultResult<()> {
@@ -262,7 +265,7 @@ impl Stage {
     }
 
     /// Takes away references that a purge frees, and contents with their last one.
-    async fn free(&mut self, writes: &Writes) -> FaultResult<()> {
+    async fn free(&mut self, writes: &CommitWrites) -> FaultResult<()> {
         let amended = writes.amended.iter();
         let amended: BTreeMap<Revision, BTreeMap<ContentHash, u64>> =
             amended.map(|entry| (entry.revision, records::references(entry))).collect();
@@ -313,7 +316,7 @@ impl Stage {
             let key = keys::run(&put.key);
             let stored = self.view.get(&key).await?;
             let stored = stored.map(|stored| records::run(&key, &stored)).transpose()?;
-            settle::check_run(stored.as_ref(), put)?;
+            check_run_version(stored.as_ref(), put)?;
         }
         let reported = match &keep.report {
             Some(report) => self.reported(report).await?,
@@ -329,7 +332,7 @@ impl Stage {
     }
 
     /// Returns a window sent as a report leaves it, with its key; none where there is no such window.
-    async fn reported(&self, report: &Report) -> FaultResult<Option<(Key, SentWindow)>> {
+    async fn reported(&self, report: &UsageReport) -> FaultResult<Option<(Key, SentWindow)>> {
         if self.info.is_none() {
             return Ok(None);
         }

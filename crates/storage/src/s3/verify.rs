@@ -299,7 +299,7 @@ impl Survey {
 /// Returns the beginning of the hash that a content has.
 fn inline_hash(raw: Option<i64>, data: &[u8]) -> Option<[u8; 16]> {
     let bytes = crate::packing::unpack(raw, data).ok()?;
-    contexture_core::ContentHash::of(&bytes).as_bytes()[..16].try_into().ok()
+    contexture_core::storage::ContentHash::of(&bytes).as_bytes()[..16].try_into().ok()
 }
 
 impl Pack {

@@ -11,9 +11,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use contexture_core::{
-    LedgerKey, SentWindow,
-    storage::{Commit, Committed, Keep, StorageError, StorageResult},
+use contexture_core::storage::{
+    Commit, Committed, Keep, LedgerKey, SentWindow, StorageError, StorageResult,
 };
 use tokio::sync::{MutexGuard, oneshot};
 

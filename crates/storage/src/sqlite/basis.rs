@@ -1,8 +1,8 @@
 //! Whether what a change was based on still stands.
 
 use contexture_core::{
-    Change, ChunkKey, CustomKey, HistoryEntry, LevelChunk, PageIndex, Revision, SegmentId, ViewId,
-    storage::StorageError,
+    HistoryEntry, PageIndex, Revision, SegmentId,
+    storage::{Change, ChunkKey, CustomKey, LevelChunk, StorageError, ViewId},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 

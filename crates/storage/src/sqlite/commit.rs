@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use contexture_core::{
-    Assigned, Change, ChunkKey, ContentHash, LevelChunk, PageDelta, PageIndex, Place, Revision,
-    Segment, SessionId,
-    storage::{NewSession, StorageError},
+    PageIndex, Revision, Segment, SessionId,
+    storage::{
+        Assigned, Change, ChunkKey, ContentHash, LevelChunk, NewSession, PageDelta, Place,
+        StorageError,
+    },
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -81,7 +83,7 @@ fn write(db: &Connection, heads: &mut Heads, request: &mut CommitRequest) -> Fau
     })?;
     let Some(change) = &mut request.change else { return Ok(head.info.revision) };
     let assigned = assign(db, head, change)?;
-    change.settle(&assigned);
+    change.assign(&assigned);
     write_pages(db, head, change)?;
     write_levels(db, head, change)?;
     write_texts(db, head.key, change)?;

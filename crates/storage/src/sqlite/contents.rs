@@ -1,6 +1,6 @@
 //! Contents: each stored once for the whole database, and counted.
 
-use contexture_core::{Content, ContentHash};
+use contexture_core::storage::{Content, ContentHash};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::{Fault, FaultResult};

@@ -1,6 +1,6 @@
 //! Token counts: derived, found by key, never in the way.
 
-use contexture_core::{CountKey, Tokens};
+use contexture_core::{Tokens, storage::CountKey};
 use rusqlite::{Connection, Row, params};
 
 use super::error::{Fault, FaultResult, integer, natural};

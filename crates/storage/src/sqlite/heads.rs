@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
 use contexture_core::{
-    Mark, Place, Revision, Segment, SegmentId, SessionId, ViewId,
-    storage::{NewSession, SessionInfo, StorageError},
+    Revision, Segment, SegmentId, SessionId,
+    storage::{Mark, NewSession, Place, SessionInfo, StorageError, ViewId},
 };
 use rusqlite::{Connection, params};
 

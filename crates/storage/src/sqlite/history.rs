@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use contexture_core::{
-    Change, ContentHash, HistoryEntry, PageIndex, Revision, SessionId,
-    storage::{HistoryQuery, Order},
+    HistoryEntry, PageIndex, Revision, SessionId,
+    storage::{Change, ContentHash, HistoryQuery, Order},
 };
 use rusqlite::{Connection, Row, params};
 

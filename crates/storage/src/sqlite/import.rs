@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 
 use contexture_core::{
-    ContentHash, HistoryEntry, LevelChunk, Mark, Page, Place, Revision, Segment, SegmentId,
-    SessionId, Timestamp, ViewHead,
-    storage::{ImportPart, SessionInfo, StorageError},
+    HistoryEntry, Page, Revision, Segment, SegmentId, SessionId, Timestamp,
+    storage::{
+        ContentHash, ImportPart, LevelChunk, Mark, Place, SessionInfo, StorageError, ViewHead,
+    },
 };
 use rusqlite::{Connection, params};
 

@@ -2,8 +2,8 @@
 //! provider reports or by a purge.
 
 use contexture_core::{
-    LedgerKey, SentWindow, SessionId,
-    storage::{LedgerQuery, Report, StorageError},
+    SessionId,
+    storage::{LedgerKey, LedgerQuery, SentWindow, StorageError, UsageReport},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -171,7 +171,7 @@ fn next(db: &Connection, heads: &mut Heads, record: &Record) -> FaultResult<i64>
 pub(crate) fn reported(
     db: &Connection,
     session: &SessionId,
-    report: &Report,
+    report: &UsageReport,
 ) -> FaultResult<Option<SentRow>> {
     let query = LedgerQuery { upto: Some(report.number), limit: 1 };
     let found = read(db, session, &report.ledger, &query)?.into_iter().next();

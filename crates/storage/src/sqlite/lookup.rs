@@ -1,6 +1,9 @@
 //! Looking up single rows, for those who read and for the writer alike.
 
-use contexture_core::{ChunkKey, HistoryEntry, LevelChunk, Revision, SegmentId, SessionId};
+use contexture_core::{
+    HistoryEntry, Revision, SegmentId, SessionId,
+    storage::{ChunkKey, LevelChunk},
+};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{

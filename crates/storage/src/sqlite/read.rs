@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use contexture_core::{
-    Actor, ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Page, PageIndex, Place, Segment,
-    SegmentId, SessionId, ViewId,
-    storage::{ChildQuery, Order, ScanQuery, SessionInfo, StandingFilter, ViewHead},
+    Actor, Page, PageIndex, Segment, SegmentId, SessionId,
+    storage::{
+        ChildQuery, ChunkKey, Content, ContentHash, CustomKey, LevelChunk, Order, Place, ScanQuery,
+        SessionInfo, StandingFilter, ViewHead, ViewId,
+    },
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{ContentHash, SessionId};
+use contexture_core::{SessionId, storage::ContentHash};
 use rusqlite::Connection;
 
 use super::{contents, error::FaultResult, import, lookup, rows::HistoryRow};

@@ -2,7 +2,7 @@
 //! all the rest can be read again. Nothing is deleted. It is one transaction.
 //!
 //! What a lost row leaves behind in the tree (orphans, a page without its content) is mended above, as
-//! edits: [`contexture_core::check::repair_session`].
+//! edits: [`contexture_core::storage::check::repair_session`].
 
 mod contents;
 mod heads;

@@ -6,8 +6,8 @@
 use std::fmt::Display;
 
 use contexture_core::{
-    HistoryEntry, LevelChunk, Mark, Page, PageIndex, Place, Revision, Segment, SegmentId,
-    SessionId, Timestamp, ViewId, storage::SessionInfo,
+    HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId, Timestamp,
+    storage::{LevelChunk, Mark, Place, SessionInfo, ViewId},
 };
 use rusqlite::{Connection, Row, params};
 

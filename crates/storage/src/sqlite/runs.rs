@@ -1,7 +1,8 @@
 //! Run records: a row each, changed by commits and between them, never part of history.
 
 use contexture_core::{
-    RunKey, RunPut, RunRecord, SessionId, Timestamp, Version, storage::StorageError,
+    SessionId, Timestamp,
+    storage::{RunKey, RunPut, RunRecord, StorageError, Version},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 

@@ -1,8 +1,8 @@
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    CountKey, Edit, Mark, PageStorage, Revision, RunPut, Segment, SessionId, Tokens, ViewHead,
-    storage::{HistoryQuery, LedgerQuery},
+    Edit, PageStorage, Revision, Segment, SessionId, Tokens,
+    storage::{CountKey, HistoryQuery, LedgerQuery, Mark, RunPut, ViewHead},
 };
 use contexture_testkit::{
     fixture::{agent, apply, leaf, page, reopen, session, session_id, valid},
@@ -149,7 +149,8 @@ fn a_file_of_the_first_version_opens_and_works() {
         assert_eq!(storage.runs(&id, "").await.unwrap(), []);
         storage.keep_run(&id, &run).await.unwrap();
         assert_eq!(storage.runs(&id, "").await.unwrap(), [run.record().unwrap()]);
-        let key = contexture_core::LedgerKey { view: valid("bot"), format: valid("openai") };
+        let key =
+            contexture_core::storage::LedgerKey { view: valid("bot"), format: valid("openai") };
         let query = LedgerQuery { upto: None, limit: 9 };
         assert_eq!(storage.ledger(&id, &key, &query).await.unwrap(), []);
         assert_eq!(storage.verify().await.unwrap(), [""; 0]);

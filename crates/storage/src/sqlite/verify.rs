@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use contexture_core::{ContentHash, SegmentId, SessionId};
+use contexture_core::{SegmentId, SessionId, storage::ContentHash};
 use rusqlite::{Connection, Params, Row};
 
 use super::{

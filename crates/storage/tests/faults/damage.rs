@@ -11,8 +11,8 @@ use std::{
 };
 
 use contexture_core::{
-    ContextSystem, Edit, PageStorage, RunPut,
-    storage::{Commit, NewSession},
+    ContextSystem, Edit, PageStorage,
+    storage::{Commit, NewSession, RunPut},
 };
 use contexture_testkit::{
     backend::{Backend, Home},
@@ -169,7 +169,8 @@ impl Sample {
         let run = RunPut::first(valid("run"), "{}", at);
         block_on(system.keep_run(&run)).unwrap();
         states.push(Some(image(&*storage)));
-        let ledger = contexture_core::LedgerKey { view: valid("bot"), format: valid("openai") };
+        let ledger =
+            contexture_core::storage::LedgerKey { view: valid("bot"), format: valid("openai") };
         block_on(storage.record(&session_id(), &ledger, &sent(1))).unwrap();
         states.push(Some(image(&*storage)));
         system

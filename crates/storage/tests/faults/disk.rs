@@ -14,8 +14,8 @@ use std::{
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, NewDetailPage, PageIndex, PageStorage,
-    check::{check_session, check_storage},
     message::detail_text,
+    storage::check::{check_session, check_storage},
 };
 use contexture_storage::{CreateMode, FilesOptions, FilesStorage, Unwritable};
 use contexture_testkit::{

@@ -11,8 +11,11 @@ use std::{
 };
 
 use contexture_core::{
-    Edit, NewSegment, RunPut, SegmentKind, Timestamp,
-    check::{Losses, Repaired, check_storage, is_lost, repair_storage},
+    Edit, NewSegment, SegmentKind, Timestamp,
+    storage::{
+        RunPut,
+        check::{Losses, Repaired, check_storage, is_lost, repair_storage},
+    },
 };
 use contexture_storage::{FilesStorage, SqliteOptions, SqliteStorage};
 use contexture_testkit::{
@@ -108,7 +111,7 @@ struct Sample {
     files: Files,
     image: Image,
     /// What every page ever said.
-    texts: BTreeMap<String, Vec<contexture_core::ContentHash>>,
+    texts: BTreeMap<String, Vec<contexture_core::storage::ContentHash>>,
 }
 
 /// Does something to the files.
@@ -152,7 +155,8 @@ impl Sample {
             }
             let at = Timestamp::from_millis(fixture::BEGIN);
             system.keep_run(&RunPut::first(valid("run"), "{}", at)).await.unwrap();
-            let ledger = contexture_core::LedgerKey { view: valid("bot"), format: valid("openai") };
+            let ledger =
+                contexture_core::storage::LedgerKey { view: valid("bot"), format: valid("openai") };
             storage.record(&session_id(), &ledger, &sent(1)).await.unwrap();
             Image::read(&*storage, &session_id()).await.unwrap()
         });

@@ -4,9 +4,11 @@ use std::{fs, path::Path, sync::Arc};
 
 use contexture_core::{
     Actor, Page, PageStorage, Timestamp,
-    check::{Losses, check_storage, is_lost, repair_storage},
     message::detail_text,
-    storage::HistoryQuery,
+    storage::{
+        HistoryQuery,
+        check::{Losses, check_storage, is_lost, repair_storage},
+    },
 };
 use contexture_storage::FilesStorage;
 use contexture_testkit::fixture::{self, agent, calls, page, returned, session_id, user};

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use contexture_core::{
-    ContextSystem, Edit, NewSegment, PageStorage, RunPut, SegmentKind, SessionId, Timestamp,
-    storage::StorageError,
+    ContextSystem, Edit, NewSegment, PageStorage, SegmentKind, SessionId, Timestamp,
+    storage::{RunPut, StorageError},
 };
 use contexture_storage::{CreateMode, FilesOptions, FilesStorage};
 use contexture_testkit::{

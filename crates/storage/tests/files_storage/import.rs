@@ -3,9 +3,11 @@
 use std::{fs, sync::Arc};
 
 use contexture_core::{
-    MemoryStorage, PageStorage, RunPut, SessionId, Timestamp,
-    copy::{CopyOutcome, copy_session},
-    storage::{HistoryQuery, ImportPart, LedgerQuery, ScanQuery, StandingFilter, StorageError},
+    MemoryStorage, PageStorage, SessionId, Timestamp,
+    storage::{
+        HistoryQuery, ImportPart, LedgerQuery, RunPut, ScanQuery, StandingFilter, StorageError,
+        copy::{CopyOutcome, copy_session},
+    },
 };
 use contexture_testkit::{
     conformance::dump,

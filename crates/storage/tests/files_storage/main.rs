@@ -17,7 +17,7 @@ mod suite;
 
 use std::{fs, path::Path, path::PathBuf, sync::Arc};
 
-use contexture_core::{Content, ContextSystem, Edit, PageIndex, PageStorage, PageUpdate};
+use contexture_core::{ContextSystem, Edit, PageIndex, PageStorage, PageUpdate, storage::Content};
 use contexture_storage::{Durability, FilesOptions, FilesStorage};
 use contexture_testkit::{
     conformance::{Dump, dump},

@@ -3,8 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use contexture_core::{
-    ContextSystem, Edit, LedgerKey, PageStorage, RunPut, Timestamp,
-    storage::{LedgerQuery, StorageError},
+    ContextSystem, Edit, PageStorage, Timestamp,
+    storage::{LedgerKey, LedgerQuery, RunPut, StorageError},
 };
 use contexture_storage::FilesStorage;
 use contexture_testkit::{

@@ -102,7 +102,7 @@ fn what_was_acknowledged_survives_a_kill() {
         assert_eq!(block_on(system.storage().verify()).unwrap(), [""; 0]);
         let session = session_id();
         let storage = system.storage();
-        let checked = contexture_core::check::check_session(&*storage, &session);
+        let checked = contexture_core::storage::check::check_session(&*storage, &session);
         assert_eq!(block_on(checked).unwrap(), [""; 0]);
     }
 }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use contexture_core::{
-    ErrorKind, PageStorage, RunPut, Timestamp,
-    storage::{Commit, NewSession, StorageError},
+    ErrorKind, PageStorage, Timestamp,
+    storage::{Commit, NewSession, RunPut, StorageError},
 };
 use contexture_storage::{PostgresOptions, PostgresStorage};
 use contexture_testkit::fixture::{self, session_id, valid};

@@ -1,6 +1,6 @@
 //! Damage: noticed when read, named when verified, taken into the quarantine when repaired.
 
-use contexture_core::{Edit, ErrorKind, PageStorage, RunPut, Timestamp};
+use contexture_core::{Edit, ErrorKind, PageStorage, Timestamp, storage::RunPut};
 use contexture_testkit::fixture::{self, agent, apply, page, session_id, valid};
 use futures::executor::block_on;
 

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{
-    ContextSystem, PageIndex,
-    system::{FeedEvent, Subscription},
-};
+use contexture_core::{ContextSystem, FeedEvent, PageIndex, Subscription};
 use contexture_storage::{Following, PostgresOptions, PostgresStorage};
 use contexture_testkit::fixture::session;
 use futures::{StreamExt, executor::block_on};

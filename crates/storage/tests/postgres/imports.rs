@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Content, Edit, MemoryStorage, PageStorage, RunPut, SessionId, Timestamp,
-    storage::{HistoryQuery, ImportPart, StorageError},
+    Edit, MemoryStorage, PageStorage, SessionId, Timestamp,
+    storage::{Content, HistoryQuery, ImportPart, RunPut, StorageError},
 };
 use contexture_testkit::{
     conformance::dump,

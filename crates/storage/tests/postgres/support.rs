@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, NewDetailPage, PageIndex, PageStorage, check::check_session,
+    ContextSystem, Edit, NewDetailPage, PageIndex, PageStorage, storage::check::check_session,
 };
 use contexture_storage::{PostgresOptions, PostgresStorage, SystemClock};
 use contexture_testkit::{

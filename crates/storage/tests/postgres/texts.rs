@@ -1,8 +1,8 @@
 //! Whatever text there is goes in and comes out.
 
 use contexture_core::{
-    Edit, Message, PageStorage, RunPut, Timestamp, message,
-    storage::{Commit, NewSession},
+    Edit, Message, PageStorage, Timestamp, message,
+    storage::{Commit, NewSession, RunPut},
 };
 use contexture_testkit::fixture::{self, apply, session_id, user, valid};
 use futures::executor::block_on;

@@ -1,8 +1,8 @@
 //! Many writers on one session in one process: they share transactions and lose nothing.
 
 use contexture_core::{
-    Edit, ErrorKind, PageStorage, PageUpdate, RunPut, Timestamp,
-    storage::{HistoryQuery, StorageError},
+    Edit, ErrorKind, PageStorage, PageUpdate, Timestamp,
+    storage::{HistoryQuery, RunPut, StorageError},
 };
 use contexture_testkit::fixture::{self, description, page, session_id, valid};
 use futures::{executor::block_on, future::join_all};

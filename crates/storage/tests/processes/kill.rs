@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use contexture_core::{check::check_session, storage::LedgerQuery, *};
+use contexture_core::{
+    storage::{LedgerKey, LedgerQuery, RunPut, RunRecord, check::check_session},
+    *,
+};
 use contexture_storage::SystemClock;
 use contexture_testkit::{
     backend::{Backend, Home},

@@ -26,7 +26,7 @@ use std::{
     time::Instant,
 };
 
-use contexture_core::{check::check_session, *};
+use contexture_core::{storage::check::check_session, *};
 use contexture_storage::{SystemClock, sqlite::SqliteStorage};
 use futures::executor::block_on;
 

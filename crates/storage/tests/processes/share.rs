@@ -65,7 +65,7 @@ pub(crate) fn four_processes_lose_no_update(path: &Path) {
     let system = open(path);
     let rounds = PROCESSES * THREADS * ROUNDS;
     assert_eq!(text(&system, &index("usr-1")), rounds.to_string());
-    let query = system::ListQuery { limit: usize::MAX, ..Default::default() };
+    let query = ListQuery { limit: usize::MAX, ..Default::default() };
     let pages = block_on(system.as_system().reader().list(&query)).unwrap().items;
     assert_eq!(pages.len(), 2 + rounds);
     // The batch that made the session, then eight edits a round; refused ones leave no revision.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Change, CustomKey, Edit, FocusDelta, Fold, LevelDelta, LevelEntry, NewSegment, NumberClaim,
-    Page, PageDelta, PageIndex, PageStorage, Place, PlaceClaim, Revision, RunForm, SegmentKind,
-    Standing, UndoneMark, Version, ViewId, Visibility, storage::StorageError,
+    Edit, NewSegment, Page, PageIndex, PageStorage, Revision, SegmentKind, Visibility,
+    storage::{
+        Change, CustomKey, FocusDelta, Fold, LevelDelta, LevelEntry, NumberClaim, PageDelta,
+        PageRunForm, PageStanding, Place, PlaceClaim, StorageError, UndoneMark, Version, ViewId,
+    },
 };
 
 use super::{
@@ -42,7 +44,7 @@ pub(super) async fn every_basis_is_checked(storage: Arc<dyn PageStorage>) {
     let two = stored(&*storage, &id, "usr-2").await;
     let last = storage.last_place(&id, &page("usr-1")).await.expect("it can be read");
     let hidden = LevelEntry::shown(Visibility::Hidden);
-    let in_line = run_over(&[&two], RunForm::Line);
+    let in_line = run_over(&[&two], PageRunForm::Line);
     let apart = without(&in_line, &two.index);
     let fold = fold(&[(page("usr-1"), LevelEntry::default(), in_line.clone())]);
     apply(&system, fold).await;
@@ -197,9 +199,9 @@ pub(super) async fn a_refused_commit_changes_nothing(storage: Arc<dyn PageStorag
     let before = dump(&*storage, &id).await;
     // Everything a change can hold, on a basis that does not.
     let mut all = appending(&stored(&*storage, &id, "usr-2").await, 3);
-    let text = contexture_core::Content::encode(&[crate::fixture::user("never stored")]);
+    let text = contexture_core::storage::Content::encode(&[crate::fixture::user("never stored")]);
     all.contents = vec![text.clone()];
-    all.segments = vec![contexture_core::SegmentDelta {
+    all.segments = vec![contexture_core::storage::SegmentDelta {
         before: None,
         after: storage.segments(&id).await.expect("they can be read").remove(0),
         restores: None,
@@ -232,7 +234,7 @@ fn appending(leaf: &Page, count: u64) -> Change {
             index: index.clone(),
             parent: Some(page("usr-0")),
             place: Place(PROVISIONAL + at),
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             version: Version(1),
             revision: Revision(0),
             sources: vec![PageIndex::new(segment("usr"), PROVISIONAL)],

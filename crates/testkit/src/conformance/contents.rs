@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContentHash, ContextSystem, Edit, ErrorKind, PageIndex, PageStorage, PageUpdate, SessionId,
+    ContextSystem, Edit, ErrorKind, PageIndex, PageStorage, PageUpdate, SessionId,
+    storage::ContentHash,
 };
 
 use super::{dump, stored};

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, Error, MemoryStorage, PageStorage, RunPut, Timestamp,
-    check::check_session,
-    copy::{CopyOutcome, copy_session},
-    storage::{ImportPart, StorageError},
+    Edit, Error, MemoryStorage, PageStorage, Timestamp,
+    storage::{
+        ImportPart, RunPut, StorageError,
+        check::check_session,
+        copy::{CopyOutcome, copy_session},
+    },
 };
 
 use super::dump;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture_core::{CountKey, ErrorKind, PageStorage, Tokens, Usage};
+use contexture_core::{ErrorKind, PageStorage, Tokens, Usage, storage::CountKey};
 
 use super::ledgers::{key, newest, sent};
 use crate::fixture::{session, session_id};

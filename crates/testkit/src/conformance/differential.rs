@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Clock, ContextSystem, Mark, MemoryStorage, PageStorage, Principal,
-    storage::{Commit, NewSession},
+    Clock, ContextSystem, MemoryStorage, PageStorage, Principal,
+    storage::{Commit, Mark, NewSession},
 };
 
 use super::dump;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use contexture_core::{
-    ContentHash, ContextSystem, Edit, FeedEntry, PageIndex, PageStorage, PageUpdate, Revision,
-    Version, storage::HistoryQuery, system::FeedEvent,
+    ContextSystem, Edit, FeedEntry, FeedEvent, PageIndex, PageStorage, PageUpdate, Revision,
+    storage::{ContentHash, HistoryQuery, Version},
 };
 use futures::StreamExt;
 

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, Cited, Edit, ErrorKind, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, Operation,
-    Page, PageIndex, PageStorage, Run, RunForm, StandingRequest, Told, ViewId, Visibility,
-    storage::HistoryQuery,
+    Edit, ErrorKind, Operation, Page, PageIndex, PageStorage, Visibility,
+    storage::{
+        ChunkKey, Citation, CitationDetail, Fold, HistoryQuery, KeptRequest, LevelEntry, PageRun,
+        PageRunForm, ViewId,
+    },
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use super::stored;
@@ -32,9 +35,9 @@ fn report() -> FoldReport {
 }
 
 /// What a view says of a directory whose pages, from the first to the last of these, are one run.
-pub(super) fn run_over(pages: &[&Page], form: RunForm) -> LevelEntry {
+pub(super) fn run_over(pages: &[&Page], form: PageRunForm) -> LevelEntry {
     let (first, last) = (pages[0], pages[pages.len() - 1]);
-    let run = Run {
+    let run = PageRun {
         first: first.place,
         last: last.place,
         from: first.index.clone(),
@@ -44,8 +47,12 @@ pub(super) fn run_over(pages: &[&Page], form: RunForm) -> LevelEntry {
         calls: 2,
         filter: Default::default(),
         form,
-        requests: vec![StandingRequest { page: first.index.clone(), brief: true }],
-        cited: vec![Cited { page: first.index.clone(), told: Told::All, words: vec![0, 2] }],
+        requests: vec![KeptRequest { page: first.index.clone(), brief: true }],
+        cited: vec![Citation {
+            page: first.index.clone(),
+            told: CitationDetail::All,
+            words: vec![0, 2],
+        }],
         apart: Vec::new(),
     };
     LevelEntry { runs: Arc::new([run]), ..LevelEntry::default() }
@@ -80,7 +87,7 @@ pub(super) async fn folds_and_runs_round_trip(storage: Arc<dyn PageStorage>) {
     let folded = LevelEntry { fold: Some(Fold::Trimmed), ..shown.clone() };
     let in_line = LevelEntry {
         fold: Some(Fold::Summary),
-        ..run_over(&[&pages[0], &pages[1]], RunForm::Gist)
+        ..run_over(&[&pages[0], &pages[1]], PageRunForm::Gist)
     };
     let in_line = LevelEntry { shown: shown.shown, held: shown.held, ..in_line };
     let gist = LevelEntry { fold: Some(Fold::Gist), ..none.clone() };

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ChunkKey, ContextSystem, Edit, LedgerKey, MemoryStorage, PageStorage, Principal, RunPut,
-    SessionId, Timestamp,
-    copy::{CopyOutcome, Digest, copy_session},
-    storage::{Commit, ImportPart, NewSession, StorageError},
+    ContextSystem, Edit, MemoryStorage, PageStorage, Principal, SessionId, Timestamp,
+    storage::{
+        ChunkKey, Commit, ImportPart, LedgerKey, NewSession, RunPut, StorageError,
+        copy::{CopyOutcome, SessionDigest, copy_session},
+    },
 };
 
 use super::{dump, ledgers::sent};
@@ -207,7 +208,7 @@ pub(super) async fn equal_sessions_have_equal_digests(storage: Arc<dyn PageStora
     let from = everything().await;
     copy(&*from, &*storage).await;
     let digest = |storage: Arc<dyn PageStorage>| async move {
-        Digest::of(&*storage, &session_id()).await.expect("reads").expect("it is there")
+        SessionDigest::of(&*storage, &session_id()).await.expect("reads").expect("it is there")
     };
     let (left, right) = (digest(from.clone()).await, digest(storage.clone()).await);
     assert_eq!((left.difference(&right), left.checksum()), (None, right.checksum()));

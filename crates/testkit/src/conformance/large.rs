@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContentHash, Edit, NewDetailPage, PageIndex, PageStorage, PageUpdate, RunPut, Timestamp,
-    check::check_session, message::detail_text,
+    Edit, NewDetailPage, PageIndex, PageStorage, PageUpdate, Timestamp,
+    message::detail_text,
+    storage::{ContentHash, RunPut, check::check_session},
 };
 
 use super::stored;

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContentHash, Edit, ErrorKind, LedgerKey, Level, PageStorage, Revision, SentPiece, SentSource,
-    SentWindow, SessionId, Speech, Timestamp, Tokens, Usage,
-    storage::{Commit, LedgerQuery, NewSession, StorageError},
+    Edit, ErrorKind, Level, PageStorage, Revision, SessionId, Timestamp, Tokens, Usage,
+    message::MessageFilter,
+    storage::{
+        Commit, ContentHash, LedgerKey, LedgerQuery, NewSession, SentPiece, SentSource, SentWindow,
+        StorageError,
+    },
 };
 
 use crate::fixture::{BEGIN, apply, leaf, page, session, session_id, valid};
@@ -23,10 +26,11 @@ pub fn sent(number: u64) -> SentWindow {
         content,
         limit: Some(Tokens(9)),
         trusted: true,
-        speech: Speech::WithoutTools,
+        speech: MessageFilter::WithoutTools,
     };
     let engine = SentSource::Engine("secret line".to_owned());
-    let pieces = [SentSource::Messages { content, limit: None, speech: Speech::All }, note, engine];
+    let pieces =
+        [SentSource::Messages { content, limit: None, speech: MessageFilter::All }, note, engine];
     SentWindow {
         messages: 3,
         number,
@@ -235,7 +239,7 @@ pub(super) async fn large_records_are_kept(storage: Arc<dyn PageStorage>) {
             source: SentSource::Messages {
                 content: ContentHash::of(&(at * number).to_le_bytes()),
                 limit: None,
-                speech: Speech::All,
+                speech: MessageFilter::All,
             },
             quotes: None,
         };

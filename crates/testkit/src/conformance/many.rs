@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use contexture_core::{
-    Clock, ContextSystem, Edit, Mark, MemoryStorage, PageStorage, Permission, RunPut, SegmentKind,
-    SessionId, Timestamp, View,
-    storage::{Commit, LedgerQuery, NewSession},
+    Clock, ContextSystem, Edit, MemoryStorage, PageStorage, Permission, SegmentKind, SessionId,
+    Timestamp, View,
+    storage::{Commit, LedgerQuery, Mark, NewSession, RunPut},
 };
 use futures::future::join_all;
 

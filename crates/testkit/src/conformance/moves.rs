@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, Change, ChunkKey, ContextSystem, Edit, Fold, FoldPlan, FoldReport, FoldStep,
-    LevelEntry, NewSegment, PageIndex, PageStorage, PageUpdate, Permission, Revision, RunPut,
-    SegmentKind, SegmentUpdate, SessionId, Timestamp, UndoneMark, View, ViewId,
-    storage::StorageError,
+    AgentContext, ContextSystem, Edit, NewSegment, PageIndex, PageStorage, PageUpdate, Permission,
+    Revision, SegmentKind, SegmentUpdate, SessionId, Timestamp, View,
+    storage::{Change, ChunkKey, Fold, LevelEntry, RunPut, StorageError, UndoneMark, ViewId},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use super::{change, commit, dump, stored};
@@ -86,7 +86,7 @@ impl Scene {
         segments.iter().find(|segment| segment.id.as_str() == id).expect("it is there").next_number
     }
 
-    async fn run(&self) -> contexture_core::RunRecord {
+    async fn run(&self) -> contexture_core::storage::RunRecord {
         self.storage.runs(&self.id, "run").await.expect("reads").remove(0)
     }
 

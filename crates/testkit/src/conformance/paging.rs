@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, PageIndex, PageStorage, Place,
-    storage::{ChildQuery, HistoryQuery, Order, ScanQuery, StandingFilter},
+    ContextSystem, Edit, PageIndex, PageStorage,
+    storage::{ChildQuery, HistoryQuery, Order, Place, ScanQuery, StandingFilter},
 };
 
 use crate::fixture::{apply, directory, leaf, new_leaf, page, segment, session, session_id, valid};

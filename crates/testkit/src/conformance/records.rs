@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, ChunkKey, Edit, LevelChunk, LevelEntry, PageStorage, Revision, ViewHead, ViewId,
-    Visibility, storage::HistoryQuery,
+    Actor, Edit, PageStorage, Revision, Visibility,
+    storage::{ChunkKey, HistoryQuery, LevelChunk, LevelEntry, ViewHead, ViewId},
 };
 
 use super::{change, commit, dump};
@@ -13,7 +13,8 @@ use crate::fixture::{agent, apply, leaf, page, segment, session, session_id, val
 pub(super) async fn levels_focus_and_views(storage: Arc<dyn PageStorage>) {
     let system = session(storage.clone()).await;
     let first = leaf(&system, "usr-0", "note").await;
-    let floor = contexture_core::Change { floors: vec![(segment("usr"), 5_000)], ..change() };
+    let floor =
+        contexture_core::storage::Change { floors: vec![(segment("usr"), 5_000)], ..change() };
     commit(&*storage, &session_id(), floor).await.expect("it holds");
     let far = leaf(&system, "usr-0", "far").await;
     let helper = agent(&system, "helper");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, CountKey, Edit, PageStorage, Principal, RunPut, SessionId, Timestamp, Tokens,
-    storage::LedgerQuery,
+    ContextSystem, Edit, PageStorage, Principal, SessionId, Timestamp, Tokens,
+    storage::{CountKey, LedgerQuery, RunPut},
 };
 
 use super::{
@@ -22,7 +22,7 @@ use crate::{
 /// Everything a storage holds of all sessions, with their ledgers.
 async fn whole(
     storage: &dyn PageStorage,
-) -> Vec<(SessionId, Dump, Vec<contexture_core::SentWindow>)> {
+) -> Vec<(SessionId, Dump, Vec<contexture_core::storage::SentWindow>)> {
     let mut all = Vec::new();
     for info in storage.sessions(None, 1_000).await.expect("reads") {
         let query = LedgerQuery { upto: None, limit: 1_000 };
@@ -119,7 +119,7 @@ pub(super) async fn a_refused_commit_leaves_nothing_to_find(home: Arc<dyn Home>)
     leaf(&system, "usr-0", "one").await;
     let before = whole(&*storage).await;
     let mut refused = change();
-    refused.custom.push(contexture_core::CustomDelta {
+    refused.custom.push(contexture_core::storage::CustomDelta {
         key: valid("goal"),
         before: None,
         after: Some("never".to_owned()),

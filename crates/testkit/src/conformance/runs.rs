@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Basis, Change, Edit, ErrorKind, PageStorage, RunPut, RunRecord, SessionId, Timestamp, Usage,
-    Version,
-    storage::{Commit, Keep, LedgerQuery, NewSession, Report, StorageError, StorageResult},
+    Edit, ErrorKind, PageStorage, SessionId, Timestamp, Usage,
+    storage::{
+        Basis, Change, Commit, Keep, LedgerQuery, NewSession, RunPut, RunRecord, StorageError,
+        StorageResult, UsageReport, Version,
+    },
 };
 
 use super::{
@@ -110,7 +112,7 @@ pub(super) async fn run_records_and_reports_are_kept_together(storage: Arc<dyn P
     let a = record(&*storage, "a").await.expect("it was kept");
     let report = |number| {
         let usage = Usage { input: number, ..Usage::default() };
-        Some(Report { ledger: bot.clone(), number, usage })
+        Some(UsageReport { ledger: bot.clone(), number, usage })
     };
     let usage = async || {
         let newest = LedgerQuery { upto: None, limit: 1 };

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Change, ChunkKey, Edit, ErrorKind, HistoryEntry, LevelChunk, Mark, PageStorage, SessionId,
-    SessionTimes, Timestamp, ViewId,
+    Edit, ErrorKind, HistoryEntry, PageStorage, SessionId, Timestamp,
     storage::{
-        ChildQuery, Commit, HistoryQuery, NewSession, Order, ScanQuery, StandingFilter,
-        StorageError,
+        Change, ChildQuery, ChunkKey, Commit, HistoryQuery, LevelChunk, Mark, NewSession, Order,
+        ScanQuery, SessionTimes, StandingFilter, StorageError, ViewId,
     },
 };
 
@@ -82,7 +81,7 @@ pub(super) async fn a_missing_session_reads_as_empty(storage: Arc<dyn PageStorag
     assert_eq!(storage.session(&nil).await.expect("reads"), None);
     // A session and its first change come together or not at all.
     let mut based = change();
-    based.basis.segments.push((id, Some(contexture_core::Version(1))));
+    based.basis.segments.push((id, Some(contexture_core::storage::Version(1))));
     let both = Commit { change: Some(based), ..new("app") };
     let refused = storage.commit(&nil, both).await.expect_err("the basis does not hold");
     assert!(matches!(refused, StorageError::Conflict { .. }), "{refused}");
@@ -97,12 +96,12 @@ pub(super) async fn sessions_share_nothing_but_contents(storage: Arc<dyn PageSto
     storage.commit(&other, new("app")).await.expect("a new session");
     assert_eq!(storage.segments(&other).await.expect("reads"), []);
     assert_eq!(storage.pages(&other, &[page("usr-1")]).await.expect("reads"), [None]);
-    let custom = contexture_core::CustomDelta {
+    let custom = contexture_core::storage::CustomDelta {
         key: valid("goal"),
         before: None,
         after: Some("theirs".to_owned()),
     };
-    let theirs = contexture_core::Change { custom: vec![custom], ..change() };
+    let theirs = contexture_core::storage::Change { custom: vec![custom], ..change() };
     commit(&*storage, &other, theirs).await.expect("it is their own");
     assert_eq!(dump(&*storage, &session_id()).await, before);
     storage.remove_session(&other).await.expect("it can be removed");

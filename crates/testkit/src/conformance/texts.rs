@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Actor, Edit, Message, NewDetailPage, PageStorage, PageUpdate, Permission, RunPut, SegmentKind,
-    SentSource, SentWindow, SessionId, Timestamp, View,
+    Actor, Edit, Message, NewDetailPage, PageStorage, PageUpdate, Permission, SegmentKind,
+    SessionId, Timestamp, View,
     message::detail_text,
-    storage::{Commit, HistoryQuery, LedgerQuery, NewSession},
+    storage::{Commit, HistoryQuery, LedgerQuery, NewSession, RunPut, SentSource, SentWindow},
 };
 
 use super::{
@@ -76,7 +76,7 @@ pub(super) async fn unusual_texts_come_back(storage: Arc<dyn PageStorage>) {
         let record = SentWindow {
             model: Some(text.clone()),
             frame: Some(text.clone()),
-            pieces: vec![contexture_core::SentPiece {
+            pieces: vec![contexture_core::storage::SentPiece {
                 source: SentSource::Engine(text.clone()),
                 ..sent(1).pieces.remove(0)
             }],
@@ -112,7 +112,7 @@ pub(super) async fn unusual_texts_come_back(storage: Arc<dyn PageStorage>) {
     assert_eq!(storage.verify().await.expect("it can be verified"), [""; 0]);
 }
 
-fn key_of() -> contexture_core::LedgerKey {
+fn key_of() -> contexture_core::storage::LedgerKey {
     key("bot", "openai")
 }
 

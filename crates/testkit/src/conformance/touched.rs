@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use contexture_core::{Edit, PageStorage, PageUpdate, SegmentUpdate, Standing};
+use contexture_core::{Edit, PageStorage, PageUpdate, SegmentUpdate, storage::PageStanding};
 
 use crate::fixture::{agent, apply, leaf, page, segment, session, session_id, valid};
 
@@ -82,5 +82,5 @@ pub(super) async fn a_segment_knows_the_edit_that_changed_its_pages(storage: Arc
     apply(&system, remove).await; // 10
     assert_eq!(segments(&*storage).await, map([("sys", 9), ("usr", 10)]));
     let root = storage.pages(&session_id(), &[page("usr-0")]).await.expect("reads").remove(0);
-    assert_eq!(root.map(|root| root.standing), Some(Standing::ColdArchived));
+    assert_eq!(root.map(|root| root.standing), Some(PageStanding::ColdArchived));
 }

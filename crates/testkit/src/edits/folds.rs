@@ -1,8 +1,11 @@
 //! Random folds: pages lowered in the caller's view, and runs over some of a directory's pages.
 
 use contexture_core::{
-    Actor, Cited, Edit, Fold, FoldPlan, FoldReport, FoldStep, LevelEntry, PageIndex, Place,
-    Principal, Run, RunForm, SegmentKind, StandingRequest, Told,
+    Actor, Edit, PageIndex, Principal, SegmentKind,
+    storage::{
+        Citation, CitationDetail, Fold, KeptRequest, LevelEntry, PageRun, PageRunForm, Place,
+    },
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use super::Edits;
@@ -65,26 +68,31 @@ impl Edits {
         FoldStep { page, before, after }
     }
 
-    fn run_over(&mut self, model: &Model, children: &[PageIndex]) -> Run {
+    fn run_over(&mut self, model: &Model, children: &[PageIndex]) -> PageRun {
         let count = children.len() as u64;
         let first = self.random.below(count);
         let last = first + self.random.below(count - first);
         let at = |at: u64| &children[usize::try_from(at).expect("it is below a length")];
         let (from, to) = (at(first).clone(), at(last).clone());
         let words = vec![u16::try_from(self.random.below(8)).expect("it is small")];
-        let told = [Told::Nothing, Told::Asked, Told::Wrote, Told::All][usize::from(words[0]) % 4];
-        let request = StandingRequest { page: from.clone(), brief: words[0] > 3 };
+        let told = [
+            CitationDetail::Nothing,
+            CitationDetail::Asked,
+            CitationDetail::Wrote,
+            CitationDetail::All,
+        ][usize::from(words[0]) % 4];
+        let request = KeptRequest { page: from.clone(), brief: words[0] > 3 };
         let requests = if words[0] % 2 == 0 { vec![request] } else { Vec::new() };
-        Run {
+        PageRun {
             first: Place(model.pages[&from].rank),
             last: Place(model.pages[&to].rank),
             pages: last - first + 1,
             messages: 0,
             calls: u64::from(words[0]),
             filter: Default::default(),
-            form: *self.random.pick(&[RunForm::Line, RunForm::Gist, RunForm::Out]),
+            form: *self.random.pick(&[PageRunForm::Line, PageRunForm::Gist, PageRunForm::Out]),
             requests,
-            cited: vec![Cited { page: from.clone(), told, words }],
+            cited: vec![Citation { page: from.clone(), told, words }],
             apart: Vec::new(),
             from,
             to,

@@ -3,9 +3,7 @@
 use std::fmt::Write;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Format, Segment,
-    system::{ListQuery, Reader},
-    window::request::WindowOptions,
+    AgentContext, ContextSystem, Format, ListQuery, Reader, Segment, WindowOptions,
 };
 
 use crate::{edits::callers, window::FourBytes};

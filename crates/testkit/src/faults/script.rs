@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    ContextSystem, Edit, Error, Fold, FoldPlan, FoldReport, FoldStep, LedgerKey, LevelEntry,
-    Operation, PageUpdate, Principal, RunPut, SegmentUpdate, SentWindow, Timestamp, Usage, Version,
+    ContextSystem, Edit, Error, Operation, PageUpdate, Principal, SegmentUpdate, Timestamp, Usage,
+    storage::{Fold, LedgerKey, LevelEntry, RunPut, SentWindow, Version},
+    window::{FoldPlan, FoldReport, FoldStep},
 };
 
 use crate::{

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture_core::{
-    Actor, Fold, LevelEntry, PageIndex, Place, Run, RunForm, Standing, Visibility,
+    Actor, PageIndex, Visibility,
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, PageStanding, Place},
 };
 
 use super::{Doing, Model};
@@ -25,7 +26,7 @@ impl Model {
 
     /// Returns whether a view sees what lies in a directory, as far as the directory goes.
     fn door(&self, view: &Actor, directory: &PageIndex) -> Way {
-        let archived = self.pages[directory].standing != Standing::InTree;
+        let archived = self.pages[directory].standing != PageStanding::InTree;
         if !archived && self.looks(view, directory) == Visibility::Expanded {
             return Way::Open;
         }
@@ -125,7 +126,7 @@ impl Doing<'_> {
             if closed {
                 let mut beside = self.model.under(directory);
                 beside.retain(|page| {
-                    self.model.pages[page].standing == Standing::InTree
+                    self.model.pages[page].standing == PageStanding::InTree
                         && !leaving.contains(page)
                         && inner != Some(page)
                 });
@@ -145,16 +146,16 @@ impl Doing<'_> {
         }
     }
 
-    fn line(&self, pages: &[PageIndex], beside: Option<&PageIndex>) -> Option<Run> {
+    fn line(&self, pages: &[PageIndex], beside: Option<&PageIndex>) -> Option<PageRun> {
         let (from, to) = (pages.first()?.clone(), pages.last()?.clone());
-        Some(Run {
+        Some(PageRun {
             first: Place(self.model.pages[&from].rank),
             last: Place(self.model.pages[&to].rank),
             pages: pages.len() as u64,
             messages: 0,
             calls: 0,
             filter: Default::default(),
-            form: RunForm::Gist,
+            form: PageRunForm::Gist,
             requests: Vec::new(),
             cited: Vec::new(),
             apart: beside.into_iter().cloned().collect(),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{ChunkKey, LevelEntry, Page, PageIndex, Segment, ViewId};
+use contexture_core::{
+    Page, PageIndex, Segment,
+    storage::{ChunkKey, LevelEntry, ViewId},
+};
 
 use super::{Model, ModelPage, ModelSegment};
 use crate::state::SessionState;

@@ -1,8 +1,9 @@
 //! Folds: pages lowered, and runs that stand for several.
 
 use contexture_core::{
-    Actor, ErrorKind, Fold, FoldPlan, LevelEntry, PageIndex, Place, RunForm, SegmentKind, Standing,
-    Visibility, WindowLevel,
+    Actor, ErrorKind, PageIndex, SegmentKind, Visibility, WindowLevel,
+    storage::{Fold, LevelEntry, PageRunForm, PageStanding, Place},
+    window::FoldPlan,
 };
 
 use super::{Answer, Doing, Model};
@@ -34,7 +35,7 @@ impl Model {
 
     /// Returns how much of a page in the tree stands in a view's window.
     pub(crate) fn window_level(&self, view: &Actor, index: &PageIndex) -> WindowLevel {
-        let archived = |page: &PageIndex| self.pages[page].standing == Standing::HotArchived;
+        let archived = |page: &PageIndex| self.pages[page].standing == PageStanding::HotArchived;
         let above = self.above(index);
         let closed = |page: &PageIndex| archived(page) || self.is_out_of_sight(view, page);
         if archived(index) || above.iter().any(closed) {
@@ -42,8 +43,8 @@ impl Model {
         }
         if let Some((parent, at)) = self.run_of(view, index) {
             return match self.entry(view, &parent).runs[at].form {
-                RunForm::Line | RunForm::Gist => WindowLevel::Run,
-                RunForm::Out => WindowLevel::Out,
+                PageRunForm::Line | PageRunForm::Gist => WindowLevel::Run,
+                PageRunForm::Out => WindowLevel::Out,
             };
         }
         match (self.shown(view, index), self.fold_in_force(view, index)) {

@@ -1,7 +1,8 @@
 //! What a view shows, hides, pins and focuses; and the session's custom state.
 
 use contexture_core::{
-    Actor, CustomKey, ErrorKind, Level, LevelEntry, PageIndex, Permission, SegmentKind, Visibility,
+    Actor, ErrorKind, Level, PageIndex, Permission, SegmentKind, Visibility,
+    storage::{CustomKey, LevelEntry},
 };
 
 use super::{Answer, Doing, put};

@@ -2,7 +2,7 @@
 
 use contexture_core::{
     Actor, AgentName, ErrorKind, Message, NewContentsPage, NewDetailPage, PageIndex, PageUpdate,
-    Role, SegmentId, Standing, Trust, Visibility,
+    Role, SegmentId, Trust, Visibility, storage::PageStanding,
 };
 
 use super::{Answer, Doing, ModelPage, is_listed};
@@ -109,7 +109,7 @@ impl Doing<'_> {
             name: name.to_owned(),
             description: String::new(),
             visibility: visibility.unwrap_or(Visibility::Expanded),
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: self.caller.actor(),
             rewritten_by: None,
             trust: self.trust(),

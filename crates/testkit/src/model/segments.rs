@@ -2,7 +2,7 @@
 
 use contexture_core::{
     ErrorKind, NewSegment, Owner, PageIndex, Permission, SegmentId, SegmentKind, SegmentUpdate,
-    Standing, Visibility,
+    Visibility, storage::PageStanding,
 };
 
 use super::{Answer, Doing, ModelPage, ModelSegment};
@@ -49,7 +49,7 @@ impl Doing<'_> {
             name,
             description: segment.description.clone(),
             visibility: Visibility::Expanded,
-            standing: Standing::InTree,
+            standing: PageStanding::InTree,
             author: self.caller.actor(),
             rewritten_by: None,
             trust: self.trust(),
@@ -135,7 +135,7 @@ impl Doing<'_> {
         }
         for index in listed.iter().chain([&root]) {
             let mut page = self.model.pages[index].clone();
-            page.standing = Standing::ColdArchived;
+            page.standing = PageStanding::ColdArchived;
             self.put_page(index, Some(page));
         }
         self.named.push(root);

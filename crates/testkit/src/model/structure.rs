@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use contexture_core::{Actor, ErrorKind, LevelEntry, PageIndex, Permission, Standing};
+use contexture_core::{
+    Actor, ErrorKind, PageIndex, Permission,
+    storage::{LevelEntry, PageStanding},
+};
 
 use super::{Answer, Doing, ModelPage, is_listed};
 
@@ -52,7 +55,7 @@ impl Doing<'_> {
             let copy = ModelPage {
                 parent: Some(parent.map_or(to, |parent| &renamed[parent]).clone()),
                 rank: self.next_rank(),
-                standing: if old == top { Standing::InTree } else { original.standing.clone() },
+                standing: if old == top { PageStanding::InTree } else { original.standing.clone() },
                 sources: vec![old.clone()],
                 turn: original.turn.clone().map(|turn| renamed.get(&turn).cloned().unwrap_or(turn)),
                 ..original.clone()
@@ -60,7 +63,7 @@ impl Doing<'_> {
             self.put_page(&new, Some(copy));
             self.put_page(
                 old,
-                Some(ModelPage { standing: Standing::Moved(new.clone()), ..original }),
+                Some(ModelPage { standing: PageStanding::Moved(new.clone()), ..original }),
             );
             self.carry_levels(old, &new);
             self.moved.push((old.clone(), new));
@@ -92,10 +95,10 @@ impl Doing<'_> {
 
     pub(super) fn archive(&mut self, index: &PageIndex) -> Answer {
         let page = self.writable(index)?;
-        if index.is_root() || page.standing == Standing::HotArchived {
+        if index.is_root() || page.standing == PageStanding::HotArchived {
             return Err(ErrorKind::Invalid);
         }
-        self.stand(index, Standing::HotArchived);
+        self.stand(index, PageStanding::HotArchived);
         Ok(())
     }
 
@@ -104,11 +107,11 @@ impl Doing<'_> {
         if index.is_root() {
             return Err(ErrorKind::Invalid);
         }
-        self.stand(index, Standing::ColdArchived);
+        self.stand(index, PageStanding::ColdArchived);
         Ok(())
     }
 
-    fn stand(&mut self, index: &PageIndex, standing: Standing) {
+    fn stand(&mut self, index: &PageIndex, standing: PageStanding) {
         let page = ModelPage { standing, ..self.model.pages[index].clone() };
         self.named.push(index.clone());
         self.put_page(index, Some(page));
@@ -127,9 +130,9 @@ impl Doing<'_> {
         if index.is_root() {
             return Err(ErrorKind::Invalid);
         }
-        let in_place = page.standing == Standing::InTree && self.model.stands(index);
+        let in_place = page.standing == PageStanding::InTree && self.model.stands(index);
         match page.standing {
-            Standing::Moved(_) => return Err(ErrorKind::NotFound),
+            PageStanding::Moved(_) => return Err(ErrorKind::NotFound),
             _ if in_place && !segment.removed => return Err(ErrorKind::Invalid),
             _ => {}
         }
@@ -142,7 +145,7 @@ impl Doing<'_> {
                 self.transplant(index, to);
                 return Ok(());
             }
-            self.stand(index, Standing::InTree);
+            self.stand(index, PageStanding::InTree);
             self.hang(index, to);
             return Ok(());
         }
@@ -151,7 +154,7 @@ impl Doing<'_> {
         }
         let parent = page.parent.expect("only roots have none");
         let old_place = self.model.stands(&parent);
-        self.stand(index, Standing::InTree);
+        self.stand(index, PageStanding::InTree);
         if !old_place {
             self.hang(index, &index.segment().root());
         }
@@ -170,7 +173,7 @@ impl Doing<'_> {
         if index.is_root() {
             return Err(ErrorKind::Invalid);
         }
-        if page.is_some_and(|page| matches!(page.standing, Standing::Moved(_))) {
+        if page.is_some_and(|page| matches!(page.standing, PageStanding::Moved(_))) {
             return Err(ErrorKind::NotFound);
         }
         self.purges = true;
@@ -191,12 +194,12 @@ impl Doing<'_> {
             };
             self.model.purged.insert(doomed.clone());
             // What a retired page left behind lives elsewhere, or in the archive on its own.
-            if !matches!(page.standing, Standing::Moved(_)) {
+            if !matches!(page.standing, PageStanding::Moved(_)) {
                 line.extend(self.model.under(&doomed));
             }
             let moved_here = |source: &&PageIndex| {
                 let source = self.model.pages.get(source);
-                source.is_some_and(|source| source.standing == Standing::Moved(doomed.clone()))
+                source.is_some_and(|source| source.standing == PageStanding::Moved(doomed.clone()))
             };
             line.extend(page.sources.iter().filter(moved_here).cloned());
             self.named.push(doomed.clone());

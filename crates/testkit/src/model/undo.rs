@@ -1,6 +1,8 @@
 //! Undo: everything an edit touched as it was before, if nobody has touched it since.
 
-use contexture_core::{Actor, ErrorKind, PageIndex, Permission, SegmentKind, Standing, Visibility};
+use contexture_core::{
+    Actor, ErrorKind, PageIndex, Permission, SegmentKind, Visibility, storage::PageStanding,
+};
 
 use super::{Answer, Doing, Model, Past, is_listed, put};
 
@@ -172,9 +174,9 @@ impl Doing<'_> {
                     // What was archived already when the edit was made may stay so.
                     let as_before = above.iter().all(|above| {
                         self.model.pages.get(above).is_some_and(|above| match above.standing {
-                            Standing::InTree | Standing::HotArchived => true,
-                            Standing::ColdArchived => above.stamp < source,
-                            Standing::Moved(_) => false,
+                            PageStanding::InTree | PageStanding::HotArchived => true,
+                            PageStanding::ColdArchived => above.stamp < source,
+                            PageStanding::Moved(_) => false,
                         })
                     });
                     complete && !above.contains(index) && as_before

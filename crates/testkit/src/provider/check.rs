@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use contexture_core::window::provider::{ProviderFormat, validate};
+use contexture_core::{ProviderFormat, window::validate_body};
 use serde_json::Value;
 
 use super::{HttpRequest, Protocol};
@@ -52,7 +52,7 @@ fn rules(protocol: Protocol, request: &HttpRequest) -> Checked {
         Protocol::Anthropic => ProviderFormat::Anthropic,
         Protocol::Gemini => ProviderFormat::Gemini,
     };
-    validate(format, &body).map_err(|violation| violation.to_string())?;
+    validate_body(format, &body).map_err(|violation| violation.to_string())?;
     if request.model().is_empty() {
         return Err("no model is named".to_owned());
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Error, HistoryEntry, Operation, Page, Revision, Segment, SegmentId, check::accepted_losses,
-    storage::HistoryQuery,
+    Error, HistoryEntry, Operation, Page, Revision, Segment, SegmentId,
+    storage::{HistoryQuery, check::accepted_losses},
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The tools that change pages or levels. Each applies at once and says what that costs.
 
-use contexture_core::{Page, PageIndex, WindowLevel, storage::Order, system::PageView};
+use contexture_core::{Page, PageIndex, PageView, WindowLevel, storage::Order};
 use serde::Deserialize;
 use serde_json::Value;
 

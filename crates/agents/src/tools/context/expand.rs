@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use contexture_core::{
-    Lifecycle, Message, Operation, PageIndex, Tokens, WindowLevel,
+    Lifecycle, Message, Operation, PageIndex, PageView, TokenCounter, Tokens, WindowLevel,
     message::{Part, detail_text},
     storage::Order,
-    system::PageView,
-    window::{count::TokenCounter, trim::trim_messages},
+    window::trim_messages,
 };
 use serde::Deserialize;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use contexture_core::{message::detail_text, system::PageView, window::escape::quote};
+use contexture_core::{PageView, message::detail_text, window::quote_text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn line(found: &PageView) -> String {
     let page = &found.page;
     let about = match page.description.as_str() {
         "" => String::new(),
-        description => format!(": {}", quote(description)),
+        description => format!(": {}", quote_text(description)),
     };
     let kind = if page.is_contents() { "directory, " } else { "" };
     format!("{}{about} ({kind}{})", named(page), found.level.as_str())
@@ -65,7 +65,7 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
     let page = &view.page;
     let mut answer = format!("{} ({})", named(page), page.type_name());
     if !page.description.as_str().is_empty() {
-        let _ = write!(answer, "\ndescription: {}", quote(page.description.as_str()));
+        let _ = write!(answer, "\ndescription: {}", quote_text(page.description.as_str()));
     }
     if let Some(parent) = &page.parent {
         let _ = write!(answer, "\ndirectory: {parent}");

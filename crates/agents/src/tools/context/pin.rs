@@ -3,7 +3,7 @@
 //! Pins are bounded: a window that holds little else leaves no room for work, and one that does not fit
 //! its budget ends the run.
 
-use contexture_core::{Edit, Operation, PageIndex, WindowLevel, system::PageView};
+use contexture_core::{Edit, Operation, PageIndex, PageView, WindowLevel};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use contexture_core::{
-    PageIndex, Result, Tokens, WindowLevel,
-    window::request::{Account, PageAccount},
-};
+use contexture_core::{Account, PageIndex, Result, Tokens, WindowLevel, window::PageAccount};
 
 use super::Hand;
 

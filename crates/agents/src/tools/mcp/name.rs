@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contexture_core::ContentHash;
+use contexture_core::storage::ContentHash;
 
 /// The longest name.
 const MOST: usize = 64;

@@ -6,7 +6,7 @@ use contexture_agents::{
     runner::{Summarized, Watcher},
     tools::Question,
 };
-use contexture_core::FoldReport;
+use contexture_core::window::FoldReport;
 use serde_json::Value;
 
 use crate::agent_run::RunPrinter;

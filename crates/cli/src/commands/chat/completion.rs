@@ -1,6 +1,6 @@
 //! Tab completion: agents, commands and their words, page indices.
 
-use contexture_core::system::ListQuery;
+use contexture_core::ListQuery;
 use futures::executor::block_on;
 use rustyline::{
     Context, Helper, completion::Completer, highlight::Highlighter, hint::Hinter,

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use contexture_agents::{ContextMode, Team, runner::DEFAULT_BUDGET, shares::ShareSettings};
 use contexture_core::{
     AgentContext, Conversation, ErrorKind, Format, HistoryEntry, Operation, Tokens, WindowOptions,
-    system::FoldOutcome,
+    window::FoldOutcome,
 };
 
 use super::{Chat, Next, line};

@@ -1,6 +1,6 @@
 //! `contexture page children`
 
-use contexture_core::{Place, storage::Order};
+use contexture_core::storage::{Order, Place};
 
 use crate::{
     args::{ListArgs, TextArgs},

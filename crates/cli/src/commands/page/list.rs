@@ -1,9 +1,6 @@
 //! `contexture page list`
 
-use contexture_core::{
-    ErrorKind, Lifecycle, PageIndex, Session,
-    system::{ListQuery, Listing, PageView},
-};
+use contexture_core::{ErrorKind, Lifecycle, ListQuery, Listing, PageIndex, PageView, Session};
 
 use crate::{
     args::{ListArgs, TextArgs},

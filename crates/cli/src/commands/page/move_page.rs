@@ -1,7 +1,7 @@
 //! `contexture page move`
 
 use contexture_agents::wire::{MoveObject, MovedObject};
-use contexture_core::{Edit, PageIndex, system::Outcome};
+use contexture_core::{Edit, EditOutcome, PageIndex};
 
 use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(
 /// Prints old and new indices after a move.
 pub(crate) fn print(
     page: &PageIndex,
-    outcome: Outcome,
+    outcome: EditOutcome,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let moved = MovedObject::new(page, outcome);

@@ -1,7 +1,7 @@
 //! `contexture page show`
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts};
-use contexture_core::system::PageView;
+use contexture_core::PageView;
 
 use crate::{
     commands::Status, context, error::Result, lines, printer::Printer, sanitize, settings::Settings,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{Edit, Error, PageUpdate, Version};
+use contexture_core::{Edit, Error, PageUpdate, storage::Version};
 
 use crate::{
     args::Suggested,

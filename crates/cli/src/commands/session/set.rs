@@ -1,7 +1,7 @@
 //! `contexture session set`
 
 use contexture_agents::wire::CustomObject;
-use contexture_core::{CustomKey, Edit, message::RawJson};
+use contexture_core::{Edit, message::RawJson, storage::CustomKey};
 
 use crate::{
     commands::Status,

@@ -3,7 +3,7 @@
 use contexture_agents::wire::CheckedObject;
 use contexture_core::{
     Clock, ErrorKind, PageStorage,
-    check::{Losses, Repaired, accept_all, check_storage, repair_storage},
+    storage::check::{Losses, Repaired, accept_all, check_storage, repair_storage},
 };
 use contexture_storage::SystemClock;
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use contexture_agents::wire::{CopiedObject, CopiedSessionObject};
 use contexture_core::{
     Error, SessionId,
-    copy::{Copied, CopyOutcome, CopyStep, Progress, copy_all, copy_session},
+    storage::copy::{Copied, CopyOutcome, CopyStep, Progress, copy_all, copy_session},
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{Edit, Message, Role, message::wire::parse_messages};
+use contexture_core::{Edit, Message, Role, message::parse_messages};
 
 use crate::{
     commands::Status, context, error::Result, input, printer::Printer, settings::Settings,

@@ -2,8 +2,9 @@
 
 use contexture_agents::wire::{AccountObject, EstimateObject};
 use contexture_core::{
-    FoldReport, SentWindow, Session, WindowLevel,
-    window::request::{PageAccount, SegmentAccount},
+    Session, WindowLevel,
+    storage::SentWindow,
+    window::{FoldReport, PageAccount, SegmentAccount},
 };
 
 use crate::{

@@ -1,11 +1,12 @@
-//! How deep pages stand: at most [`MOST_DEEP`] directories deep, whatever edit put them there.
+//! How deep pages stand: at most [`MAX_DEPTH`] directories deep, whatever edit put them there.
 
 use std::collections::HashMap;
 
 use super::{Draft, PROVISIONAL};
 use crate::{
-    Error, MOST_DEEP, Page, PageIndex, Standing,
+    Error, Page, PageIndex,
     decide::{Decision, Halt, Need},
+    storage::{MAX_DEPTH, PageStanding},
 };
 
 impl Draft<'_> {
@@ -20,7 +21,7 @@ impl Draft<'_> {
             let delta = &self.pages[at];
             let stood = delta.before.as_ref().map(|before| &before.parent);
             let put = |page: &&Page| {
-                stood != Some(&page.parent) && !matches!(page.standing, Standing::Moved(_))
+                stood != Some(&page.parent) && !matches!(page.standing, PageStanding::Moved(_))
             };
             let Some(page) = delta.after.as_ref().filter(put).cloned() else { continue };
             let Some(parent) = &page.parent else { continue };
@@ -41,9 +42,9 @@ impl Draft<'_> {
                 }
                 Err(refused) => return Err(refused),
             };
-            if depth > MOST_DEEP {
+            if depth > MAX_DEPTH {
                 let under = self.nearest_stored(&page)?;
-                return Err(Error::TooDeep { under, depth, limit: MOST_DEEP }.into());
+                return Err(Error::TooDeep { under, depth, limit: MAX_DEPTH }.into());
             }
         }
         self.need_all(missing)
@@ -65,7 +66,7 @@ impl Draft<'_> {
     fn stored_depth(&self, page: &Page) -> Option<usize> {
         let mut depth = 0;
         let mut next = page.parent.clone();
-        while let Some(index) = next.filter(|_| depth <= MOST_DEEP) {
+        while let Some(index) = next.filter(|_| depth <= MAX_DEPTH) {
             depth += 1;
             next = self.known.pages.get(&index)?.as_ref()?.parent.clone();
         }

@@ -7,11 +7,11 @@ use std::{
 
 use super::{Draft, Lineage, MOST_MOVES, PROVISIONAL};
 use crate::{
-    ChunkKey, Content, CustomKey, Error, HistoryEntry, Level, LevelEntry, Operation, Page,
-    PageIndex, Place, Revision, Segment, SegmentId, SegmentKind, Standing, View, ViewHead, ViewId,
-    Visibility,
-    decide::{ChildList, Decision, Halt, Need, Subject, Vanished},
+    Error, HistoryEntry, Level, Operation, Page, PageIndex, Revision, Segment, SegmentId,
+    SegmentKind, View, Visibility,
+    decide::{ChildList, Decision, Halt, Need, Subject, UndonePages},
     permission,
+    storage::{ChunkKey, Content, CustomKey, LevelEntry, PageStanding, Place, ViewHead, ViewId},
 };
 
 impl<'a> Draft<'a> {
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         segment.map(|segment| (**segment).clone())
     }
 
-    /// Tells whether a page is what agents are bound by and so always expanded (C04).
+    /// Tells whether a page is what agents are bound by and so always expanded.
     pub(in crate::decide) fn is_system_root(&mut self, page: &PageIndex) -> bool {
         let segment = self.any_segment(page.segment());
         page.is_root() && segment.is_some_and(|segment| segment.kind == SegmentKind::System)
@@ -107,16 +107,16 @@ impl<'a> Draft<'a> {
         };
         let Some(page) = self.standing_page(index)? else { return Err(missing()) };
         // Where it went is told by what is seen there.
-        let moved = matches!(page.standing, Standing::Moved(_));
+        let moved = matches!(page.standing, PageStanding::Moved(_));
         if !moved && !self.sees(&segment, &page)? {
             return Err(missing());
         }
         match &page.standing {
-            Standing::InTree | Standing::HotArchived => {}
-            Standing::ColdArchived => {
+            PageStanding::InTree | PageStanding::HotArchived => {}
+            PageStanding::ColdArchived => {
                 return Err(Error::PageArchived { page: index.clone() }.into());
             }
-            Standing::Moved(_) => return Err(self.moved_away(index)?.unwrap_or_else(missing)),
+            PageStanding::Moved(_) => return Err(self.moved_away(index)?.unwrap_or_else(missing)),
         }
         let ancestors = self.ancestors(&page)?;
         if ancestors.iter().any(|ancestor| !ancestor.standing.is_listed()) {
@@ -157,7 +157,9 @@ impl<'a> Draft<'a> {
         let mut target: Option<PageIndex> = None;
         let mut next = self.page(index)?;
         for _ in 0..MOST_MOVES {
-            let Some(Standing::Moved(to)) = next.as_ref().map(|page| &page.standing) else { break };
+            let Some(PageStanding::Moved(to)) = next.as_ref().map(|page| &page.standing) else {
+                break;
+            };
             target = Some(to.clone());
             next = self.page(to)?;
         }
@@ -235,7 +237,7 @@ impl<'a> Draft<'a> {
             Need::NewestUndoable(actor) => known.undoable.contains_key(actor),
             Need::LaterEdit(after, subject) => known.later.contains_key(&(*after, subject.clone())),
             Need::Height(page) => known.heights.contains_key(page),
-            Need::Vanished => known.vanished.is_some(),
+            Need::UndonePages => known.undone_pages.is_some(),
             Need::Several(needs) => needs.iter().all(|need| self.knows(need)),
         }
     }
@@ -501,8 +503,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the pages that undos took away, as stored.
-    pub(in crate::decide) fn vanished(&self) -> Decision<&'a Vanished> {
-        self.known.vanished.as_deref().ok_or(Halt::Need(Need::Vanished))
+    pub(in crate::decide) fn undone_pages(&self) -> Decision<&'a UndonePages> {
+        self.known.undone_pages.as_deref().ok_or(Halt::Need(Need::UndonePages))
     }
 
     pub(in crate::decide) fn later_edit(

@@ -7,10 +7,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Draft, sight::Sight};
+use super::{Draft, filtered::SeenExtent};
 use crate::{
-    Error, Operation, Page, PageIndex, Segment, Standing, View,
+    Error, Operation, Page, PageIndex, Segment, View,
     decide::{Decision, Halt, Need},
+    storage::PageStanding,
 };
 
 /// How many pages are judged at a time: what they need is loaded together.
@@ -52,7 +53,7 @@ impl Draft<'_> {
             for pages in level.chunks(BATCH) {
                 self.need_to_judge(view, segment, pages)?;
                 for page in pages {
-                    if self.sight(segment, page)? != Sight::Whole {
+                    if self.seen_extent(segment, page)? != SeenExtent::Whole {
                         return Ok(false);
                     }
                 }
@@ -114,7 +115,7 @@ impl Draft<'_> {
         held.extend(arrived.map(|page| Arc::new(page.clone())));
         // A retired page lives on elsewhere.
         let holds = |page: &Page| {
-            page.parent.as_ref() == Some(parent) && !matches!(page.standing, Standing::Moved(_))
+            page.parent.as_ref() == Some(parent) && !matches!(page.standing, PageStanding::Moved(_))
         };
         held.retain(|page| holds(page));
         Ok(held)

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use super::{Parser, fault};
 use crate::{
-    Actor, Body, Page, PageIndex, Place, Result, Revision, SegmentId, SegmentKind, Standing, Trust,
-    Version, Visibility, document::LoadPage,
+    Actor, Page, PageIndex, Result, Revision, SegmentId, SegmentKind, Trust, Visibility,
+    document::LoadPage,
+    storage::{PageBody, PageStanding, Place, Version},
 };
 
 impl Parser {
@@ -16,11 +17,15 @@ impl Parser {
                 index: segment.root(),
                 parent: None,
                 place: Place(0),
-                body: Body::Contents,
+                body: PageBody::Contents,
                 name: segment.name.clone(),
                 description: segment.description.clone(),
                 visibility: Visibility::Expanded,
-                standing: if segment.removed { Standing::ColdArchived } else { Standing::InTree },
+                standing: if segment.removed {
+                    PageStanding::ColdArchived
+                } else {
+                    PageStanding::InTree
+                },
                 author: Actor::System,
                 rewritten_by: None,
                 trust: Trust::System,
@@ -37,7 +42,7 @@ impl Parser {
     }
 
     /// Puts roots back into the tree and expands the roots of System-kind segments, whatever the file says
-    /// (C04).
+    ///.
     pub(super) fn repair_roots(&mut self) -> Result<()> {
         for segment in self.segments.iter().filter(|segment| !segment.removed) {
             let index = segment.root();
@@ -45,8 +50,8 @@ impl Parser {
             if !page.is_contents() {
                 return Err(fault(format!("page '{index}': a root must be a ContentsPage")));
             }
-            if page.standing != Standing::InTree {
-                page.standing = Standing::InTree;
+            if page.standing != PageStanding::InTree {
+                page.standing = PageStanding::InTree;
                 self.warnings.push(format!("root {index} was archived; it was restored"));
             }
             if segment.kind == SegmentKind::System && page.visibility == Visibility::Hidden {
@@ -70,12 +75,13 @@ impl Parser {
             above
         };
         let derives = |page: &Page| match page.standing {
-            Standing::InTree | Standing::Moved(_) => false,
-            Standing::HotArchived => above(page).into_iter().any(|above| {
-                above.standing == Standing::HotArchived || above.visibility == Visibility::Hidden
+            PageStanding::InTree | PageStanding::Moved(_) => false,
+            PageStanding::HotArchived => above(page).into_iter().any(|above| {
+                above.standing == PageStanding::HotArchived
+                    || above.visibility == Visibility::Hidden
             }),
-            Standing::ColdArchived => {
-                above(page).into_iter().any(|above| above.standing == Standing::ColdArchived)
+            PageStanding::ColdArchived => {
+                above(page).into_iter().any(|above| above.standing == PageStanding::ColdArchived)
             }
         };
         let said = self.only_said.iter().filter_map(|index| self.pages.get(index));
@@ -83,12 +89,12 @@ impl Parser {
             said.filter(|it| derives(&it.page)).map(|it| it.page.index.clone()).collect();
         for index in derived {
             if let Some(LoadPage { page, .. }) = self.pages.get_mut(&index) {
-                page.standing = Standing::InTree;
+                page.standing = PageStanding::InTree;
             }
         }
     }
 
-    /// Expands all pages of read-only System-kind segments, whatever the file says (C04).
+    /// Expands all pages of read-only System-kind segments, whatever the file says.
     pub(super) fn repair_prompts(&mut self) {
         let fixed: HashSet<&SegmentId> = self
             .segments

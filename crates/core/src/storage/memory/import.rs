@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{State, session::Session};
+use super::{StoredSessions, session::Session};
 use crate::{
-    Content, ContentHash, HistoryEntry, SessionId, Timestamp,
-    storage::{ImportPart, NewSession, SessionInfo, StorageError, StorageResult, ViewHead},
+    HistoryEntry, SessionId, Timestamp,
+    storage::{
+        Content, ContentHash, ImportPart, NewSession, SessionInfo, StorageError, StorageResult,
+        ViewHead,
+    },
 };
 
 /// A session being taken over.
@@ -18,7 +21,7 @@ pub(super) struct Import {
     over: Option<SessionInfo>,
 }
 
-impl State {
+impl StoredSessions {
     pub(super) fn import(&mut self, id: &SessionId, part: ImportPart) -> StorageResult<()> {
         let over = match &part {
             ImportPart::Begin => None,

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    LedgerKey, SentWindow,
-    storage::{LedgerQuery, Report, StorageError, StorageResult},
+use crate::storage::{
+    LedgerKey, LedgerQuery, SentWindow, StorageError, StorageResult, UsageReport,
 };
 
 /// The records of a session's ledgers.
@@ -39,7 +38,7 @@ impl Ledgers {
         self.0.entry(key).or_default().extend(numbered);
     }
 
-    pub(super) fn report(&mut self, report: &Report) -> bool {
+    pub(super) fn report(&mut self, report: &UsageReport) -> bool {
         let records = self.0.get_mut(&report.ledger);
         let Some(sent) = records.and_then(|records| records.get_mut(&report.number)) else {
             return false;

@@ -7,10 +7,12 @@ use std::{
 
 use super::ledgers::Ledgers;
 use crate::{
-    Actor, Assigned, Basis, Change, ChunkKey, ContentHash, CustomKey, HistoryEntry, LevelChunk,
-    Mark, Page, PageIndex, Place, Revision, RunKey, RunPut, RunRecord, Segment, SegmentId,
-    SessionId, ViewId,
-    storage::{NewSession, SessionInfo, StorageError, StorageResult, settle::Positions},
+    Actor, HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId,
+    storage::{
+        Assigned, Basis, Change, ChunkKey, ContentHash, CustomKey, LevelChunk, Mark, NewSession,
+        Place, RunKey, RunPut, RunRecord, SessionInfo, StorageError, StorageResult, ViewId,
+        commit_plan::Positions,
+    },
 };
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Admitting what was found elsewhere: which of these pages, and which of their messages, a view sees.
 //!
 //! A search outside the core knows texts and no views. It names the pages it found and gets back what of
-//! them this reader may show, so that the rules stay in one place (`system/sight.rs`). Pages that do not
+//! them this reader may show, so that the rules stay in one place (`system/filtered.rs`). Pages that do not
 //! exist and pages out of view get the same answer. Pages, what stands above them and what they are
 //! judged by are read together, a generation at a time.
 
@@ -9,14 +9,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{BATCH, Reader};
 use crate::{
-    Content, Message, Page, PageIndex, Result, Segment, Speech, Standing,
-    storage::{StorageError, StorageResult},
-    system::{ContextSystem, sight::Sight},
+    ContextSystem, Message, Page, PageIndex, Result, Segment,
+    message::MessageFilter,
+    storage::{Content, PageStanding, StorageError, StorageResult},
+    system::filtered::SeenPage,
 };
 
 /// A page that a view sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admitted {
+pub struct AdmittedPage {
     /// The page as far as the view sees it: name, description and links may be less than stored. What was
     /// found in a name, a description or another content than this one's must be looked for again.
     pub page: Arc<Page>,
@@ -40,21 +41,21 @@ pub enum AdmittedMessages {
 pub struct AdmittedMessage {
     /// Its position among the messages of the page's content, from 0.
     pub position: usize,
-    /// Whether the view sees all of it. Where not, [`Speech::heard`] makes what it sees of it.
+    /// Whether the view sees all of it. Where not, [`MessageFilter::heard`] makes what it sees of it.
     pub whole: bool,
 }
 
 impl Reader<'_> {
     /// Returns which of some pages this reader's view sees, in the order asked for; none for those that
     /// are not there or out of view.
-    pub async fn admit(&self, pages: &[PageIndex]) -> Result<Vec<Option<Admitted>>> {
+    pub async fn admit(&self, pages: &[PageIndex]) -> Result<Vec<Option<AdmittedPage>>> {
         self.system.catch_up().await?;
         let mut admitted = Vec::with_capacity(pages.len());
         for pages in pages.chunks(BATCH) {
             self.fetch(pages).await?;
             for index in pages {
-                admitted.push(match self.admitted_sight(index).await? {
-                    Some((segment, sight)) => Some(self.admitted(&segment, sight).await?),
+                admitted.push(match self.admitted_page(index).await? {
+                    Some((segment, seen_page)) => Some(self.admitted(&segment, seen_page).await?),
                     None => None,
                 });
             }
@@ -86,7 +87,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    async fn admitted_sight(&self, index: &PageIndex) -> Result<Option<(Arc<Segment>, Sight)>> {
+    async fn admitted_page(&self, index: &PageIndex) -> Result<Option<(Arc<Segment>, SeenPage)>> {
         // The system side also sees the archive of removed segments.
         let segment = match self.guard {
             Some(_) => self.segment(index.segment()).ok(),
@@ -94,30 +95,30 @@ impl Reader<'_> {
         };
         let Some(segment) = segment else { return Ok(None) };
         match self.system.page(index).await? {
-            Some(page) if !matches!(page.standing, Standing::Moved(_)) => {
-                let sight = self.sight(&segment, page).await?;
-                Ok(sight.map(|sight| (segment, sight)))
+            Some(page) if !matches!(page.standing, PageStanding::Moved(_)) => {
+                let seen_page = self.seen_page(&segment, page).await?;
+                Ok(seen_page.map(|seen_page| (segment, seen_page)))
             }
             _ => Ok(None),
         }
     }
 
-    async fn admitted(&self, segment: &Segment, sight: Sight) -> Result<Admitted> {
-        let archived = self.is_archived(segment, &sight.page).await?;
-        let messages = match (sight.speech, sight.page.detail()) {
-            (Speech::All, _) | (_, None) => AdmittedMessages::All,
+    async fn admitted(&self, segment: &Segment, seen_page: SeenPage) -> Result<AdmittedPage> {
+        let archived = self.is_archived(segment, &seen_page.page).await?;
+        let messages = match (seen_page.speech, seen_page.page.detail()) {
+            (MessageFilter::All, _) | (_, None) => AdmittedMessages::All,
             (speech, Some(detail)) => {
                 let content = self.system.content(detail.content).await?;
                 AdmittedMessages::Some(heard(speech, &content)?)
             }
         };
-        let page = self.without_foreign_links(sight.page).await?;
-        Ok(Admitted { page, archived, messages })
+        let page = self.without_foreign_links(seen_page.page).await?;
+        Ok(AdmittedPage { page, archived, messages })
     }
 
     /// Tells whether a page is in the archive, by itself or with something above it.
     async fn is_archived(&self, segment: &Segment, page: &Page) -> Result<bool> {
-        if segment.removed || page.standing == Standing::ColdArchived {
+        if segment.removed || page.standing == PageStanding::ColdArchived {
             return Ok(true);
         }
         let mut next = page.parent.clone();
@@ -131,7 +132,7 @@ impl Reader<'_> {
     }
 }
 
-fn heard(speech: Speech, content: &Content) -> StorageResult<Vec<AdmittedMessage>> {
+fn heard(speech: MessageFilter, content: &Content) -> StorageResult<Vec<AdmittedMessage>> {
     let messages = content.messages().map_err(|reason| {
         let what = format!("content {}", content.hash());
         StorageError::Corrupt { what, reason }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{BATCH, Listing, Reader};
-use crate::{HistoryEntry, Inverse, PageIndex, Result, Revision, ViewId, storage::HistoryQuery};
+use crate::{
+    HistoryEntry, PageIndex, Result, Revision,
+    storage::{HistoryQuery, Inverse, ViewId},
+};
 
 impl Reader<'_> {
     /// Returns history entries, newest first; an agent sees its own and the system side's edits on
@@ -83,6 +86,6 @@ impl Reader<'_> {
         let stood = entry.inverse.pages.iter().find(|before| before.index == *page);
         let Some(stood) = stood.and_then(|before| before.before.clone()) else { return Ok(false) };
         let Ok(segment) = self.segment(page.segment()) else { return Ok(false) };
-        Ok(self.sight(&segment, Arc::new(stood)).await?.is_some())
+        Ok(self.seen_page(&segment, Arc::new(stood)).await?.is_some())
     }
 }

@@ -8,9 +8,8 @@ use std::{
 
 use super::{Pins, ResidentLimits, weight, windows::Windows};
 use crate::{
-    ChunkKey, Content, ContentHash, LevelChunk, Page, PageIndex, Revision, Segment, SegmentId,
-    SegmentKind, ViewId,
-    decide::Segments,
+    Page, PageIndex, Revision, Segment, SegmentId, SegmentKind, Segments,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
     system::{
         bounded::Aged,
         memory::{Bytes, Memory},
@@ -21,7 +20,7 @@ use crate::{
 const STAMPS: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ResidentSet {
     pub(super) segments: Arc<Segments>,
     /// Counters that have moved on since the segments were read.
     pub(super) counters: HashMap<SegmentId, u64>,
@@ -44,7 +43,7 @@ pub(super) struct State {
     pub(super) stamps: Vec<u64>,
 }
 
-impl State {
+impl ResidentSet {
     pub(super) fn new(limits: ResidentLimits, segments: Segments, memory: &Arc<Memory>) -> Self {
         Self {
             segments: Arc::new(segments),
@@ -136,14 +135,14 @@ impl State {
     }
 
     /// Puts a page on the side where it belongs now; tells whether it is resident.
-    pub(super) fn settle_page(&mut self, index: &PageIndex) -> bool {
+    pub(super) fn rehome_page(&mut self, index: &PageIndex) -> bool {
         let Some(page) = self.take_page(index) else { return false };
         self.put_page(page);
         true
     }
 
     /// Puts pages where they belong whose segments have become System-kind ones, or no longer are.
-    pub(super) fn settle_kinds(&mut self, before: &Segments) {
+    pub(super) fn rehome_kinds(&mut self, before: &Segments) {
         let is_system = |segment: &Segment| segment.kind == SegmentKind::System;
         let turned = |segment: &Segment| {
             is_system(segment) != before.get(&segment.id).is_some_and(|before| is_system(before))
@@ -158,7 +157,7 @@ impl State {
         let pages = self.pages.keys().chain(self.kept.keys());
         let pages = pages.filter(|index| turned.contains(index.segment()));
         for index in pages.cloned().collect::<Vec<_>>() {
-            self.settle_page(&index);
+            self.rehome_page(&index);
         }
     }
 

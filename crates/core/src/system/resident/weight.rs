@@ -1,6 +1,9 @@
 //! What things take in memory, the allocator's share and the cache's own included.
 
-use crate::{Content, LevelChunk, Page};
+use crate::{
+    Page,
+    storage::{Content, LevelChunk},
+};
 
 /// What an entry takes beside what it holds: key, links, its place in the table, and what
 /// allocations are rounded up by.

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use lru::LruCache;
 
 use super::weight;
-use crate::{Page, PageIndex, ViewId};
+use crate::{Page, PageIndex, storage::ViewId};
 
 /// How many views' windows are held.
 const MOST: usize = 64;

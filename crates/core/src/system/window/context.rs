@@ -6,14 +6,13 @@ use std::{
 };
 
 use crate::{
-    Error, Format, Result,
+    Error, Format, Reader, Result, WindowOptions,
     context::{Context, ContextVersion, Diagnostic, Frozen, Inputs, Reuse},
     system::{
-        Purpose, Reader,
+        Purpose,
         memory::{Bytes, Memory},
     },
     view::entries::ViewEntries,
-    window::request::WindowOptions,
 };
 
 /// How many views keep frozen Contexts, and how many bytes these may take.
@@ -37,7 +36,7 @@ impl Reader<'_> {
         let options = WindowOptions { format: Format::Context, ..options.clone() };
         let system = self.system;
         let view = format!("{:?} {:?}", self.view, self.guard);
-        let since = system.inner.measures.drops();
+        let since = system.inner.derived.drops();
         let heads = system.storage().views(system.session()).await?;
         let custom = system.storage().custom(system.session()).await?;
         let identity = self.identify(&options, Purpose::Record, &heads, &custom).await?;
@@ -53,7 +52,7 @@ impl Reader<'_> {
         let prepared = self.prepare(&options, Purpose::Record).await?;
         let context = Arc::new(self.whole_context(&options, &prepared).await?);
         // A Context made from what was purged meanwhile must not stay.
-        let stands = || system.inner.measures.drops() == since;
+        let stands = || system.inner.derived.drops() == since;
         let new = Frozen::new(system.app(), system.session().as_str());
         system.inner.frozen.freeze(view, new, &context, stands);
         system.used();

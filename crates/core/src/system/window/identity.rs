@@ -1,15 +1,13 @@
-//! What identifies a rendering: the version of its state, and a key of all else it depends on (C50).
+//! What identifies a rendering: the version of its state, and a key of all else it depends on.
 
 use super::Purpose;
 use crate::{
-    CustomKey, Format, Level, Result, Revision, Segment, ViewId,
+    Format, Level, Reader, Result, Revision, Segment, WindowOptions,
     context::{ContextVersion, History, MountedPanels, RenderKey},
-    storage::ViewHead,
-    system::Reader,
+    storage::{CustomKey, ViewHead, ViewId},
     view::entries::ViewEntries,
     window::{
-        escape::escape,
-        request::WindowOptions,
+        escape_text,
         source::{Family, RENDERER},
     },
 };
@@ -45,7 +43,7 @@ impl Reader<'_> {
     ) -> Result<Identity> {
         let entries = ViewEntries::of(&self.view, custom)?;
         let level = options.level.unwrap_or(entries.level);
-        let panels = options.apps.render(level, &|text| escape(text).into_owned());
+        let panels = options.apps.render(level, &|text| escape_text(text).into_owned());
         let (version, state) = self.version(heads, entries.rounds);
         let history = match options.format {
             Format::Context => Some(self.rounds().await?),

@@ -1,10 +1,11 @@
-//! What the budget has lowered: the level a rendering really has, and which pages stand how (C52).
+//! What the budget has lowered: the level a rendering really has, and which pages stand how.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    Fold, Level, PageIndex, RunForm,
+    Level, PageIndex,
     context::Diagnostic,
+    storage::{Fold, PageRunForm},
     window::{
         outline::Shape,
         plan::{Item, Plan},
@@ -34,9 +35,9 @@ impl Stands {
     fn of(item: &Item) -> Option<Self> {
         Some(match &item.block.shape {
             Shape::Run(run) => match run.form {
-                RunForm::Line => Stands::Line,
-                RunForm::Gist => Stands::ShortLine,
-                RunForm::Out => Stands::Out,
+                PageRunForm::Line => Stands::Line,
+                PageRunForm::Gist => Stands::ShortLine,
+                PageRunForm::Out => Stands::Out,
             },
             Shape::Page(shape) => match shape.fold? {
                 Fold::Trimmed => Stands::Trimmed,

@@ -1,23 +1,20 @@
 //! Preparing a window: the outline, what its blocks become and take, and the fold that is due.
 
-use super::{MadeOf, Purpose, frame::Live, identity::Identity};
+use super::{MadeOf, Purpose, envelope::Live, identity::Identity};
 use crate::{
-    CustomKey, Error, FoldPlan, Format, PageIndex, Result, Revision, Role, SegmentId, Tokens,
+    Error, Format, PageIndex, ProviderFormat, Reader, Result, Revision, Role, SegmentId, Tokens,
+    WindowOptions,
     context::Anchors,
-    storage::ViewHead,
-    system::{
-        Reader,
-        measures::{Countable, Scale},
-    },
+    storage::{CustomKey, ViewHead},
+    system::derived_cache::{Countable, Scale},
     window::{
+        FoldPlan,
         fold::{Bounds, Ground, fold_due},
         line::Style,
         outline::Outline,
         piece::Mark,
         plan::{PartOf, Plan, Writing},
         preface::{LEAST_BUDGET, preface},
-        provider::ProviderFormat,
-        request::WindowOptions,
         source::{Family, line_weight, piece_overhead},
     },
 };

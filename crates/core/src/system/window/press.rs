@@ -1,12 +1,11 @@
-//! Pressing an anchor: the operation behind it, checked like any other (C37, C38, C40).
+//! Pressing an anchor: the operation behind it, checked like any other.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    Advice, Edit, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate, Result, SegmentId,
-    Session,
+    Advice, Edit, EditOutcome, Error, ErrorKind, Level, ListQuery, NewDetailPage, PageIndex,
+    PageUpdate, PageView, Reader, Result, SegmentId, Session,
     context::{Apps, FIND, PageAction},
-    system::{ListQuery, Outcome, PageView, Reader},
 };
 
 /// How many pages pressing `find` gives.
@@ -16,7 +15,7 @@ const FOUND: usize = 20;
 #[derive(Debug, Clone)]
 pub enum Pressed {
     /// An edit was made.
-    Edited(Outcome),
+    Edited(EditOutcome),
     /// Pages were found.
     Found(Vec<PageView>),
     /// An application answered.

@@ -7,15 +7,17 @@ use std::{
 };
 
 use crate::{
-    Fold, Level, LevelEntry, Page, PageIndex, Place, Result, Run, Segment, Speech,
-    message::Part,
-    storage::{ChildQuery, Order, StandingFilter},
-    system::{Reader, measures::Scale, sight::Sight},
+    Level, Page, PageIndex, Reader, Result, Segment,
+    message::{MessageFilter, Part},
+    storage::{ChildQuery, Fold, LevelEntry, Order, PageRun, Place, StandingFilter},
+    system::{derived_cache::Scale, filtered::SeenPage},
     window::{
         fold::Logged,
         outline::{Block, Outline, PageShape, Shape},
-        plan::{Face, Item, Plan, Quotes, Writing, brief_request, face, quoted_pages},
-        source::Body,
+        plan::{
+            BlockContent, Item, Plan, Quotes, Writing, block_content, brief_request, quoted_pages,
+        },
+        source::ShownBody,
     },
 };
 
@@ -34,14 +36,14 @@ impl Reader<'_> {
     pub(super) async fn quotes(&self, outline: &Outline, writing: &Writing<'_>) -> Result<Quotes> {
         let mut quotes = Quotes::default();
         let quoted = quoted_pages(outline, writing);
-        let sight = |(page, speech): (&Arc<Page>, _)| Sight { page: page.clone(), speech };
-        self.add_words(&mut quotes, quoted.into_iter().map(sight).collect()).await?;
+        let seen_page = |(page, speech): (&Arc<Page>, _)| SeenPage { page: page.clone(), speech };
+        self.add_words(&mut quotes, quoted.into_iter().map(seen_page).collect()).await?;
         let mut told = Vec::new();
         let mut cited = Vec::new();
         for (section, block) in outline.blocks() {
             let run = match &block.shape {
                 Shape::Page(shape) if shape.fold.is_some_and(Fold::is_log) => {
-                    told.push(Sight { page: block.page.clone(), speech: shape.speech });
+                    told.push(SeenPage { page: block.page.clone(), speech: shape.speech });
                     continue;
                 }
                 Shape::Page(_) => continue,
@@ -56,9 +58,11 @@ impl Reader<'_> {
                 if !page.standing.is_listed() {
                     continue;
                 }
-                let Some(sight) = self.sight(&section.segment, page).await? else { continue };
-                quotes.pages.insert(index.clone(), sight.page.clone());
-                cited.push(sight);
+                let Some(seen_page) = self.seen_page(&section.segment, page).await? else {
+                    continue;
+                };
+                quotes.pages.insert(index.clone(), seen_page.page.clone());
+                cited.push(seen_page);
             }
         }
         told.extend(cited.iter().cloned());
@@ -69,30 +73,31 @@ impl Reader<'_> {
 
     /// Loads what happened in all pages of an outline and their words: a fold may tell of any.
     pub(super) async fn quote_all(&self, outline: &Outline, quotes: &mut Quotes) -> Result<()> {
-        let mut sights = Vec::new();
+        let mut seen_pages = Vec::new();
         let pages = outline.blocks().count();
         for (section, block) in outline.blocks().skip(pages.saturating_sub(QUOTED)) {
             let Some(shape) = block.as_page().filter(|_| !section.is_system()) else { continue };
             if block.page.detail().is_some() {
-                sights.push(Sight { page: block.page.clone(), speech: shape.speech });
+                seen_pages.push(SeenPage { page: block.page.clone(), speech: shape.speech });
                 quotes.pages.insert(block.page.index.clone(), block.page.clone());
             }
         }
-        self.add_digests(quotes, sights.clone()).await?;
+        self.add_digests(quotes, seen_pages.clone()).await?;
         for (section, block) in outline.blocks() {
             let Shape::Run(run) = &block.shape else { continue };
             if section.is_system() {
                 continue;
             }
             let within = self.latest_of(&section.segment, &block.page.index, run).await?;
-            let pages: Vec<Arc<Page>> = within.iter().map(|sight| sight.page.clone()).collect();
+            let pages: Vec<Arc<Page>> =
+                within.iter().map(|seen_page| seen_page.page.clone()).collect();
             for page in &pages {
                 quotes.pages.insert(page.index.clone(), page.clone());
             }
-            sights.extend(within);
+            seen_pages.extend(within);
             quotes.in_runs.insert(run.from.clone(), pages);
         }
-        self.add_words(quotes, sights).await
+        self.add_words(quotes, seen_pages).await
     }
 
     /// Returns the latest pages that a run stands for.
@@ -100,8 +105,8 @@ impl Reader<'_> {
         &self,
         segment: &Segment,
         directory: &PageIndex,
-        run: &Run,
-    ) -> Result<Vec<Sight>> {
+        run: &PageRun,
+    ) -> Result<Vec<SeenPage>> {
         let query = ChildQuery {
             parent: directory.clone(),
             standing: StandingFilter::Listed,
@@ -114,22 +119,22 @@ impl Reader<'_> {
         let mut within = Vec::with_capacity(pages.len());
         for page in pages.into_iter().rev() {
             if run.stands_for(&page.index, page.place) {
-                within.extend(self.sight_below(segment, Arc::new(page)).await?);
+                within.extend(self.seen_page_below(segment, Arc::new(page)).await?);
             }
         }
         Ok(within)
     }
 
-    async fn add_words(&self, quotes: &mut Quotes, sights: Vec<Sight>) -> Result<()> {
-        let mut keys = quotes.keys_of(sights);
+    async fn add_words(&self, quotes: &mut Quotes, seen_pages: Vec<SeenPage>) -> Result<()> {
+        let mut keys = quotes.keys_of(seen_pages);
         keys.retain(|key| !quotes.words.contains_key(key));
         let words = self.system.words(&keys).await?;
         quotes.words.extend(keys.into_iter().zip(words));
         Ok(())
     }
 
-    async fn add_digests(&self, quotes: &mut Quotes, sights: Vec<Sight>) -> Result<()> {
-        let mut keys = quotes.keys_of(sights);
+    async fn add_digests(&self, quotes: &mut Quotes, seen_pages: Vec<SeenPage>) -> Result<()> {
+        let mut keys = quotes.keys_of(seen_pages);
         keys.retain(|key| !quotes.digests.contains_key(key));
         let digests = self.system.digests(&keys).await?;
         quotes.digests.extend(keys.into_iter().zip(digests));
@@ -145,7 +150,7 @@ impl Reader<'_> {
         quotes: &Quotes,
         writing: &Writing<'_>,
         scale: &Scale<'_>,
-    ) -> Result<(HashMap<PageIndex, Logged>, HashMap<Body, u64>)> {
+    ) -> Result<(HashMap<PageIndex, Logged>, HashMap<ShownBody, u64>)> {
         let mut candidates: Vec<Item> = Vec::new();
         for item in plan.items.iter().rev().filter(|item| !item.system) {
             match &item.block.shape {
@@ -177,15 +182,16 @@ impl Reader<'_> {
                 if taken > enough && !asks {
                     continue;
                 }
-                item.face = face(section, &item.block, quotes, writing);
-                let Face::Folded { requests, .. } = &item.face else { continue };
+                item.block_content = block_content(section, &item.block, quotes, writing);
+                let BlockContent::Folded { requests, .. } = &item.block_content else { continue };
                 bodies.extend(requests.iter().map(|request| request.body));
                 let brief = requests.first().map(|_| {
                     let request = brief_request(section, &item.block.page, writing);
                     let requests: Vec<_> = request.into_iter().collect();
                     bodies.extend(requests.iter().map(|request| request.body));
-                    let face = Face::Folded { requests, line: None, quotes: [].into() };
-                    Item { face, ..item.clone() }
+                    let block_content =
+                        BlockContent::Folded { requests, line: None, quotes: [].into() };
+                    Item { block_content, ..item.clone() }
                 });
                 items.push((item.clone(), brief));
             }
@@ -196,8 +202,10 @@ impl Reader<'_> {
                 .collect();
             let mut counted = Plan { items: flat };
             self.weigh(&mut counted, scale, writing.filler).await?;
-            let things: Vec<_> =
-                bodies.iter().map(|body| crate::system::measures::Countable::Body(*body)).collect();
+            let things: Vec<_> = bodies
+                .iter()
+                .map(|body| crate::system::derived_cache::Countable::Body(*body))
+                .collect();
             let counts = self.system.count(scale, &things).await?;
             requests.extend(bodies.into_iter().zip(counts));
             let mut counted = counted.items.into_iter();
@@ -226,7 +234,8 @@ impl Reader<'_> {
         if let Shape::Page(shape) = &mut item.block.shape {
             shape.fold = Some(Fold::Trimmed);
         }
-        item.face = face(&outline.sections[item.section], &item.block, quotes, writing);
+        item.block_content =
+            block_content(&outline.sections[item.section], &item.block, quotes, writing);
         let mut plan = Plan { items: vec![item] };
         self.weigh(&mut plan, scale, writing.filler).await?;
         trimmed.extend(plan.items.into_iter().map(|it| (it.block.page.index.clone(), it.tokens)));
@@ -265,9 +274,12 @@ impl Reader<'_> {
 
 impl Quotes {
     /// Returns the keys of what is seen, having noted which pages are seen in part.
-    fn keys_of(&mut self, sights: Vec<Sight>) -> Vec<(crate::ContentHash, Speech)> {
-        let mut keys = Vec::with_capacity(sights.len());
-        for Sight { page, speech } in sights {
+    fn keys_of(
+        &mut self,
+        seen_pages: Vec<SeenPage>,
+    ) -> Vec<(crate::storage::ContentHash, MessageFilter)> {
+        let mut keys = Vec::with_capacity(seen_pages.len());
+        for SeenPage { page, speech } in seen_pages {
             let Some(detail) = page.detail() else { continue };
             if !speech.is_all() {
                 self.speech.insert(page.index.clone(), speech);
@@ -282,12 +294,19 @@ impl Quotes {
 fn as_log(section: usize, page: &Arc<Page>, at: &Block) -> Item {
     let (speech, entry) = match &at.shape {
         Shape::Page(shape) => (shape.speech, shape.entry.clone()),
-        Shape::Run(_) => (Speech::All, LevelEntry::default()),
+        Shape::Run(_) => (MessageFilter::All, LevelEntry::default()),
     };
     let fold = Some(Fold::Log);
     let shape = PageShape { level: Level::Summary, fold, pinned: false, speech, entry };
     let block = Block { page: page.clone(), depth: at.depth, shape: Shape::Page(shape) };
-    Item { section, system: false, block, face: Face::Nothing, tokens: 0, requests: 0 }
+    Item {
+        section,
+        system: false,
+        block,
+        block_content: BlockContent::Nothing,
+        tokens: 0,
+        requests: 0,
+    }
 }
 
 /// Returns what a part says in words.

@@ -4,18 +4,20 @@ use std::{ops::Range, sync::Arc};
 
 use super::prepare::Prepared;
 use crate::{
-    ContentHash, Error, Format, PageIndex, Quoted, Result, SentPiece, SentSource, SentWindow,
-    Speech, Tokens,
+    ContextSystem, Error, Format, PageIndex, ProviderFormat, Reader, Result, Tokens, Window,
+    WindowOptions,
     context::RenderKey,
-    system::{ContextSystem, Reader, measures::Scale},
+    message::MessageFilter,
+    storage::{ContentHash, Quoted, SentPiece, SentSource, SentWindow},
+    system::derived_cache::Scale,
     window::{
+        Breakpoints, Piece, PieceKey, WindowParts,
         account::account,
         line::Style,
-        piece::{self, Mark, Piece, PieceKey},
-        plan::{Face, Item},
-        provider::{self, Breakpoints, Parts, ProviderFormat, RenderedPiece, RenderedSystem},
-        request::{Window, WindowOptions},
-        source::{Body, Family, RENDERER, markdown},
+        piece::{self, Mark},
+        plan::{BlockContent, Item},
+        provider::{self, RenderedPiece, RenderedSystem},
+        source::{Family, RENDERER, ShownBody, markdown},
     },
 };
 
@@ -136,7 +138,8 @@ fn live_pieces(prepared: &Prepared) -> impl Iterator<Item = SentPiece> {
     // Actions name all segments.
     let roots = prepared.outline.sections.iter().map(|section| section.segment.root());
     let named = roots.chain(prepared.focus.clone());
-    let quotes: Vec<Quoted> = named.map(|page| Quoted { page, speech: Speech::All }).collect();
+    let quotes: Vec<Quoted> =
+        named.map(|page| Quoted { page, speech: MessageFilter::All }).collect();
     prepared.tail.iter().map(move |(text, tokens)| SentPiece {
         page: page.clone(),
         system: false,
@@ -197,7 +200,7 @@ fn pieces(items: &[Item], family: Family) -> Vec<SentPiece> {
 /// Counts the pieces before the first line that a fold left: the frozen early part.
 fn frozen(items: &[Item], family: Family) -> u64 {
     // A run that is out of the window leaves no line.
-    let shows = |item: &Item| !matches!(item.face, Face::Nothing);
+    let shows = |item: &Item| !matches!(item.block_content, BlockContent::Nothing);
     let is_line = |item: &&Item| !item.system && item.block.is_folded() && shows(item);
     if !items.iter().any(|item| is_line(&item)) {
         return 0;
@@ -226,7 +229,7 @@ impl ContextSystem {
             }
             Format::Context => {
                 let content = self.render_markdown(options, pieces).await?;
-                let body = super::frame::fill(frame.unwrap_or_default(), &content)?;
+                let body = super::envelope::fill(frame.unwrap_or_default(), &content)?;
                 Ok(Rendering { body, messages: Vec::new(), repaired: Vec::new() })
             }
         }
@@ -246,8 +249,8 @@ impl ContextSystem {
         let mut system: Vec<Arc<RenderedSystem>> = Vec::new();
         let keys: Vec<PieceKey> =
             pieces.iter().map(|piece| piece_key(piece, options, mark, format)).collect();
-        let since = self.inner.measures.drops();
-        let known = self.inner.measures.rendered(&keys);
+        let since = self.inner.derived.drops();
+        let known = self.inner.derived.rendered(&keys);
         // Prompts are made anew each time.
         let is_known = |(known, sent): (&Option<_>, &SentPiece)| known.is_some() && !sent.system;
         self.fetch_shown(pieces, known.iter().zip(pieces).map(is_known)).await?;
@@ -266,7 +269,7 @@ impl ContextSystem {
             let mut rendered = provider::render_piece(format, &piece, mark, model);
             rendered.shrink();
             let rendered = Arc::new(rendered);
-            self.inner.measures.keep_rendered(key, &rendered, since);
+            self.inner.derived.keep_rendered(key, &rendered, since);
             talk.push(rendered);
         }
         let freeze = before.frozen.checked_sub(system.len() as u64 + 1);
@@ -274,7 +277,7 @@ impl ContextSystem {
             freeze: freeze.and_then(|at| usize::try_from(at).ok()),
             previous_tail: before.tail.and_then(|at| usize::try_from(at).ok()),
         };
-        let parts = Parts { system: &system, talk: &talk, breakpoints };
+        let parts = WindowParts { system: &system, talk: &talk, breakpoints };
         let assembled = provider::assemble(format, parts).map_err(|violation| {
             Error::InvalidRendering { format: format.as_str(), reason: violation.to_string() }
         })?;
@@ -292,29 +295,30 @@ impl ContextSystem {
         are_known: impl Iterator<Item = bool>,
     ) -> Result<()> {
         let wanted = pieces.iter().zip(are_known).filter(|(_, is_known)| !is_known);
-        let bodies = wanted.filter_map(|(sent, _)| Body::of(&sent.source));
+        let bodies = wanted.filter_map(|(sent, _)| ShownBody::of(&sent.source));
         Ok(self.fetch_contents(bodies.map(|body| body.content)).await?)
     }
 
     async fn piece(&self, sent: &SentPiece, key: PieceKey, scale: &Scale<'_>) -> Result<Piece> {
-        let speech = match &sent.source {
-            SentSource::Engine(text) => piece::Speech::Engine(text.as_str().into()),
+        let content = match &sent.source {
+            SentSource::Engine(text) => piece::PieceContent::Engine(text.as_str().into()),
             SentSource::Messages { .. } | SentSource::Turn { .. } | SentSource::Note { .. } => {
-                let body = Body::of(&sent.source).expect("all of these show a page's messages");
+                let body =
+                    ShownBody::of(&sent.source).expect("all of these show a page's messages");
                 let messages: Arc<[_]> = self.shown(&body, scale).await?.into();
                 match &sent.source {
                     SentSource::Note { head, .. } => {
-                        piece::Speech::Note { head: head.as_str().into(), body: messages }
+                        piece::PieceContent::Note { head: head.as_str().into(), body: messages }
                     }
                     SentSource::Turn { head, .. } => {
-                        piece::Speech::Turn { head: head.as_str().into(), messages }
+                        piece::PieceContent::Turn { head: head.as_str().into(), messages }
                     }
-                    _ => piece::Speech::Messages(messages),
+                    _ => piece::PieceContent::Messages(messages),
                 }
             }
-            SentSource::Purged => piece::Speech::Engine("(purged)".into()),
+            SentSource::Purged => piece::PieceContent::Engine("(purged)".into()),
         };
-        Ok(Piece { key, page: sent.page.clone(), speech })
+        Ok(Piece { key, page: sent.page.clone(), content })
     }
 
     async fn render_markdown(
@@ -328,8 +332,8 @@ impl ContextSystem {
         let format = ProviderFormat::OpenAi;
         let keys: Vec<PieceKey> =
             pieces.iter().map(|piece| piece_key(piece, options, self.mark(), format)).collect();
-        let since = self.inner.measures.drops();
-        let known = self.inner.measures.texts(&keys);
+        let since = self.inner.derived.drops();
+        let known = self.inner.derived.texts(&keys);
         self.fetch_shown(pieces, known.iter().map(Option::is_some)).await?;
         let mut text = String::new();
         for ((sent, key), known) in pieces.iter().zip(keys).zip(known) {
@@ -341,7 +345,7 @@ impl ContextSystem {
                 (SentSource::Engine(line), None) => text.push_str(line),
                 (SentSource::Purged, None) => text.push_str("(purged)"),
                 (source, None) => {
-                    let Some(body) = Body::of(source) else { continue };
+                    let Some(body) = ShownBody::of(source) else { continue };
                     let messages = self.shown(&body, &scale).await?;
                     let mut piece = match source {
                         SentSource::Note { head, .. } => format!("{head}\n"),
@@ -349,7 +353,7 @@ impl ContextSystem {
                     };
                     piece.push_str(&markdown(&messages, body.trusted));
                     let piece: Arc<str> = piece.into();
-                    self.inner.measures.keep_text(key, &piece, since);
+                    self.inner.derived.keep_text(key, &piece, since);
                     text.push_str(&piece);
                 }
             }
@@ -375,7 +379,7 @@ fn piece_key(
     field(mark.as_str().as_bytes());
     field(options.model.as_deref().unwrap_or_default().as_bytes());
     field(piece.page.to_string().as_bytes());
-    if let Some(body) = Body::of(&piece.source) {
+    if let Some(body) = ShownBody::of(&piece.source) {
         field(body.content.as_bytes());
         field(&body.limit.map_or(u64::MAX, |limit| limit.0).to_le_bytes());
         field(&[u8::from(body.trusted)]);

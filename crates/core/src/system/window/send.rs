@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use super::{FoldOutcome, READS, prepare::Prepared, sent::missing};
 use crate::{
-    Edit, Error, Format, LedgerKey, Result, Revision, SentPiece, SentWindow, Session, Timestamp,
-    Tokens, Usage,
-    check::is_lost,
-    storage::{LedgerQuery, StorageError},
-    system::{ContextSystem, Outcome, Reader},
-    window::{
-        request::{Sent, Window, WindowOptions},
-        source::RENDERER,
-    },
+    ContextSystem, Edit, EditOutcome, Error, Format, Reader, Result, Revision, Session, Timestamp,
+    Tokens, Usage, Window, WindowOptions,
+    storage::{LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, check::is_lost},
+    window::{request::RecordedWindow, source::RENDERER},
 };
 
 /// How often a record is tried again because another was made meanwhile.
@@ -32,17 +27,21 @@ pub(crate) enum Purpose {
 
 impl Session {
     /// Takes the fold that is due, renders the window and records it as sent.
-    pub async fn send(&self, options: &WindowOptions) -> Result<Sent> {
+    pub async fn send(&self, options: &WindowOptions) -> Result<RecordedWindow> {
         self.send_for(options, Purpose::Record).await
     }
 
-    pub(crate) async fn send_for(&self, options: &WindowOptions, purpose: Purpose) -> Result<Sent> {
+    pub(crate) async fn send_for(
+        &self,
+        options: &WindowOptions,
+        purpose: Purpose,
+    ) -> Result<RecordedWindow> {
         let (system, reader) = (&self.system, self.reader());
-        let tails = &system.inner.tails;
+        let newest_windows = &system.inner.newest_windows;
         let key = LedgerKey { view: reader.view.clone(), format: options.format };
         let mut fold = None;
         for _ in 0..ATTEMPTS {
-            let since = tails.drops();
+            let since = newest_windows.drops();
             let last = system.newest_sent(&key).await?;
             let prepared = self.prepare_folded(options, purpose, &mut fold).await?;
             let before = last.as_deref().filter(|_| matches!(options.format, Format::Provider(_)));
@@ -59,15 +58,15 @@ impl Session {
                 Ok(()) => {
                     let (pieces, kept) = (window.pieces.clone(), 0);
                     let whole = SentWindow { pieces, kept, ..record.clone() };
-                    tails.keep(&key, Arc::new(whole), since);
+                    newest_windows.keep(&key, Arc::new(whole), since);
                     system.keep_counts().await?;
                     let fold = fold.map(|fold| fold.report);
-                    return Ok(Sent { window, record, fold, withheld: Vec::new() });
+                    return Ok(RecordedWindow { window, record, fold, withheld: Vec::new() });
                 }
-                Err(StorageError::Conflict { .. }) => tails.remove(&key),
+                Err(StorageError::Conflict { .. }) => newest_windows.remove(&key),
                 // It may have been recorded all the same.
                 Err(error) => {
-                    tails.remove(&key);
+                    newest_windows.remove(&key);
                     return Err(error.into());
                 }
             }
@@ -133,7 +132,7 @@ impl Reader<'_> {
         options: &WindowOptions,
         prepared: &mut Prepared,
         purpose: Purpose,
-        fold: &Outcome,
+        fold: &EditOutcome,
     ) -> Result<bool> {
         // A Context also shows the state itself.
         let Some(before) = prepared.made_of.take().filter(|_| options.format != Format::Context)
@@ -155,20 +154,20 @@ impl Reader<'_> {
 impl ContextSystem {
     /// Returns the newest window of a ledger, with all its pieces.
     async fn newest_sent(&self, key: &LedgerKey) -> Result<Option<Arc<SentWindow>>> {
-        let tails = &self.inner.tails;
-        if let Some(tail) = tails.get(key)
+        let newest_windows = &self.inner.newest_windows;
+        if let Some(tail) = newest_windows.get(key)
             && self.knows_all().await?
         {
             return Ok(Some(tail));
         }
-        let since = tails.drops();
+        let since = newest_windows.drops();
         let newest = LedgerQuery { upto: None, limit: 1 };
         let Some(last) = self.storage().ledger(self.session(), key, &newest).await?.pop() else {
             return Ok(None);
         };
         let pieces = self.sent_pieces(key, &last).await?;
         let last = Arc::new(SentWindow { pieces, kept: 0, ..last });
-        tails.keep(key, last.clone(), since);
+        newest_windows.keep(key, last.clone(), since);
         Ok(Some(last))
     }
 

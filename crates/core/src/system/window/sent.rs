@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use super::render::Before;
 use crate::{
-    Advice, ContentHash, Error, FilterKey, Format, LedgerKey, PageIndex, Quoted, Result, SentPiece,
-    SentSource, SentWindow, Session, Speech, Standing,
+    Advice, ContextSystem, Error, Format, PageIndex, Reader, Result, Session, TokenCounter, Window,
+    WindowOptions,
     decide::MOST_MOVES,
-    storage::{LedgerQuery, StorageError},
-    system::{ContextSystem, Reader},
+    message::MessageFilter,
+    storage::{
+        ContentHash, FilterKey, LedgerKey, LedgerQuery, PageStanding, Quoted, SentPiece,
+        SentSource, SentWindow, StorageError,
+    },
     window::{
-        count::TokenCounter,
         line::Style,
-        request::{Sent, Window, WindowOptions},
-        source::{Body, Family, RENDERER},
+        request::RecordedWindow,
+        source::{Family, RENDERER, ShownBody},
     },
 };
 
@@ -37,7 +39,7 @@ impl Session {
     }
 
     /// Renders a window that was sent again, and proves it by its hash.
-    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+    pub async fn sent(&self, options: &WindowOptions, number: u64) -> Result<RecordedWindow> {
         self.reader().sent(options, number).await
     }
 
@@ -48,7 +50,7 @@ impl Session {
         options: &WindowOptions,
         number: u64,
         others: impl IntoIterator<Item = Arc<dyn TokenCounter>>,
-    ) -> Result<Sent> {
+    ) -> Result<RecordedWindow> {
         let lost = match self.sent(options, number).await {
             Err(lost @ Error::SentLost { .. }) => lost,
             sent => return sent,
@@ -91,7 +93,7 @@ impl ContextSystem {
 }
 
 impl Reader<'_> {
-    async fn sent(&self, options: &WindowOptions, number: u64) -> Result<Sent> {
+    async fn sent(&self, options: &WindowOptions, number: u64) -> Result<RecordedWindow> {
         let system = self.system;
         let key = LedgerKey { view: self.view.clone(), format: options.format };
         let query = LedgerQuery { upto: Some(number), limit: 1 };
@@ -149,7 +151,7 @@ impl Reader<'_> {
             frozen: record.frozen,
             frame: record.frame.clone(),
         };
-        Ok(Sent { window, record, fold: None, withheld })
+        Ok(RecordedWindow { window, record, fold: None, withheld })
     }
 }
 
@@ -197,7 +199,7 @@ impl Reader<'_> {
 
     /// Tells how far the view still holds what a piece shows.
     async fn hold(&self, piece: &SentPiece, same_filter: bool) -> Result<Hold> {
-        if let Some(body) = Body::of(&piece.source) {
+        if let Some(body) = ShownBody::of(&piece.source) {
             let held = match self.sees_now(&piece.page).await? {
                 Some(now) => self.says_as_much(&body, now).await?,
                 None => false,
@@ -223,7 +225,7 @@ impl Reader<'_> {
     }
 
     /// Tells whether a page says now all it said when it was shown.
-    async fn says_as_much(&self, body: &Body, now: Speech) -> Result<bool> {
+    async fn says_as_much(&self, body: &ShownBody, now: MessageFilter) -> Result<bool> {
         if now <= body.speech {
             return Ok(true);
         }
@@ -237,18 +239,20 @@ impl Reader<'_> {
 
     /// Returns which messages the view sees of a page that it saw once, wherever that page is now;
     /// none where it does not see it. What is no longer there at all cannot be judged by a filter.
-    async fn sees_now(&self, index: &PageIndex) -> Result<Option<Speech>> {
+    async fn sees_now(&self, index: &PageIndex) -> Result<Option<MessageFilter>> {
         let mut index = index.clone();
         for _ in 0..MOST_MOVES {
             let page = self.system.page(&index).await?;
-            if let Some(Standing::Moved(to)) = page.as_ref().map(|page| &page.standing) {
+            if let Some(PageStanding::Moved(to)) = page.as_ref().map(|page| &page.standing) {
                 index = to.clone();
                 continue;
             }
             let Ok(segment) = self.segment(index.segment()) else { return Ok(None) };
             return Ok(match page {
-                Some(page) => self.sight(&segment, page).await?.map(|sight| sight.speech),
-                None => self.filtered().is_none().then_some(Speech::All),
+                Some(page) => {
+                    self.seen_page(&segment, page).await?.map(|seen_page| seen_page.speech)
+                }
+                None => self.filtered().is_none().then_some(MessageFilter::All),
             });
         }
         Ok(None)

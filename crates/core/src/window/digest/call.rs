@@ -1,7 +1,7 @@
 //! A call as a digest has it: what was called with what, in words and not as JSON.
 
 use super::{
-    Outcome,
+    CallOutcome,
     files::{base, each_file, each_read, each_written, without_documents},
     head,
 };
@@ -35,7 +35,7 @@ const WHOLE: [&str; 2] = ["write", "create"];
 
 /// Something the model called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// What was called with what: one line, then long values below it.
     pub text: Box<str>,
     /// The files it names, by name without folders.
@@ -49,7 +49,7 @@ pub struct Call {
     /// What was called without the texts of those files, where there are any.
     pub bare: Option<Box<str>>,
     /// How it ended, where that is known.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CallOutcome>,
 }
 
 impl Call {
@@ -174,12 +174,12 @@ impl Call {
     }
 
     /// Returns its first words on one line.
-    pub fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         head(&self.text, SHORT)
     }
 
     /// Tells whether it failed.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.failed)
     }
 

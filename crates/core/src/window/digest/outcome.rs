@@ -10,7 +10,7 @@ const READ: usize = 16 * 1024;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct CallOutcome {
     /// The last line that speaks of a failure, else the last line; empty where nothing came back.
     pub line: Box<str>,
     /// Whether it failed, by what the tool or the line says.
@@ -47,7 +47,7 @@ const NONE: [&str; 9] = [
     "without error",
 ];
 
-impl Outcome {
+impl CallOutcome {
     /// Reads how a call ended from what came back; `failed`: whether the tool itself says so.
     pub(super) fn of(text: &str, failed: bool) -> Self {
         let from = text.ceil_char_boundary(text.len().saturating_sub(READ));

@@ -2,7 +2,7 @@
 
 /// What an anchor in a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AnchorKind {
+pub enum FoundAnchorKind {
     /// `[button:<key>]`: something to do, without parameters.
     Button,
     /// `[form:<key> a=… b=…]`: something to do, with parameters.
@@ -17,7 +17,7 @@ pub enum AnchorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundAnchor {
     /// What it is.
-    pub kind: AnchorKind,
+    pub kind: FoundAnchorKind,
     /// Its key, or the index of the page it marks.
     pub key: String,
     /// The names of its parameters, in order; only a form has some.
@@ -52,22 +52,22 @@ pub fn find_anchors(markdown: &str) -> Vec<FoundAnchor> {
     anchors
 }
 
-type Parsed<'a> = (AnchorKind, &'a str, Vec<String>, usize);
+type Parsed<'a> = (FoundAnchorKind, &'a str, Vec<String>, usize);
 
 /// Reads the anchor a text begins with.
 fn parse(text: &str) -> Option<Parsed<'_>> {
     let (kind, open, close) = [
-        (AnchorKind::Button, "[button:", "]"),
-        (AnchorKind::Form, "[form:", "]"),
-        (AnchorKind::Ref, "[ref:", "]"),
-        (AnchorKind::Page, "**[", "]**"),
+        (FoundAnchorKind::Button, "[button:", "]"),
+        (FoundAnchorKind::Form, "[form:", "]"),
+        (FoundAnchorKind::Ref, "[ref:", "]"),
+        (FoundAnchorKind::Page, "**[", "]**"),
     ]
     .into_iter()
     .find(|(_, open, _)| text.starts_with(open))?;
     let body = &text[open.len()..];
     let key = &body[..word_length(body)?];
     let (params, rest) = parse_params(&body[key.len()..])?;
-    if !rest.starts_with(close) || (kind == AnchorKind::Form) == params.is_empty() {
+    if !rest.starts_with(close) || (kind == FoundAnchorKind::Form) == params.is_empty() {
         return None;
     }
     Some((kind, key, params, text.len() - rest.len() + close.len()))

@@ -12,12 +12,12 @@
 //!  C:\           "C:\\"          k backslashes at the end → 2k
 //! ```
 
-use super::{escape, unescape};
+use super::escape_text;
 
 /// Writes outside text between quotes, white space flattened to single blanks.
-pub fn quote(text: &str) -> String {
+pub fn quote_text(text: &str) -> String {
     let flat = flatten(text);
-    let escaped = escape(&flat);
+    let escaped = escape_text(&flat);
     let mut quoted = String::with_capacity(escaped.len() + 2);
     quoted.push('"');
     let mut backslashes = 0;
@@ -38,7 +38,8 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Reads the quoted text that a text begins with: what was quoted, and what follows it.
-pub fn unquote(text: &str) -> Option<(String, &str)> {
+#[cfg(test)]
+pub(crate) fn unquote_text(text: &str) -> Option<(String, &str)> {
     let body = text.strip_prefix('"')?;
     let mut escaped = String::new();
     let mut backslashes: usize = 0;
@@ -47,7 +48,7 @@ pub fn unquote(text: &str) -> Option<(String, &str)> {
             // Half of those that stand there were written here, and one more before an inner quote.
             escaped.truncate(escaped.len() - backslashes.div_ceil(2));
             if backslashes.is_multiple_of(2) {
-                return Some((unescape(&escaped).into_owned(), &body[at + 1..]));
+                return Some((super::unescape_text(&escaped).into_owned(), &body[at + 1..]));
             }
         }
         backslashes = if c == '\\' { backslashes + 1 } else { 0 };

@@ -8,12 +8,13 @@ use std::{
 
 use super::Folding;
 use crate::{
-    Cited, Fold, LevelEntry, PageIndex, Run, RunForm, StandingRequest, Told,
+    PageIndex,
+    storage::{Citation, CitationDetail, Fold, KeptRequest, LevelEntry, PageRun, PageRunForm},
     window::{
         digest::Digest,
         line::FILES,
         outline::{Block, Shape},
-        plan::{Face, Item},
+        plan::{BlockContent, Item},
     },
 };
 
@@ -163,7 +164,7 @@ impl Folding<'_> {
 
     /// Replaces a range of neighbours, pages or runs, by one run, if that takes less. Returns the run
     /// and its directory, in whose entry it is still to be noted.
-    fn make_run(&mut self, range: Range<usize>, most: u64) -> Option<(PageIndex, Run)> {
+    fn make_run(&mut self, range: Range<usize>, most: u64) -> Option<(PageIndex, PageRun)> {
         let run = self.joined(range.clone(), most)?;
         let directory = directory(&self.items[range.start]).cloned()?;
         let (at, _) = self.directory_of(&directory)?;
@@ -176,7 +177,7 @@ impl Folding<'_> {
                 depth: self.items[range.start].block.depth,
                 shape: Shape::Run(run.clone()),
             },
-            face: Face::Nothing,
+            block_content: BlockContent::Nothing,
             tokens: 0,
             requests: 0,
         };
@@ -196,15 +197,15 @@ impl Folding<'_> {
 
     /// Notes runs in the entries of their directories, in place of those they cover: all at once, since
     /// each change of an entry copies its runs.
-    fn set_runs(&mut self, mut made: Vec<(PageIndex, Run)>) {
+    fn set_runs(&mut self, mut made: Vec<(PageIndex, PageRun)>) {
         while let Some((directory, _)) = made.last() {
             let directory = directory.clone();
             let here = made.extract_if(.., |(other, _)| *other == directory);
-            let mut runs: Vec<Run> = here.map(|(_, run)| run).collect();
+            let mut runs: Vec<PageRun> = here.map(|(_, run)| run).collect();
             let Some((_, stored)) = self.directory_of(&directory) else { continue };
             let mut entry = self.entry(&directory, &stored);
-            let is_covered = |old: &&Run| runs.iter().any(|run| run.covers(old.first));
-            let kept: Vec<Run> =
+            let is_covered = |old: &&PageRun| runs.iter().any(|run| run.covers(old.first));
+            let kept: Vec<PageRun> =
                 entry.runs.iter().filter(|old| !is_covered(old)).cloned().collect();
             runs.extend(kept);
             runs.sort_by_key(|run| run.first);
@@ -232,13 +233,13 @@ impl Folding<'_> {
     }
 
     /// Returns the run over a range of neighbours.
-    fn joined(&self, range: Range<usize>, most: u64) -> Option<Run> {
+    fn joined(&self, range: Range<usize>, most: u64) -> Option<PageRun> {
         let (first, last) = (&self.items[range.start], &self.items[range.end - 1]);
         let (mut pages, mut calls) = (0, 0);
         // Where a part of it was folded for another reason, how many there are is not known.
         let mut messages = self.bounded.then_some(0);
         let mut apart = Vec::new();
-        let mut requests: Vec<StandingRequest> = Vec::new();
+        let mut requests: Vec<KeptRequest> = Vec::new();
         for item in &self.items[range.clone()] {
             match &item.block.shape {
                 Shape::Page(_) => {
@@ -267,7 +268,7 @@ impl Folding<'_> {
             Shape::Page(_) => last.block.page.index.clone(),
             Shape::Run(run) => run.to.clone(),
         };
-        let run = Run {
+        let run = PageRun {
             first: span(first)?.0,
             last: span(last)?.1,
             from: first.block.index().clone(),
@@ -276,7 +277,7 @@ impl Folding<'_> {
             messages: messages.unwrap_or(0),
             calls,
             filter: self.outline.filter,
-            form: RunForm::Line,
+            form: PageRunForm::Line,
             requests,
             cited: Vec::new(),
             apart,
@@ -285,17 +286,17 @@ impl Folding<'_> {
     }
 
     /// Says what the line of a run tells of, and fills it with names.
-    fn cited(&self, mut run: Run, range: Range<usize>, most: u64) -> Run {
-        run.cited = self.tellings(range.clone());
-        let tokens = |run: &Run| {
+    fn cited(&self, mut run: PageRun, range: Range<usize>, most: u64) -> PageRun {
+        run.cited = self.items(range.clone());
+        let tokens = |run: &PageRun| {
             let line = self.ground.quotes.line_of(&self.ground.writing.style, run);
             self.ground.counter.count(&line).0
         };
         let mut taken = tokens(&run);
         // What happened longest ago goes first; what was written and what came of it stay longest.
         for at in 0..run.cited.len().saturating_sub(1) {
-            if taken > most && run.cited[at].told > Told::Wrote {
-                run.cited[at].told = Told::Wrote;
+            if taken > most && run.cited[at].told > CitationDetail::Wrote {
+                run.cited[at].told = CitationDetail::Wrote;
                 taken = tokens(&run);
             }
         }
@@ -338,14 +339,15 @@ impl Folding<'_> {
 
     /// Chooses what is told of the pages of a range: of each turn in it what was asked and what came of
     /// it, of the last also what failed, and which files were written last.
-    fn tellings(&self, range: Range<usize>) -> Vec<Cited> {
+    fn items(&self, range: Range<usize>) -> Vec<Citation> {
         let quotes = self.ground.quotes;
-        let mut known: Vec<(&PageIndex, &Digest, Told)> = Vec::new();
+        let mut known: Vec<(&PageIndex, &Digest, CitationDetail)> = Vec::new();
         for item in &self.items[range] {
             match &item.block.shape {
                 Shape::Page(_) => {
                     let digest = self.digest(item);
-                    known.extend(digest.map(|it| (&item.block.page.index, it, Told::All)));
+                    known
+                        .extend(digest.map(|it| (&item.block.page.index, it, CitationDetail::All)));
                 }
                 Shape::Run(run) => known.extend(run.cited.iter().filter_map(|cited| {
                     let page = quotes.pages.get(&cited.page)?;
@@ -360,29 +362,38 @@ impl Folding<'_> {
         let (mut said, mut concluded) = (0, false);
         let mut cited = Vec::new();
         for (at, (page, digest, before)) in known.into_iter().enumerate().rev() {
-            let mut told = Told::Nothing;
+            let mut told = CitationDetail::Nothing;
             // What came of each turn: the last that was said in it.
-            if before == Told::All && !concluded && digest.said().is_some() && said < CONCLUSIONS {
+            if before == CitationDetail::All
+                && !concluded
+                && digest.said().is_some()
+                && said < CONCLUSIONS
+            {
                 (said, concluded) = (said + 1, true);
-                told = Told::All;
+                told = CitationDetail::All;
             }
-            if digest.asked.is_some() && before >= Told::Asked && asked < REQUESTS {
+            if digest.asked.is_some() && before >= CitationDetail::Asked && asked < REQUESTS {
                 asked += 1;
-                told = told.max(Told::Asked);
+                told = told.max(CitationDetail::Asked);
             }
             concluded &= digest.asked.is_none();
-            if matches!(before, Told::Wrote | Told::All) && wrote.len() < FILES {
+            if matches!(before, CitationDetail::Wrote | CitationDetail::All) && wrote.len() < FILES
+            {
                 let files = digest.calls().flat_map(|call| &call.written);
                 if files.filter(|file| wrote.insert(file)).count() > 0 {
-                    told = told.max(Told::Wrote);
+                    told = told.max(CitationDetail::Wrote);
                 }
             }
-            if at >= last_turn && before == Told::All && digest.has_failures() && failed < 2 {
+            if at >= last_turn
+                && before == CitationDetail::All
+                && digest.has_failures()
+                && failed < 2
+            {
                 failed += 1;
-                told = Told::All;
+                told = CitationDetail::All;
             }
-            if told > Told::Nothing {
-                cited.push(Cited { page: page.clone(), told, words: Vec::new() });
+            if told > CitationDetail::Nothing {
+                cited.push(Citation { page: page.clone(), told, words: Vec::new() });
             }
         }
         cited.reverse();
@@ -443,17 +454,17 @@ impl Folding<'_> {
         }
         let mut run = run.clone();
         run.cited.iter_mut().for_each(|cited| cited.words.clear());
-        run.cited.retain(|cited| cited.told > Told::Nothing);
+        run.cited.retain(|cited| cited.told > CitationDetail::Nothing);
         self.replace_run(at, run);
     }
 
     /// Puts a run in the place of one over the same pages.
-    pub(super) fn replace_run(&mut self, at: usize, run: Run) {
+    pub(super) fn replace_run(&mut self, at: usize, run: PageRun) {
         let directory = self.items[at].block.page.index.clone();
         let Some((_, stored)) = self.directory_of(&directory) else { return };
         let mut entry = self.entry(&directory, &stored);
-        let swap = |old: &Run| if old.first == run.first { run.clone() } else { old.clone() };
-        entry.runs = entry.runs.iter().map(swap).collect::<Arc<[Run]>>();
+        let swap = |old: &PageRun| if old.first == run.first { run.clone() } else { old.clone() };
+        entry.runs = entry.runs.iter().map(swap).collect::<Arc<[PageRun]>>();
         self.set_entry(&directory, &stored, entry);
         let mut item = self.items[at].clone();
         item.block.shape = Shape::Run(run);
@@ -472,7 +483,7 @@ fn directory(item: &Item) -> Option<&PageIndex> {
 }
 
 /// Returns the places an item covers.
-fn span(item: &Item) -> Option<(crate::Place, crate::Place)> {
+fn span(item: &Item) -> Option<(crate::storage::Place, crate::storage::Place)> {
     match &item.block.shape {
         Shape::Page(_) => Some((item.block.page.place, item.block.page.place)),
         Shape::Run(run) => Some((run.first, run.last)),

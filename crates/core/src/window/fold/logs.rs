@@ -8,10 +8,11 @@ use std::collections::HashSet;
 
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
-    Fold, PageIndex,
+    PageIndex,
+    storage::Fold,
     window::{
         digest::Digest,
-        plan::{Face, Item},
+        plan::{BlockContent, Item},
     },
 };
 
@@ -39,7 +40,7 @@ impl<'a> Folding<'a> {
     }
 
     /// Tells whether logs leave enough room for what comes next.
-    pub(super) fn is_settled(&self, budget: u64) -> bool {
+    pub(super) fn has_log_room(&self, budget: u64) -> bool {
         let (room, work) = self.room(budget);
         work <= self.share(room, self.ground.shares.high_water)
     }
@@ -90,7 +91,7 @@ impl<'a> Folding<'a> {
     /// Returns the files that a page writes as a whole, where its calls stand.
     fn written(&self, item: &Item) -> impl Iterator<Item = &'a str> + use<'a> {
         let is_turn = item.block.as_page().is_some() && item.block.page.turn.is_some();
-        let stands = is_turn && !matches!(item.face, Face::Line(_));
+        let stands = is_turn && !matches!(item.block_content, BlockContent::Line(_));
         let ground: &'a super::Ground<'a> = self.ground;
         let digest = ground.quotes.digest(&item.block.page).filter(|_| stands);
         let calls = digest.into_iter().flat_map(Digest::calls);
@@ -104,7 +105,7 @@ impl<'a> Folding<'a> {
 
     /// Settles everything before the recent pages again: the newest keep their logs, the others
     /// become lines of their turns, and requests stand while they fit their share.
-    pub(super) fn settle_all(&mut self, budget: u64) {
+    pub(super) fn refold_all(&mut self, budget: u64) {
         let shares = self.ground.shares;
         let (room, _) = self.room(budget);
         let end = self.recent_start(self.share(room, shares.recent));

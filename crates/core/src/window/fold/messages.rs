@@ -1,4 +1,4 @@
-//! The bound on messages: the oldest pages fold until few enough stand in full (C47).
+//! The bound on messages: the oldest pages fold until few enough stand in full.
 //!
 //! Like a fold for tokens it goes well below its bound, so that the next is far off, and adds its
 //! line behind those of earlier folds. Nothing of the early part stays: what is asked for are the

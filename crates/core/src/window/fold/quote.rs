@@ -10,11 +10,12 @@ use std::{
 
 use super::Folding;
 use crate::{
-    Cited, Level, PageIndex, Told,
+    Level, PageIndex,
+    storage::{Citation, CitationDetail},
     window::{
+        keywords::{Keyword, KeywordChoice, is_number_like},
         outline::Shape,
-        plan::{Face, Item},
-        telling::{Choice, Word, is_number_like},
+        plan::{BlockContent, Item},
     },
 };
 
@@ -31,7 +32,7 @@ pub(super) struct Use {
 
 impl Folding<'_> {
     /// Chooses words of a range of pages and runs, for at most so many tokens.
-    pub(super) fn choose_words(&self, range: Range<usize>, most: u64) -> Vec<Cited> {
+    pub(super) fn choose_words(&self, range: Range<usize>, most: u64) -> Vec<Citation> {
         let uses = self.uses.get_or_init(|| self.count_uses());
         let mut visible: HashSet<u64> = HashSet::new();
         for (at, item) in self.items.iter().enumerate() {
@@ -61,7 +62,7 @@ impl Folding<'_> {
         }
         scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         // What a line gives already is not given again, nor as a part of something longer.
-        let mut choice = Choice::new(self.given(&range), most);
+        let mut choice = KeywordChoice::new(self.given(&range), most);
         let mut series: HashMap<String, usize> = HashMap::new();
         for (_, at) in scored {
             if choice.is_full() {
@@ -86,8 +87,8 @@ impl Folding<'_> {
     fn given(&self, range: &Range<usize>) -> String {
         let mut given = String::new();
         for (at, item) in self.items.iter().enumerate() {
-            let line = match &item.face {
-                Face::Line(line) | Face::Folded { line: Some(line), .. } => line,
+            let line = match &item.block_content {
+                BlockContent::Line(line) | BlockContent::Folded { line: Some(line), .. } => line,
                 _ => continue,
             };
             if !range.contains(&at) {
@@ -115,7 +116,7 @@ impl Folding<'_> {
     /// Returns the words that stand in the window in full.
     ///
     /// What stands in parts only that may have been cut is not taken to stand.
-    fn shown_words<'s>(&'s self, item: &'s Item) -> impl Iterator<Item = &'s Word> {
+    fn shown_words<'s>(&'s self, item: &'s Item) -> impl Iterator<Item = &'s Keyword> {
         let full = item.block.as_page().is_some_and(|shape| shape.level == Level::Full);
         let limit = item.body().and_then(|body| body.limit);
         // A token has about three bytes.
@@ -158,11 +159,11 @@ impl Folding<'_> {
 struct Candidate<'a> {
     page: &'a PageIndex,
     rank: usize,
-    word: &'a Word,
+    word: &'a Keyword,
 }
 
 /// Scores a word, in whole numbers: logarithms of a machine's own would differ from another's.
-fn score(word: &Word, used: Use, now: usize) -> u64 {
+fn score(word: &Keyword, used: Use, now: usize) -> u64 {
     let weight = logarithm(1 + 4 * u64::from(used.said) + u64::from(used.messages));
     let age = logarithm(4 + (now - used.last.min(now)) as u64);
     let length = (u64::from(word.tokens.max(1)) * 1_000_000).isqrt();
@@ -178,18 +179,18 @@ fn logarithm(number: u64) -> u64 {
 }
 
 /// Groups the words taken by page, in the order of the pages.
-fn cite(candidates: &[Candidate<'_>], mut taken: Vec<usize>) -> Vec<Cited> {
+fn cite(candidates: &[Candidate<'_>], mut taken: Vec<usize>) -> Vec<Citation> {
     // Candidates run from the last page to the first.
     taken.sort_unstable_by(|a, b| b.cmp(a));
-    let mut cited: Vec<Cited> = Vec::new();
+    let mut cited: Vec<Citation> = Vec::new();
     for at in taken {
         let candidate = &candidates[at];
         let Ok(rank) = u16::try_from(candidate.rank) else { continue };
         match cited.last_mut() {
             Some(last) if last.page == *candidate.page => last.words.push(rank),
-            _ => cited.push(Cited {
+            _ => cited.push(Citation {
                 page: candidate.page.clone(),
-                told: Told::Nothing,
+                told: CitationDetail::Nothing,
                 words: vec![rank],
             }),
         }

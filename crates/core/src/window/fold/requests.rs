@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::Folding;
 use crate::{
-    PageIndex, StandingRequest,
+    PageIndex,
+    storage::KeptRequest,
     window::{outline::Shape, plan::Item},
 };
 
@@ -82,7 +83,7 @@ impl Folding<'_> {
     }
 
     /// Returns the request of a page that is folded, where it is to stand.
-    pub(super) fn standing(&self, page: &PageIndex) -> Option<StandingRequest> {
+    pub(super) fn standing(&self, page: &PageIndex) -> Option<KeptRequest> {
         let is_open = self.open.as_ref() == Some(page);
         let brief = match &self.requests {
             Some(chosen) => *chosen.get(page)?,
@@ -90,6 +91,6 @@ impl Folding<'_> {
             None if is_open => false,
             None => return None,
         };
-        Some(StandingRequest { page: page.clone(), brief })
+        Some(KeptRequest { page: page.clone(), brief })
     }
 }

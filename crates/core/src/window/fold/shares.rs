@@ -2,7 +2,7 @@
 
 /// Shares that shape a fold, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shares {
+pub struct FoldShares {
     /// What earlier requests may take, of the budget.
     pub requests: u64,
     /// What recent pages may take that stay in full beside the last, of the room for work: the budget
@@ -20,7 +20,7 @@ pub struct Shares {
     pub held: u64,
 }
 
-impl Default for Shares {
+impl Default for FoldShares {
     fn default() -> Self {
         Self {
             requests: 250,

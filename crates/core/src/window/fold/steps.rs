@@ -4,10 +4,11 @@ use std::{collections::HashSet, ops::Range};
 
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
-    Fold, Level, LevelEntry, PageIndex, Run, RunForm,
+    Level, PageIndex,
+    storage::{Fold, LevelEntry, PageRun, PageRunForm},
     window::{
         outline::Shape,
-        plan::{Item, PartOf, TRIMMED, face},
+        plan::{Item, PartOf, TRIMMED, block_content},
     },
 };
 
@@ -91,7 +92,7 @@ impl Folding<'_> {
         let page = item.block.page.index.clone();
         match self.ground.logs.get(&page).filter(|_| fold == Fold::Log) {
             Some(logged) => {
-                item.face = logged.item.face.clone();
+                item.block_content = logged.item.block_content.clone();
                 (item.tokens, item.requests) = (logged.item.tokens, logged.item.requests);
             }
             None => self.dress(&mut item),
@@ -112,7 +113,7 @@ impl Folding<'_> {
     pub(super) fn dress(&self, item: &mut Item) {
         let section = &self.outline.sections[item.section];
         let ground = self.ground;
-        item.face = face(section, &item.block, ground.quotes, &ground.writing);
+        item.block_content = block_content(section, &item.block, ground.quotes, &ground.writing);
         let parts = item.block.page.detail().map_or(1, |detail| u64::from(detail.messages));
         let before = item.tokens;
         item.weigh(ground.writing.family, ground.writing.filler, &mut |part| match part {
@@ -160,8 +161,8 @@ impl Folding<'_> {
     /// Takes what happened out of all lines.
     pub(super) fn lines_to_gist(&mut self, budget: u64) {
         self.change_runs(budget, &|run| {
-            let line = run.form == RunForm::Line;
-            line.then(|| Run { form: RunForm::Gist, cited: Vec::new(), ..run.clone() })
+            let line = run.form == PageRunForm::Line;
+            line.then(|| PageRun { form: PageRunForm::Gist, cited: Vec::new(), ..run.clone() })
         });
         for at in 0..self.items.len() {
             if self.total() <= budget {
@@ -190,8 +191,8 @@ impl Folding<'_> {
     /// Takes the lines of runs out of the window.
     pub(super) fn lines_out(&mut self, budget: u64) {
         self.change_runs(budget, &|run| {
-            let shown = run.form != RunForm::Out;
-            shown.then(|| Run { form: RunForm::Out, cited: Vec::new(), ..run.clone() })
+            let shown = run.form != PageRunForm::Out;
+            shown.then(|| PageRun { form: PageRunForm::Out, cited: Vec::new(), ..run.clone() })
         });
         self.drop_empty();
     }
@@ -207,12 +208,12 @@ impl Folding<'_> {
     fn drop_empty(&mut self) {
         let is_out = |item: &Item| {
             matches!(&item.block.shape, Shape::Run(run)
-                if run.form == RunForm::Out && run.requests.is_empty())
+                if run.form == PageRunForm::Out && run.requests.is_empty())
         };
         self.items.retain(|item| !is_out(item));
     }
 
-    fn change_runs(&mut self, budget: u64, change: &dyn Fn(&Run) -> Option<Run>) {
+    fn change_runs(&mut self, budget: u64, change: &dyn Fn(&PageRun) -> Option<PageRun>) {
         for at in 0..self.items.len() {
             if self.total() <= budget {
                 return;

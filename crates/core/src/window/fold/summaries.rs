@@ -6,7 +6,8 @@
 
 use super::Folding;
 use crate::{
-    Cited, Page, PageIndex, Run, RunForm, Told,
+    Page, PageIndex,
+    storage::{Citation, CitationDetail, PageRun, PageRunForm},
     window::outline::{Section, Shape},
 };
 
@@ -31,30 +32,37 @@ impl Folding<'_> {
 
     /// Returns a run whose line tells the description of its last turn; none where there is none, or
     /// where it does so already.
-    fn with_summary(&self, run: &Run, directory: &PageIndex, described: &[&Page]) -> Option<Run> {
+    fn with_summary(
+        &self,
+        run: &PageRun,
+        directory: &PageIndex,
+        described: &[&Page],
+    ) -> Option<PageRun> {
         let quotes = self.ground.quotes;
         let within = |page: &&&Page| {
             page.parent.as_ref() == Some(directory) && run.stands_for(&page.index, page.place)
         };
         let page = described.iter().rev().find(within)?;
         let asks = |page: &Page| quotes.digest(page).is_some_and(|digest| digest.asked.is_some());
-        let is_later = |cited: &Cited| {
+        let is_later = |cited: &Citation| {
             let cited = quotes.pages.get(&cited.page);
             cited.is_some_and(|cited| cited.place > page.place && asks(cited))
         };
-        if run.form != RunForm::Line || !asks(page) || run.cited.iter().any(is_later) {
+        if run.form != PageRunForm::Line || !asks(page) || run.cited.iter().any(is_later) {
             return None;
         }
         let mut run = run.clone();
         match run.cited.iter_mut().find(|cited| cited.page == page.index) {
-            Some(cited) if cited.told == Told::Summary => return None,
-            Some(cited) => cited.told = Told::Summary,
+            Some(cited) if cited.told == CitationDetail::Summary => return None,
+            Some(cited) => cited.told = CitationDetail::Summary,
             None => {
-                let place = |cited: &Cited| quotes.pages.get(&cited.page).map(|page| page.place);
-                let before = |cited: &Cited| place(cited).is_some_and(|place| place < page.place);
+                let place = |cited: &Citation| quotes.pages.get(&cited.page).map(|page| page.place);
+                let before =
+                    |cited: &Citation| place(cited).is_some_and(|place| place < page.place);
                 let at = run.cited.iter().take_while(|cited| before(cited)).count();
-                let told = Told::Summary;
-                run.cited.insert(at, Cited { page: page.index.clone(), told, words: Vec::new() });
+                let told = CitationDetail::Summary;
+                run.cited
+                    .insert(at, Citation { page: page.index.clone(), told, words: Vec::new() });
             }
         }
         Some(run)
@@ -62,7 +70,7 @@ impl Folding<'_> {
 
     /// Puts a run in the place of one over the same pages, unless the window or its segment is too
     /// large then.
-    fn tell_summary(&mut self, at: usize, run: Run, budget: Option<u64>) {
+    fn tell_summary(&mut self, at: usize, run: PageRun, budget: Option<u64>) {
         let section = self.items[at].section;
         let mut item = self.items[at].clone();
         item.block.shape = Shape::Run(run.clone());

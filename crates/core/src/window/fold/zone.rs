@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use super::Folding;
 use crate::{
-    Fold, Level, LevelEntry, PageIndex,
+    Level, PageIndex,
+    storage::{Fold, LevelEntry},
     window::{
         digest::Digest,
         outline::Shape,
-        plan::{Face, Item},
+        plan::{BlockContent, Item},
     },
 };
 
@@ -108,6 +109,6 @@ impl Item {
     /// Tells whether it is a page that a fold has lowered to its stub.
     pub(super) fn is_stub(&self) -> bool {
         self.block.as_page().is_some_and(|shape| shape.is_folded())
-            && matches!(self.face, Face::Line(_))
+            && matches!(self.block_content, BlockContent::Line(_))
     }
 }

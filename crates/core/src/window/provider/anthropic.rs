@@ -8,7 +8,7 @@ use super::{
     block::{Block, Place, block, blocks, count_empty, push_array},
     item::{Draft, Item, Tie, Who},
     json::{is_sound_object, push_text},
-    step::{Answer, Bit, Call, Outcome, Said},
+    step::{Answer, Bit, Call, CallResult, Said},
 };
 use crate::message::{Fields, RawJson};
 
@@ -125,7 +125,7 @@ pub(super) fn push_input(out: &mut String, arguments: &str) {
     }
 }
 
-fn push_results(draft: &mut Draft, first: usize, outcomes: &[Outcome<'_>]) {
+fn push_results(draft: &mut Draft, first: usize, outcomes: &[CallResult<'_>]) {
     if outcomes.is_empty() {
         return;
     }
@@ -146,7 +146,7 @@ fn push_results(draft: &mut Draft, first: usize, outcomes: &[Outcome<'_>]) {
     draft.items.push(item);
 }
 
-fn push_content(out: &mut String, outcome: &Outcome<'_>) {
+fn push_content(out: &mut String, outcome: &CallResult<'_>) {
     let mut blocks = speaking(blocks(FORMAT, Place::Result, &outcome.bits));
     if outcome.error {
         out.push_str(",\"is_error\":true");

@@ -19,8 +19,8 @@ fn assembled_at(
 ) -> Assembled {
     let rules = messages("sys-1", vec![Message::text(Role::System, "rules")]);
     let system = [Arc::new(render_system(&rules, &mark()))];
-    let assembled = assemble(format, Parts { system: &system, talk, breakpoints }).unwrap();
-    validate(format, &serde_json::from_str(&assembled.json).unwrap()).unwrap();
+    let assembled = assemble(format, WindowParts { system: &system, talk, breakpoints }).unwrap();
+    validate_body(format, &serde_json::from_str(&assembled.json).unwrap()).unwrap();
     assembled
 }
 
@@ -83,7 +83,7 @@ fn the_cache_is_written_at_four_places() {
     assert_eq!(marked(Some(5), Some(99)), [5]);
     let none = assemble(
         ProviderFormat::OpenAi,
-        Parts {
+        WindowParts {
             system: &[],
             talk: &[],
             breakpoints: Breakpoints { freeze: Some(0), previous_tail: None },
@@ -118,7 +118,8 @@ fn a_long_window_is_assembled_in_no_time() {
         let rendered = rendered(format, &talk, None);
         let best = (0..30).map(|_| {
             let begun = Instant::now();
-            let parts = Parts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
+            let parts =
+                WindowParts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
             let assembled = assemble(format, parts).unwrap();
             let took = begun.elapsed();
             assert!(assembled.json.len() > 400_000 && assembled.repaired.len() < 2);

@@ -17,7 +17,7 @@ use super::{
 
 /// What a body is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts<'a> {
+pub struct WindowParts<'a> {
     /// The pieces of the system part.
     pub system: &'a [Arc<RenderedSystem>],
     /// The pieces of the conversation, all rendered for the same format.
@@ -49,7 +49,7 @@ pub struct Assembled {
 /// Joins rendered pieces to the fragment of a request body, and checks it.
 ///
 /// No list of pieces breaks a rule: a [`Violation`] means a fault in this module.
-pub fn assemble(format: ProviderFormat, parts: Parts<'_>) -> Result<Assembled, Violation> {
+pub fn assemble(format: ProviderFormat, parts: WindowParts<'_>) -> Result<Assembled, Violation> {
     let fillers = Fillers::new(format);
     let system = joined_system(format, parts.system);
     let mut placing = Placing::new(format, &fillers);

@@ -6,7 +6,7 @@ use super::{
     block::{Block, Place, block, blocks, joined},
     item::{Draft, Item, Tie, Who},
     json::push_text,
-    step::{self, Answer, Bit, Call, Outcome, Said},
+    step::{self, Answer, Bit, Call, CallResult, Said},
 };
 
 const FORMAT: ProviderFormat = ProviderFormat::Gemini;
@@ -112,7 +112,7 @@ fn push_response(
     draft: &Draft,
     item: &mut Item,
     (number, name): (usize, &str),
-    outcome: &Outcome<'_>,
+    outcome: &CallResult<'_>,
 ) {
     separate(item);
     let id = draft.calls[number].clone();

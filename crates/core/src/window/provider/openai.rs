@@ -5,7 +5,7 @@ use super::{
     block::{Place, blocks, count_empty, joined, push_array},
     item::{Draft, Item, Tie, Who},
     json::push_text,
-    step::{Answer, Bit, Call, Outcome, Said, Speaker},
+    step::{Answer, Bit, Call, CallResult, Said, Speaker},
 };
 
 const FORMAT: ProviderFormat = ProviderFormat::OpenAi;
@@ -89,7 +89,7 @@ fn push_call(draft: &mut Draft, item: &mut Item, call: &Call<'_>) {
     item.shape.calls.push(Tie { id: call.id.clone(), name: call.name.clone() });
 }
 
-fn push_result(draft: &mut Draft, call: usize, outcome: &Outcome<'_>) {
+fn push_result(draft: &mut Draft, call: usize, outcome: &CallResult<'_>) {
     let id = draft.calls[call].clone();
     let mut item = Item::new(Who::Tool, "{\"role\":\"tool\",\"tool_call_id\":");
     item.push_id(call, &id);

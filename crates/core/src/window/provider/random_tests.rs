@@ -80,10 +80,10 @@ impl Maker {
     fn piece(&mut self, number: u64) -> Piece {
         let page = format!("usr-{}", number / 2);
         match self.random.below(8) {
-            0 => piece(&page, Speech::Engine(format!("[ctx:{MARK}] #{number}").into())),
+            0 => piece(&page, PieceContent::Engine(format!("[ctx:{MARK}] #{number}").into())),
             1 => {
                 let (head, body) = (format!("[ctx:{MARK}] note").into(), self.messages().into());
-                piece(&page, Speech::Note { head, body })
+                piece(&page, PieceContent::Note { head, body })
             }
             _ => messages(&page, self.messages()),
         }
@@ -195,9 +195,9 @@ pub(super) fn rendered(
 }
 
 fn parts_of<'a>(piece: &'a Piece) -> Vec<&'a Part> {
-    let (Speech::Messages(list)
-    | Speech::Turn { messages: list, .. }
-    | Speech::Note { body: list, .. }) = &piece.speech
+    let (PieceContent::Messages(list)
+    | PieceContent::Turn { messages: list, .. }
+    | PieceContent::Note { body: list, .. }) = &piece.content
     else {
         return Vec::new();
     };
@@ -228,12 +228,12 @@ fn every_conversation_becomes_valid() {
             for model in [None, Some("m"), Some("gemini-3-pro")] {
                 let rendered = rendered(format, &talk, model);
                 let breakpoints = Breakpoints { freeze: Some(0), previous_tail: Some(1) };
-                let parts = Parts { system: &[], talk: &rendered, breakpoints };
+                let parts = WindowParts { system: &[], talk: &rendered, breakpoints };
                 let assembled = assemble(format, parts).unwrap_or_else(|violation| {
                     panic!("seed {seed} {format}: {violation}\n{talk:#?}")
                 });
                 let body: Value = serde_json::from_str(&assembled.json).unwrap();
-                validate(format, &body).unwrap_or_else(|violation| {
+                validate_body(format, &body).unwrap_or_else(|violation| {
                     panic!("seed {seed} {format}: {violation}\n{}", assembled.json)
                 });
                 // What was noted while writing is what a reader finds.
@@ -263,7 +263,8 @@ fn what_was_said_comes_back_byte_for_byte() {
         let talk = Maker::new(seed).talk();
         for format in ProviderFormat::ALL {
             let rendered = rendered(format, &talk, None);
-            let parts = Parts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
+            let parts =
+                WindowParts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
             let json = assemble(format, parts).unwrap().json;
             let body: Value = serde_json::from_str(&json).unwrap();
             let mut found = Vec::new();
@@ -300,11 +301,12 @@ fn the_user_and_the_model_are_heard_in_order() {
         let talk = Maker::new(seed).talk();
         for format in ProviderFormat::ALL {
             let rendered = rendered(format, &talk, None);
-            let parts = Parts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
+            let parts =
+                WindowParts { system: &[], talk: &rendered, breakpoints: Breakpoints::default() };
             let json = assemble(format, parts).unwrap().json;
             let mut from = 0;
             for piece in &talk {
-                let Speech::Messages(list) = &piece.speech else { continue };
+                let PieceContent::Messages(list) = &piece.content else { continue };
                 let said =
                     |message: &&Message| matches!(message.role, Role::User | Role::Assistant);
                 for part in list.iter().filter(said).flat_map(|message| &message.parts) {

@@ -5,7 +5,7 @@ use super::{
     block::{Block, Place, block, blocks, count_empty, joined, push_array},
     item::{Draft, Item, Tie, Who},
     json::{is_sound_object, push_text},
-    step::{Answer, Bit, Call, Outcome, Said, Speaker},
+    step::{Answer, Bit, Call, CallResult, Said, Speaker},
 };
 use crate::message::{Fields, RawJson};
 
@@ -117,7 +117,7 @@ fn call_item(draft: &mut Draft, call: &Call<'_>) -> Item {
     item
 }
 
-fn push_output(draft: &mut Draft, call: usize, outcome: &Outcome<'_>) {
+fn push_output(draft: &mut Draft, call: usize, outcome: &CallResult<'_>) {
     let id = draft.calls[call].clone();
     let mut item = Item::new(Who::Output, "{\"type\":\"function_call_output\",\"call_id\":");
     item.push_id(call, &id);

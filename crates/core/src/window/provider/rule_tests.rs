@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{ProviderFormat::*, *};
 
 fn broken(format: ProviderFormat, body: serde_json::Value) -> (usize, &'static str) {
-    match validate(format, &body) {
+    match validate_body(format, &body) {
         Ok(()) => panic!("{format}: no rule is broken by {body}"),
         Err(violation) => (violation.at, violation.rule),
     }
@@ -15,7 +15,7 @@ fn broken(format: ProviderFormat, body: serde_json::Value) -> (usize, &'static s
 fn a_violation_says_what_and_where() {
     let body = json!({"messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"x","content":"b"}]});
     assert_eq!(
-        validate(OpenAi, &body).unwrap_err().to_string(),
+        validate_body(OpenAi, &body).unwrap_err().to_string(),
         "item 1: a result of call 'x', which is not open (result-without-call)"
     );
 }
@@ -55,7 +55,7 @@ fn the_rules_of_openai() {
     }
     assert_eq!(broken(OpenAi, json!([])), (0, "body"));
     let sound = json!({"messages":[user, call(&["a", "b"]), tool("b"), tool("a"), call(&["a"]), tool("a")]});
-    validate(OpenAi, &sound).unwrap();
+    validate_body(OpenAi, &sound).unwrap();
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_rules_of_responses() {
     }
     assert_eq!(broken(Responses, json!({"instructions":" ","input":[]})), (0, "system"));
     let sound = json!({"input":[user, reasoning, reasoning, call("a"), call("b"), output("b"), output("a")]});
-    validate(Responses, &sound).unwrap();
+    validate_body(Responses, &sound).unwrap();
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn the_rules_of_anthropic() {
     }
     let marked = json!({"type":"text","text":"a","cache_control":{"type":"ephemeral"}});
     let body = |marks| json!({"system":[marked],"messages":[user(vec![marked.clone(); marks])]});
-    validate(Anthropic, &body(3)).unwrap();
+    validate_body(Anthropic, &body(3)).unwrap();
     assert_eq!(broken(Anthropic, body(4)), (0, "cache-marks"));
     assert_eq!(broken(Anthropic, json!({"system":[],"messages":[]})), (0, "system"));
     let sound = json!({"messages":[begin, begin, model(vec![thinking, text("a"), call("a"), call("b")]),
         user(vec![result("b"), result("a"), text("x")]), model(vec![text("y")]), model(vec![text("z")])]});
-    validate(Anthropic, &sound).unwrap();
+    validate_body(Anthropic, &sound).unwrap();
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn the_rules_of_gemini() {
     }
     let sound = json!({"contents":[begin, model(vec![text, call("f"), call("f")]),
         user(vec![response("f"), response("f")])]});
-    validate(Gemini, &sound).unwrap();
+    validate_body(Gemini, &sound).unwrap();
 }

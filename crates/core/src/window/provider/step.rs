@@ -51,11 +51,11 @@ pub(super) struct Answer<'a> {
     /// The phase of its work OpenAI asks to be given back.
     pub(super) phase: Option<&'static str>,
     pub(super) bits: Vec<Bit<'a>>,
-    pub(super) outcomes: Vec<Outcome<'a>>,
+    pub(super) outcomes: Vec<CallResult<'a>>,
 }
 
 /// What a call came to.
-pub(super) struct Outcome<'a> {
+pub(super) struct CallResult<'a> {
     pub(super) bits: Vec<Bit<'a>>,
     pub(super) error: bool,
 }
@@ -175,7 +175,7 @@ fn owned<'a>(text: String) -> Option<Bit<'a>> {
 struct Open<'a> {
     answer: Answer<'a>,
     /// The ids as they were, and what came back so far.
-    calls: Vec<(&'a str, Option<Outcome<'a>>)>,
+    calls: Vec<(&'a str, Option<CallResult<'a>>)>,
 }
 
 struct Reader<'s, 'a> {
@@ -241,7 +241,7 @@ impl<'a> Reader<'_, 'a> {
         let open = self.open.as_mut().map(|open| &mut open.calls);
         let mut calls = open.into_iter().flatten();
         if let Some((_, outcome)) = calls.find(|(id, had)| *id == result.call && had.is_none()) {
-            *outcome = Some(Outcome { bits, error: result.error });
+            *outcome = Some(CallResult { bits, error: result.error });
             return;
         }
         let id = shorten(&result.call);
@@ -267,7 +267,7 @@ impl<'a> Reader<'_, 'a> {
                 answer.outcomes.push(outcome.unwrap_or_else(|| {
                     let (page, id) = (self.scope.page, shorten(id));
                     self.repaired.push(format!("{page}: call '{id}' had no result"));
-                    Outcome { bits: vec![plain(INTERRUPTED)], error: true }
+                    CallResult { bits: vec![plain(INTERRUPTED)], error: true }
                 }));
             }
             self.steps.push(Step::Answer(answer));

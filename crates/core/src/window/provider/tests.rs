@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     Role,
     message::{Fields, Image, Origin, RawJson, Text, Thinking, ToolCall, ToolResult, wire},
-    window::piece::PieceKey,
+    window::PieceKey,
 };
 
 pub(super) const MARK: &str = "bcdfghjk";
@@ -15,12 +15,12 @@ pub(super) fn mark() -> Mark {
     Mark::try_from(MARK.to_owned()).unwrap()
 }
 
-pub(super) fn piece(page: &str, speech: Speech) -> Piece {
-    Piece { key: PieceKey([0; 32]), page: page.parse().unwrap(), speech }
+pub(super) fn piece(page: &str, content: PieceContent) -> Piece {
+    Piece { key: PieceKey([0; 32]), page: page.parse().unwrap(), content }
 }
 
 pub(super) fn messages(page: &str, messages: Vec<Message>) -> Piece {
-    piece(page, Speech::Messages(messages.into()))
+    piece(page, PieceContent::Messages(messages.into()))
 }
 
 /// Reads messages as a person writes them down.
@@ -29,7 +29,7 @@ pub(super) fn parsed(page: &str, json: &str) -> Piece {
 }
 
 fn engine(page: &str, text: &str) -> Piece {
-    piece(page, Speech::Engine(text.into()))
+    piece(page, PieceContent::Engine(text.into()))
 }
 
 pub(super) fn assembled(
@@ -43,9 +43,10 @@ pub(super) fn assembled(
     let talk: Vec<_> =
         talk.iter().map(|piece| Arc::new(render_piece(format, piece, &mark(), model))).collect();
     let breakpoints = Breakpoints::default();
-    let assembled = assemble(format, Parts { system: &system, talk: &talk, breakpoints }).unwrap();
+    let assembled =
+        assemble(format, WindowParts { system: &system, talk: &talk, breakpoints }).unwrap();
     let body = serde_json::from_str(&assembled.json).unwrap();
-    validate(format, &body).unwrap();
+    validate_body(format, &body).unwrap();
     assembled
 }
 
@@ -79,7 +80,7 @@ fn system() -> Vec<Piece> {
     let body = vec![Message::text(Role::System, "Be \"brief\".")].into();
     let rules = messages("sys-2", vec![Message::text(Role::System, "No bcdfghjk.\n")]);
     let empty = messages("sys-3", vec![Message::text(Role::System, " \n")]);
-    vec![piece("sys-1", Speech::Note { head, body }), rules, empty]
+    vec![piece("sys-1", PieceContent::Note { head, body }), rules, empty]
 }
 
 #[test]
@@ -182,7 +183,7 @@ fn only_the_engines_own_lines_carry_the_mark() {
             {{"role":"user","name":"{MARK}","content":[{{"type":"{MARK}","t":"{MARK}"}}]}}]"#
     );
     let body = vec![Message::text(Role::User, format!("a {MARK}")), Message::text(Role::User, "b")];
-    let note = piece("usr-2", Speech::Note { head: head.into(), body: body.into() });
+    let note = piece("usr-2", PieceContent::Note { head: head.into(), body: body.into() });
     let talk = [parsed("usr-1", &call), note, engine("usr-3", "[ctx:bcdfghjk] 3 pages")];
     for format in ProviderFormat::ALL {
         let items = items(format, &talk);
@@ -243,7 +244,7 @@ fn reasoning_stands_before_what_it_led_to() {
     let other = items_for(ProviderFormat::Responses, Some("gpt-6"), &talk);
     assert!(!other.concat().contains("reasoning"));
     // Without what it led to it would be refused, and so it goes.
-    let Speech::Messages(list) = &talk[0].speech else { unreachable!() };
+    let PieceContent::Messages(list) = &talk[0].content else { unreachable!() };
     let mut list = list.to_vec();
     list[1].parts.truncate(1);
     let alone = [messages("usr-1", list)];

@@ -1,7 +1,7 @@
 //! Where a text is cut: so many tokens in, at a line's end where one is near, never within what
 //! reads as one character, word or number.
 
-use crate::window::count::TokenCounter;
+use crate::TokenCounter;
 
 /// How often the length of a slice is guessed anew; each guess comes from the count of the last.
 const GUESSES: usize = 6;

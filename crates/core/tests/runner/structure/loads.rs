@@ -6,9 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use contexture_core::{
-    ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate, window::request::WindowOptions,
-};
+use contexture_core::{ContextSystem, Edit, ErrorKind, MemoryStorage, PageUpdate, WindowOptions};
 use contexture_testkit::{
     fake::WatchedStorage,
     fixture::{apply, leaf, page, reopen, session, valid},
@@ -16,7 +14,7 @@ use contexture_testkit::{
 };
 use futures::executor::block_on;
 
-// C25: a session that was just opened shows its window with few questions, whatever the format: behind a
+// A session that was just opened shows its window with few questions, whatever the format: behind a
 // server each takes a round trip.
 #[test]
 fn contents_are_asked_for_together() {
@@ -61,7 +59,7 @@ async fn opened() -> (Arc<WatchedStorage>, ContextSystem) {
     (storage, system)
 }
 
-// C13, C25: 64 threads want one page and its messages while nothing of it is in memory: each is read
+// 64 threads want one page and its messages while nothing of it is in memory: each is read
 // once, and all get the same.
 #[test]
 fn sixty_four_threads_read_once() {
@@ -106,7 +104,7 @@ fn sixty_four_threads_read_once() {
     }
 }
 
-// C13: whoever began a load may go away: another carries it on, without asking the storage again.
+// Whoever began a load may go away: another carries it on, without asking the storage again.
 #[test]
 fn another_carries_on() {
     let (storage, system) = block_on(opened());
@@ -128,7 +126,7 @@ fn another_carries_on() {
     assert_eq!(storage.count_of(&index), 1);
 }
 
-// C13: when all who wanted it are gone, the load is gone too, and the next one begins anew.
+// When all who wanted it are gone, the load is gone too, and the next one begins anew.
 #[test]
 fn a_load_nobody_waits_for_leaves_nothing() {
     let (storage, system) = block_on(opened());
@@ -144,7 +142,7 @@ fn a_load_nobody_waits_for_leaves_nothing() {
     assert_eq!(storage.count_of(&index), 2);
 }
 
-// C13: an error reaches those who waited for that load; it is not kept.
+// An error reaches those who waited for that load; it is not kept.
 #[test]
 fn an_error_is_not_kept() {
     let (storage, system) = block_on(opened());
@@ -165,7 +163,7 @@ fn an_error_is_not_kept() {
     assert_eq!(block_on(reader.page(&index)).unwrap().page.name.as_str(), "one");
 }
 
-// C13: a load that began before an edit is not joined after it: whoever asks then sees the edit.
+// A load that began before an edit is not joined after it: whoever asks then sees the edit.
 #[test]
 fn a_load_from_before_an_edit_is_not_joined() {
     let (storage, system) = block_on(opened());
@@ -188,7 +186,7 @@ fn a_load_from_before_an_edit_is_not_joined() {
     assert_eq!(block_on(reader.page(&index)).unwrap().page.name.as_str(), "changed");
 }
 
-// C10, C13: a content that was being read while its page was purged does not stay in memory.
+// A content that was being read while its page was purged does not stay in memory.
 #[test]
 fn what_is_purged_while_it_is_read_is_not_kept() {
     let (storage, system) = block_on(opened());

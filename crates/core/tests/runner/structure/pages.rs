@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewContentsPage, NewDetailPage,
-    Page, PageName, PageUpdate, Standing, Trust, Visibility, WindowLevel, decide::Limits,
-    message::detail_text, system::Settings,
+    AgentContext, ContextSystem, Edit, EditLimits, ErrorKind, MemoryStorage, NewContentsPage,
+    NewDetailPage, Page, PageName, PageUpdate, SystemSettings, Trust, Visibility, WindowLevel,
+    message::detail_text, storage::PageStanding,
 };
 use contexture_testkit::{
     fixture::{
@@ -19,7 +19,7 @@ use futures::executor::block_on;
 
 use super::{children, hop, prepared, refused};
 
-// B-24, B-25, B-26, B-27, B-47, C05, C06, P-01, P-11, P-16, P-21, P-23,
+// B-24, B-25, B-26, B-27, B-47, P-01, P-11, P-16, P-21, P-23,
 // P-27: creation, and what it refuses.
 #[test]
 fn pages_are_created_once_under_a_directory() {
@@ -94,7 +94,7 @@ fn a_page_records_its_own_state_and_its_parent() {
         let (flat, from, to) = stored().await;
         assert_eq!(
             (flat.parent.clone(), flat.standing.clone()),
-            (Some(page("usr-1")), Standing::InTree)
+            (Some(page("usr-1")), PageStanding::InTree)
         );
         apply(&system, hop("usr-4", "usr-2")).await;
         let (moved, from_after, to_after) = stored().await;
@@ -108,14 +108,14 @@ fn a_page_records_its_own_state_and_its_parent() {
         let (removed, _, _) = stored().await;
         assert_eq!(
             (removed.name.as_str(), &removed.standing),
-            ("renamed", &Standing::ColdArchived)
+            ("renamed", &PageStanding::ColdArchived)
         );
         assert_eq!((removed.parent, removed.place), (moved.parent, moved.place));
         assert_eq!(Page::decode(&flat.encode()).unwrap(), flat, "its stored form is all of it");
     });
 }
 
-// C44: tidying up by one agent leaves what another sees: pages that a directory adopts stand in every
+// Tidying up by one agent leaves what another sees: pages that a directory adopts stand in every
 // view as they stood, in full, hidden or folded; unless the directory is asked to be hidden.
 #[test]
 fn adopted_pages_stay_as_visible_as_they_were() {
@@ -157,7 +157,7 @@ fn adopted_pages_stay_as_visible_as_they_were() {
     });
 }
 
-// C44: the same where another view has closed what the directory goes to, or what the pages come from.
+// The same where another view has closed what the directory goes to, or what the pages come from.
 #[test]
 fn adopted_pages_stay_as_visible_in_views_that_closed_a_directory() {
     block_on(async {
@@ -211,7 +211,7 @@ fn adopted_pages_stay_as_visible_in_views_that_closed_a_directory() {
     });
 }
 
-// C44, P-03, P-04, A-34: expanded unless asked otherwise; a read-only prompt is expanded whatever was
+// P-03, P-04, A-34: expanded unless asked otherwise; a read-only prompt is expanded whatever was
 // asked.
 #[test]
 fn new_pages_stand_as_they_should() {
@@ -242,7 +242,7 @@ fn new_pages_stand_as_they_should() {
     });
 }
 
-// B-42, C26, P-12, P-13: empty is unchanged, clearing is explicit, nothing to change is an error; a
+// B-42, P-12, P-13: empty is unchanged, clearing is explicit, nothing to change is an error; a
 // directory has no text; the version asked for must be there.
 #[test]
 fn updates_change_what_is_given() {
@@ -316,14 +316,14 @@ fn trust_never_rises() {
     });
 }
 
-// C26: content over the limit is refused.
+// Content over the limit is refused.
 #[test]
 fn too_much_text_is_refused() {
     block_on(async {
         let storage = Arc::new(MemoryStorage::new());
         session(storage.clone()).await;
-        let limits = Limits { detail_bytes: 500 };
-        let settings = Settings { limits, ..Settings::default() };
+        let limits = EditLimits { detail_bytes: 500 };
+        let settings = SystemSettings { limits, ..SystemSettings::default() };
         let clock = TickingClock::new();
         let system =
             ContextSystem::open_with(storage, session_id(), clock, settings).await.unwrap();

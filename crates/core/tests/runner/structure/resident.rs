@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, Format, MemoryStorage, PageIndex, PageUpdate, Permission,
-    SegmentKind,
-    system::{ResidentLimits, Settings},
+    SegmentKind, SystemSettings, storage::ResidentLimits,
 };
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -23,7 +22,8 @@ fn watched() -> Arc<WatchedStorage> {
 
 /// Opens the session with so much room.
 async fn open(storage: &Arc<WatchedStorage>, bytes: usize) -> ContextSystem {
-    let settings = Settings { resident: ResidentLimits { bytes }, ..Settings::default() };
+    let settings =
+        SystemSettings { resident: ResidentLimits { bytes }, ..SystemSettings::default() };
     let clock = TickingClock::new();
     ContextSystem::open_with(storage.clone(), session_id(), clock, settings).await.unwrap()
 }
@@ -68,7 +68,7 @@ fn reading_is_lazy() {
     });
 }
 
-// B-36, B-41, C25: what is resident is bounded, contents included; roots and System-kind pages stay.
+// B-36, B-41: what is resident is bounded, contents included; roots and System-kind pages stay.
 #[test]
 fn resident_pages_are_bounded() {
     block_on(async {
@@ -108,7 +108,7 @@ fn resident_pages_are_bounded() {
     });
 }
 
-// C25: pages, chunks and contents are one order: a content that is used outlives pages that are not.
+// Pages, chunks and contents are one order: a content that is used outlives pages that are not.
 #[test]
 fn one_bound_covers_pages_and_contents() {
     block_on(async {
@@ -127,7 +127,7 @@ fn one_bound_covers_pages_and_contents() {
     });
 }
 
-// B-35, C25: dropping a page drops the copy in memory only; what is not there is not found; what is
+// B-35: dropping a page drops the copy in memory only; what is not there is not found; what is
 // pinned stays, and the error says why.
 #[test]
 fn a_page_is_dropped_by_hand() {
@@ -157,7 +157,7 @@ fn a_page_is_dropped_by_hand() {
     });
 }
 
-// B-41, C25: nothing happens while there is room; else what was used longest ago goes, down to the
+// B-41: nothing happens while there is room; else what was used longest ago goes, down to the
 // bound; what is pinned stays even then.
 #[test]
 fn the_least_recently_used_are_dropped_by_hand() {
@@ -235,7 +235,7 @@ async fn with_window(storage: &Arc<WatchedStorage>) {
     }
 }
 
-// C25: the pages of a view's window are pinned: no scan and no hand drops them until another window
+// The pages of a view's window are pinned: no scan and no hand drops them until another window
 // takes their place.
 #[test]
 fn pages_in_a_window_stay() {
@@ -273,7 +273,7 @@ fn pages_in_a_window_stay() {
     });
 }
 
-// C25: what windows pin is bounded: half of the room at most, and the window that was rendered longest
+// What windows pin is bounded: half of the room at most, and the window that was rendered longest
 // ago is let go first.
 #[test]
 fn windows_do_not_pin_without_bound() {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, ErrorKind, Lifecycle, MemoryStorage, NewSegment, Permission, SegmentKind, Visibility,
-    check::check_session, system::ListQuery,
+    Edit, ErrorKind, Lifecycle, ListQuery, MemoryStorage, NewSegment, Permission, SegmentKind,
+    Visibility, storage::check::check_session,
 };
 use contexture_testkit::fixture::{
     add_segment, agent, apply, leaf, memory, new_leaf, page, reopen, segment, session, session_id,
@@ -13,7 +13,7 @@ use futures::executor::block_on;
 
 use super::{children, prepared, refused, restore};
 
-// B-20, C24: a segment with pages goes only when told to cascade; a System-kind one only with
+// B-20: a segment with pages goes only when told to cascade; a System-kind one only with
 // force.
 #[test]
 fn segments_are_removed_with_care() {
@@ -49,7 +49,7 @@ fn segments_are_removed_with_care() {
     });
 }
 
-// C08, C17, B-17, B-29, B-30: numbers begin at 1 in each segment and are never used again, also
+// B-17, B-29, B-30: numbers begin at 1 in each segment and are never used again, also
 // when the segment itself comes back; a segment that exists is not added.
 #[test]
 fn numbers_are_never_used_again() {
@@ -82,7 +82,7 @@ fn numbers_are_never_used_again() {
     });
 }
 
-// C04: a name that views had hidden stands expanded in all of them once it is a system root.
+// A name that views had hidden stands expanded in all of them once it is a system root.
 #[test]
 fn a_segment_that_becomes_a_system_segment_is_shown() {
     block_on(async {
@@ -108,7 +108,7 @@ fn a_segment_that_becomes_a_system_segment_is_shown() {
     });
 }
 
-// C25: a page that was kept as a system prompt is read anew when its segment comes back as
+// A page that was kept as a system prompt is read anew when its segment comes back as
 // another kind.
 #[test]
 fn a_segment_that_comes_back_as_another_kind_is_read_anew() {

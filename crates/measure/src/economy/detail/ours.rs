@@ -7,10 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use contexture_core::{
-    Window, WindowOptions,
-    window::count::{MESSAGE_OVERHEAD, TokenCounter},
-};
+use contexture_core::{TokenCounter, Window, WindowOptions, window::MESSAGE_OVERHEAD};
 use futures::executor::block_on;
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ mod list;
 
 use std::{ops::Range, rc::Rc};
 
-use contexture_core::window::count::{MESSAGE_OVERHEAD, TokenCounter};
+use contexture_core::{TokenCounter, window::MESSAGE_OVERHEAD};
 
 pub(crate) use fold::Fold;
 pub(crate) use list::{Clear, Sliding, Summary};

@@ -8,12 +8,9 @@ use std::{
 };
 
 use contexture_core::{
-    Message, Role,
-    message::{
-        Part,
-        exchange::{Exchange, FULL_PAGE},
-    },
-    window::count::{MESSAGE_OVERHEAD, TokenCounter},
+    Message, Role, TokenCounter,
+    message::{Exchange, FULL_PAGE_BYTES, Part},
+    window::MESSAGE_OVERHEAD,
 };
 
 use super::strings::strings;
@@ -151,7 +148,9 @@ fn pages(exchanges: &[Exchange], ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut weight = 0;
     for (exchange, range) in exchanges.iter().zip(ranges) {
         match pages.last_mut() {
-            Some(page) if !exchange.starts_turn() && weight <= FULL_PAGE => page.end = range.end,
+            Some(page) if !exchange.starts_turn() && weight <= FULL_PAGE_BYTES => {
+                page.end = range.end
+            }
             _ => {
                 pages.push(range.clone());
                 weight = 0;

@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
-use contexture_core::{
-    Tokens, WindowOptions,
-    window::{count::TokenCounter, fold::Shares, provider::ProviderFormat},
-};
+use contexture_core::{ProviderFormat, TokenCounter, Tokens, WindowOptions, window::FoldShares};
 use futures::executor::block_on;
 
 use super::{
@@ -30,7 +27,11 @@ pub(super) struct Ours<'a> {
 }
 
 impl<'a> Ours<'a> {
-    pub(super) fn new(session: &'a Session, budget: u64, shares: Shares) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        session: &'a Session,
+        budget: u64,
+        shares: FoldShares,
+    ) -> anyhow::Result<Self> {
         let mut calls = session.calls();
         // The first message of the model answers nothing.
         calls.retain(|before| *before > 0);

@@ -1,6 +1,9 @@
 //! What the index says a file says: enough to write the file again, but for words.
 
-use contexture_core::{ChunkKey, SessionId, storage::LedgerQuery};
+use contexture_core::{
+    SessionId,
+    storage::{ChunkKey, LedgerQuery},
+};
 use rusqlite::Connection;
 
 use super::super::{names::Spot, record::Record};

@@ -1,8 +1,8 @@
 //! Taking what a file says into the index, and out of it. Doing it twice is as good as once.
 
 use contexture_core::{
-    ChunkKey, ContentHash, HistoryEntry, LedgerKey, Page, RunPut, Segment, SegmentId, SessionId,
-    Version, storage::SessionInfo, storage::ViewHead,
+    HistoryEntry, Page, Segment, SegmentId, SessionId,
+    storage::{ChunkKey, ContentHash, LedgerKey, RunPut, SessionInfo, Version, ViewHead},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -73,7 +73,12 @@ pub(crate) fn put(
         Record::Head(head) => return put_head(db, head, stamp).map(|_| ()),
         Record::Segment(segment) => put_segment(db, session, segment)?,
         Record::Page(page, content) => {
-            put_page(db, session, page, content.as_ref().map(contexture_core::Content::hash))?;
+            put_page(
+                db,
+                session,
+                page,
+                content.as_ref().map(contexture_core::storage::Content::hash),
+            )?;
         }
         Record::Entry(entry) => put_entry(db, session, id, entry)?,
         Record::Content(content) => carry(db, session, content.hash(), 0, 0)?,
@@ -398,7 +403,7 @@ fn put_chunk(
     db: &Connection,
     session: i64,
     key: &ChunkKey,
-    chunk: &contexture_core::LevelChunk,
+    chunk: &contexture_core::storage::LevelChunk,
 ) -> FaultResult<()> {
     let view = key.view.to_string();
     let segment = segment_key(db, session, &key.segment)?;

@@ -1,8 +1,8 @@
 //! A page's file: its record under the seed's names, and its words.
 
 use contexture_core::{
-    Actor, Body, Content, ContentHash, Detail, Page, PageIndex, PageName, Place, Revision,
-    Standing, Timestamp, Trust, Version, Visibility,
+    Actor, Page, PageIndex, PageName, Revision, Timestamp, Trust, Visibility,
+    storage::{Content, ContentHash, PageBody, PageDetail, PageStanding, Place, Version},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -78,12 +78,12 @@ impl PageFile {
             place: page.place,
             visibility: page.visibility,
             archived: match page.standing {
-                Standing::InTree | Standing::Moved(_) => None,
-                Standing::HotArchived => Some(Archived::Hot),
-                Standing::ColdArchived => Some(Archived::Cold),
+                PageStanding::InTree | PageStanding::Moved(_) => None,
+                PageStanding::HotArchived => Some(Archived::Hot),
+                PageStanding::ColdArchived => Some(Archived::Cold),
             },
             moved_to: match &page.standing {
-                Standing::Moved(to) => Some(to.clone()),
+                PageStanding::Moved(to) => Some(to.clone()),
                 _ => None,
             },
             author: page.author.clone(),
@@ -108,18 +108,18 @@ impl PageFile {
     pub(super) fn page(self) -> Result<(Page, Option<Content>), String> {
         let words = Words { messages: self.messages, encoded: self.encoded, bytes: self.bytes };
         let (body, content) = match (self.r#type, self.content, self.message_count, self.weight) {
-            (Type::ContentsPage, None, None, None) => (Body::Contents, None),
+            (Type::ContentsPage, None, None, None) => (PageBody::Contents, None),
             (Type::DetailPage, Some(content), Some(messages), Some(weight)) => {
-                let detail = Detail { content, messages, counted: self.counted, weight };
-                (Body::Detail(detail), words.content(content)?)
+                let detail = PageDetail { content, messages, counted: self.counted, weight };
+                (PageBody::Detail(detail), words.content(content)?)
             }
             _ => return Err("its type does not match what it holds".to_owned()),
         };
         let standing = match (self.archived, self.moved_to) {
-            (None, None) => Standing::InTree,
-            (Some(Archived::Hot), None) => Standing::HotArchived,
-            (Some(Archived::Cold), None) => Standing::ColdArchived,
-            (None, Some(to)) => Standing::Moved(to),
+            (None, None) => PageStanding::InTree,
+            (Some(Archived::Hot), None) => PageStanding::HotArchived,
+            (Some(Archived::Cold), None) => PageStanding::ColdArchived,
+            (None, Some(to)) => PageStanding::Moved(to),
             (Some(_), Some(_)) => return Err("it is both archived and moved".to_owned()),
         };
         let page = Page {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use contexture_core::{
-    ContentHash, HistoryEntry, Operation, Page, PageBefore, PageIndex, Revision, Segment,
-    SegmentId, Timestamp, Version,
+    HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
+    storage::{ContentHash, PageBefore, Version},
 };
 
 use super::super::{

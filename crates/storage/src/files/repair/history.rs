@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contexture_core::{
-    ContentHash, HistoryEntry, PageBefore, PageIndex, Revision, Timestamp, Version,
+    HistoryEntry, PageIndex, Revision, Timestamp,
+    storage::{ContentHash, PageBefore, Version},
 };
 
 use super::findings::Findings;

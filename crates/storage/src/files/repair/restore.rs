@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use contexture_core::{Content, Page, SessionId};
+use contexture_core::{Page, SessionId, storage::Content};
 
 use super::{
     super::{

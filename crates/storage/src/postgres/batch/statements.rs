@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use contexture_core::{HistoryEntry, LedgerKey, PageIndex, SentWindow};
+use contexture_core::{
+    HistoryEntry, PageIndex,
+    storage::{LedgerKey, SentWindow},
+};
 
 use super::{
     Batch, Bound,

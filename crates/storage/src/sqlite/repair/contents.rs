@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use contexture_core::{
-    ContentHash, HistoryEntry, PageBefore, PageIndex, Revision, SessionId, Timestamp,
+    HistoryEntry, PageIndex, Revision, SessionId, Timestamp,
+    storage::{ContentHash, PageBefore},
 };
 use rusqlite::{Connection, types::Value};
 

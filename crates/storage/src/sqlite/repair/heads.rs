@@ -1,8 +1,8 @@
 //! Heads of sessions and segments: everything hangs on them, so they are rebuilt.
 
 use contexture_core::{
-    Mark, Operation, Page, Place, Revision, Segment, SegmentId, SessionId, Timestamp,
-    check::Remains, storage::SessionInfo,
+    Operation, Page, Revision, Segment, SegmentId, SessionId, Timestamp,
+    storage::{Mark, Place, SessionInfo, check::Remains},
 };
 use rusqlite::{params, types::Value};
 
