@@ -182,15 +182,13 @@ impl fmt::Display for Refusal {
                 }
             }
             Refusal::Unknown { tool, nearest, known } => {
-                write!(
-                    f,
-                    "there is no tool '{}'; the tools are: {}",
-                    shorten(tool, 80),
-                    known.join(", ")
-                )?;
+                let (tool, known) = (shorten(tool, 80), known.join(", "));
                 match nearest {
-                    Some(nearest) => write!(f, ". Did you mean '{nearest}'?"),
-                    None => Ok(()),
+                    Some(nearest) => write!(
+                        f,
+                        "there is no tool '{tool}': did you mean '{nearest}'? The tools are: {known}"
+                    ),
+                    None => write!(f, "there is no tool '{tool}'; the tools are: {known}"),
                 }
             }
         }

@@ -48,7 +48,11 @@ fn a_run_that_can_be_resumed_stops_a_purge() {
         "{}",
         refused.err
     );
-    assert!(refused.err.contains("`agents run code-reviewer --resume`"), "{}", refused.err);
+    assert!(
+        refused.err.contains("`contexture agents run code-reviewer --resume`"),
+        "{}",
+        refused.err
+    );
     assert_eq!(stage.text(&["agents", "run", "code-reviewer", "--resume"]), "resumed\n");
     // It wrote its exchange to its own segment and recorded it in the main session.
     assert!(stage.text(&["window", "--format", "openai"]).contains("CANARY"));

@@ -23,7 +23,7 @@ async fn a_local_server_is_found_and_named() {
     let hint = explain(missing(), &found).hint();
     let expected = format!(
         "set OPENAI_API_KEY to your key, or use a server found on this machine: Ollama at \
-         http://127.0.0.1:{}/v1: use --model ollama/loopback",
+         http://127.0.0.1:{}/v1: use the model ollama/loopback",
         server.port()
     );
     assert_eq!(hint, expected);

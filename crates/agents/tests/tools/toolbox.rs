@@ -209,10 +209,10 @@ async fn rules_are_checked_at_each_call_and_a_refused_tool_is_never_reached() {
     }
     let there = "expand_details, find_page, get_page, grep, hide_details, read_window";
     let unknown = wrong(toolbox.run(&call("expand_detail", &json!({}))).await);
-    let meant = "Did you mean 'expand_details'?";
+    let meant = "did you mean 'expand_details'?";
     assert_eq!(
         unknown,
-        format!("there is no tool 'expand_detail'; the tools are: {there}. {meant}")
+        format!("there is no tool 'expand_detail': {meant} The tools are: {there}")
     );
     let unknown = wrong(toolbox.run(&call("Zzz", &json!({}))).await);
     assert_eq!(unknown, format!("there is no tool 'Zzz'; the tools are: {there}"));

@@ -296,7 +296,7 @@ fn documents_that_cannot_stand_are_refused() {
             .contains("another segment")
     );
     assert!(with(r#""maxCapacity": 4000"#, r#""maxCapacity": -1"#).contains("negative"));
-    assert!(with(r#""id": "usr""#, r#""id": "sys""#).contains("given twice"));
+    assert!(with(r#""id": "usr""#, r#""id": "sys""#).contains("appears twice"));
     assert!(with(r#""rootIndex": "usr-0""#, r#""rootIndex": "usr-1""#).contains("must be usr-0"));
     assert!(
         with("{\n  \"segments\"", "{ \"schemaVersion\": 99, \"segments\"")

@@ -201,7 +201,7 @@ fn a_write_to_the_target_meanwhile_is_not_thrown_away() {
             match error {
                 Error::NotCopied { error: StorageError::Conflict { .. }, .. } if edits => {}
                 Error::OtherSession { what, .. } if !edits => {
-                    assert!(what.contains("meanwhile"), "{what}");
+                    assert!(what.contains("during the copy"), "{what}");
                 }
                 error => panic!("{error}"),
             }

@@ -72,7 +72,7 @@ fn an_adopted_text_says_whose_it_is() {
     assert_eq!(content.messages().unwrap(), messages);
     assert_eq!(after.detail().map(|detail: &PageDetail| detail.content), Some(content.hash()));
     assert_eq!(after.rewritten_by, Some(Actor::System));
-    assert!(done[0].contains("adopted") && done[0].contains("page show usr-1"), "{done:?}");
+    assert!(done[0].contains("adopted") && done[0].contains("page usr-1"), "{done:?}");
     for kept in [Replacement::Prompt, Replacement::Nothing] {
         let mut after = was.clone();
         kept.put_into(&mut after, &mut done);
