@@ -248,6 +248,7 @@ impl Runner {
             mounts: Mounts::Listed(vec![segment.clone()]),
             writes_to: segment,
             filter: ViewFilter::default(),
+            branch: None,
         };
         let context = AgentContext::new(self.team.system().clone(), view);
         let kept = self.team.state(&job.agent.name).await?;

@@ -159,7 +159,7 @@ impl Team {
         }
         let writes_to = link.segment().clone();
         let mounts = Mounts::Listed(mounted);
-        Ok(View { agent: agent.name.clone(), mounts, writes_to, filter })
+        Ok(View { agent: agent.name.clone(), mounts, writes_to, filter, branch: None })
     }
 
     /// Brings an agent into the session: its segments are made, its prompt is brought up to date.

@@ -114,6 +114,7 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::SwitchLevel(level) => levels::switch(draft, *level),
         Edit::RecordRound { action, result } => levels::record_round(draft, action, result),
         Edit::FoldPages(plan) => folds::fold(draft, plan),
+        Edit::BranchView { view, parent, levels } => levels::branch(draft, view, parent, levels),
         Edit::MovePage { page, to } => structure::move_page(draft, page, to),
         Edit::ArchivePage(page) => structure::archive(draft, page),
         Edit::RemovePage(page) => structure::remove(draft, page),

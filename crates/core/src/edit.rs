@@ -6,7 +6,7 @@ use crate::{
     AgentName, Description, Error, Level, Message, NewSegment, PageIndex, PageName, Permission,
     Revision, SegmentId, Tokens, Visibility,
     document::LoadPlan,
-    storage::{CustomKey, LevelEntry, Version},
+    storage::{CustomKey, LevelEntry, Version, ViewId},
     window::FoldReport,
 };
 
@@ -88,6 +88,15 @@ pub enum Edit {
     },
     /// Lowers levels in the caller's view to meet a budget.
     FoldPages(FoldPlan),
+    /// Begins a branch: its view says what its parent's says. For the system side only.
+    BranchView {
+        /// The branch's view, which says nothing yet.
+        view: ViewId,
+        /// The view it begins as.
+        parent: ViewId,
+        /// What the parent's view says of pages.
+        levels: Vec<(PageIndex, LevelEntry)>,
+    },
     /// Moves a page, with all below it, to the end of a directory.
     MovePage {
         /// What.
@@ -280,6 +289,7 @@ impl Edit {
             Edit::HideDetails(_) => Operation::HideDetails,
             Edit::PinPage(_) => Operation::PinPage,
             Edit::FoldPages(_) => Operation::FoldPages,
+            Edit::BranchView { .. } => Operation::BranchView,
             Edit::UnpinPage(_) => Operation::UnpinPage,
             Edit::FocusPage(_) => Operation::FocusPage,
             Edit::SwitchLevel(_) => Operation::SwitchLevel,
@@ -381,6 +391,8 @@ operations! {
     PressAnchor = "pressAnchor",
     /// Lowers levels to meet a budget.
     FoldPages = "foldPages",
+    /// Begins a branch of a view.
+    BranchView = "branchView",
     /// Archives a page hot.
     ArchivePage = "archivePage",
     /// Brings a page back.

@@ -9,7 +9,10 @@
 
 mod page_run;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -242,6 +245,16 @@ impl LevelChunk {
         }
     }
 
+    /// Returns the numbers of which it says anything, with what it says.
+    pub fn entries(&self) -> impl Iterator<Item = (u64, LevelEntry)> {
+        let mut numbers: BTreeSet<u64> = self.runs.keys().copied().collect();
+        numbers.extend(self.shown.numbers());
+        numbers.extend(self.pinned.numbers());
+        numbers.extend(self.held.numbers());
+        numbers.extend(self.fold.numbers());
+        numbers.into_iter().map(|number| (number, self.entry(number)))
+    }
+
     /// Returns what it says of pins: the first and last number of each range, in order.
     pub fn pins(&self) -> impl Iterator<Item = (u64, u64, bool)> {
         self.pinned.0.iter().copied()
@@ -290,6 +303,11 @@ impl<T: Copy + PartialEq> Ranges<T> {
     /// Returns the first range that ends at `number` or later.
     fn position(&self, number: u64) -> usize {
         self.0.partition_point(|&(_, last, _)| last < number)
+    }
+
+    /// Returns the numbers that have a value.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|&(first, last, _)| first..=last)
     }
 
     fn get(&self, number: u64) -> Option<T> {

@@ -96,8 +96,8 @@ pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
 pub use session::{Session, ToIndex};
-pub use system::{ContextSystem, SystemSettings};
-pub use view::{Actor, Mounts, View, ViewFilter};
+pub use system::{BranchParent, ContextSystem, SystemSettings};
+pub use view::{Actor, BranchView, Mounts, View, ViewFilter};
 
 // Pages and segments.
 pub use decide::Segments;

@@ -14,7 +14,7 @@
 //!
 //! The root of a System-kind segment is never hidden, whatever the permission.
 
-use crate::{Error, Operation, PageIndex, Permission, Segment, SegmentKind};
+use crate::{Error, Operation, PageIndex, Permission, Segment, SegmentKind, View};
 
 /// How much an operation asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +69,7 @@ impl Operation {
             | Operation::SetPermission
             | Operation::PurgePage
             | Operation::PublishTurn
+            | Operation::BranchView
             | Operation::SetCustom
             | Operation::Undo
             | Operation::Load
@@ -91,13 +92,15 @@ impl Permission {
     }
 }
 
-/// Checks an agent's operation on a page that it is known to see.
+/// Checks an agent's operation on a page that it is known to see. Without a view, what its segment admits.
 pub(crate) fn check_page(
+    view: Option<&View>,
     segment: &Segment,
     page: &PageIndex,
     operation: Operation,
 ) -> Result<(), Error> {
     let system_kind = segment.kind == SegmentKind::System;
+    let is_inherited = view.is_some_and(|view| view.inherits(&segment.id));
     let allowed = match operation {
         Operation::HideDetails if system_kind && page.is_root() => {
             return Err(Error::RefusedSystemRoot { page: page.clone() });
@@ -105,6 +108,8 @@ pub(crate) fn check_page(
         // Hiding changes the caller's own view: only system prompts are held against it.
         Operation::HideDetails if !system_kind => segment.permission.admits(AccessLevel::Read),
         Operation::PurgePage | Operation::PublishTurn => false,
+        // What a branch inherits stands as it stood.
+        _ if is_inherited && operation.required_level() > AccessLevel::Read => false,
         _ => segment.permission.admits(operation.required_level()),
     };
     if allowed {

@@ -78,6 +78,11 @@ impl Session {
         self.system.now()
     }
 
+    /// Takes in what others have committed since; tells whether that was anything.
+    pub async fn refresh(&self) -> Result<bool> {
+        Ok(self.system.refresh().await?)
+    }
+
     /// Returns when the session last changed.
     pub async fn updated_at(&self) -> Result<Timestamp> {
         Ok(self.system.info().await?.updated_at)
@@ -117,7 +122,7 @@ impl Session {
         let page = self.reader().page(&index).await?;
         if self.principal.view().is_some() {
             let segment = self.reader().segment(index.segment())?;
-            permission::check_page(&segment, &index, operation)?;
+            permission::check_page(self.principal.view(), &segment, &index, operation)?;
         }
         Ok(page)
     }

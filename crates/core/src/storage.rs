@@ -4,6 +4,7 @@
 //! durable when it returns, and refused with a conflict only when something the change was based on
 //! has moved. The seed's five methods stand on top ([`PageStore`]).
 
+mod branch;
 pub mod check;
 pub mod commit_plan;
 pub mod copy;
@@ -26,6 +27,8 @@ use crate::{
 };
 
 // The trait's own: queries, errors, hints, what an import brings.
+pub(crate) use branch::BranchStorage;
+pub use branch::{BranchPoint, Inherited};
 pub use error::StorageError;
 pub use hints::{Hint, HintSender, Hints};
 pub use import::ImportPart;

@@ -5,6 +5,7 @@
 //! that a principal holds ([`held_by`](ContextSystem::held_by)).
 
 mod bounded;
+mod branch;
 mod change_counts;
 mod derived_cache;
 mod evict;
@@ -37,6 +38,7 @@ use std::{
 
 use futures::lock::Mutex;
 
+pub use branch::BranchParent;
 pub(crate) use load::CONTENTS;
 pub use reader::{
     AdmittedMessage, AdmittedMessages, AdmittedPage, ListQuery, Listing, PageView, Reader,
@@ -452,6 +454,7 @@ fn lane(edit: &Edit) -> Option<usize> {
         | Edit::RestorePage { page, .. } => Some(hash(page)),
         Edit::SetCustom { key, .. } | Edit::ExpectCustom { key, .. } => Some(hash(key)),
         Edit::FoldPages(_)
+        | Edit::BranchView { .. }
         | Edit::SwitchLevel(_)
         | Edit::RecordRound { .. }
         | Edit::Undo { .. }

@@ -6,6 +6,8 @@
 mod admit;
 #[path = "runner/apps.rs"]
 mod apps;
+#[path = "runner/branches.rs"]
+mod branches;
 #[path = "runner/coherence.rs"]
 mod coherence;
 #[path = "runner/concurrency.rs"]

@@ -98,6 +98,7 @@ impl Stage {
             mounts: Mounts::Listed(vec!["sys".parse()?, segment.parse()?]),
             writes_to: segment.parse()?,
             filter: ViewFilter::default(),
+            branch: None,
         };
         Ok(AgentContext::new(self.system.clone(), view))
     }

@@ -4,6 +4,7 @@
 //! The rules themselves stand with the trait, [`PageStorage`].
 
 mod basis;
+mod branches;
 mod contents;
 mod copies;
 mod counts;
@@ -75,6 +76,7 @@ macro_rules! tests {
 
 tests! {
     storage:
+    branches::branches_stand_as_their_parents_stood,
     sessions::sessions_are_made_listed_and_removed,
     sessions::a_missing_session_reads_as_empty,
     sessions::sessions_share_nothing_but_contents,

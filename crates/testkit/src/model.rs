@@ -391,6 +391,7 @@ impl Doing<'_> {
             Edit::Undo { revision } => self.undo(revision.map(|revision| revision.0)),
             Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => self.batch(edits),
             Edit::Load(_) => panic!("the model does not load documents"),
+            Edit::BranchView { .. } => panic!("the model has no branches"),
             Edit::RecordRound { action, result } => self.record_round(action, result),
         }
     }

@@ -3,7 +3,7 @@
 use super::{Decision, Draft, draft::Lineage};
 use crate::{
     Error, Level, Operation, PageIndex, SegmentKind, Visibility,
-    storage::{CustomKey, LevelEntry},
+    storage::{CustomKey, LevelEntry, ViewId},
     view::entries::{self, AppRound},
 };
 
@@ -92,6 +92,26 @@ pub(super) fn switch(draft: &mut Draft<'_>, level: Level) -> Decision {
     // Full is where every view begins.
     let value = (level != Level::Full).then(|| level.as_str().to_owned());
     draft.set_custom(&key, value)
+}
+
+/// Begins a branch's level state as that of its parent.
+pub(super) fn branch(
+    draft: &mut Draft<'_>,
+    view: &ViewId,
+    parent: &ViewId,
+    levels: &[(PageIndex, LevelEntry)],
+) -> Decision {
+    draft.system_side_only(Operation::BranchView)?;
+    if let Some(level) = draft.custom(&entries::level_key(parent))? {
+        draft.set_custom(&entries::level_key(view), Some(level))?;
+    }
+    if let Some(focus) = draft.focus(parent)? {
+        draft.set_focus(view, Some(focus))?;
+    }
+    for (page, entry) in levels {
+        draft.set_new_entry(view, page, entry.clone());
+    }
+    Ok(())
 }
 
 /// Notes what an application did in the caller's view.

@@ -146,7 +146,7 @@ fn may_undo(draft: &mut Draft<'_>, entry: &HistoryEntry) -> Decision {
     for LevelDelta { page, before, .. } in &entry.inverse.levels {
         let segment = draft.seen_segment(page.segment()).ok_or_else(missing)?;
         if before.shown == Some(Visibility::Hidden) {
-            permission::check_page(&segment, page, Operation::HideDetails)?;
+            permission::check_page(Some(view), &segment, page, Operation::HideDetails)?;
         }
     }
     Ok(())

@@ -454,6 +454,7 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         | Edit::ExpectCustom { .. }
         | Edit::SwitchLevel(_)
         | Edit::RecordRound { .. }
+        | Edit::BranchView { .. }
         | Edit::Undo { .. }
         | Edit::Load(_) => {}
     }

@@ -18,8 +18,8 @@ use crate::{
 };
 
 impl Reader<'_> {
-    /// Walks the view: its System-kind segments first, then the others in order.
-    pub(crate) async fn outline(&self) -> Result<Outline> {
+    /// Returns the segments in view in the order in which they are shown: those of System kind first.
+    pub(crate) fn segments_as_shown(&self) -> Vec<Arc<Segment>> {
         let mut segments = self.segments();
         // What changes least stands first, so that appending changes no earlier byte: prompts, then
         // what was put aside, then the conversation. Within each part the view's order stays, and a
@@ -33,6 +33,12 @@ impl Reader<'_> {
             _ if written == Some(&segment.id) => 3,
             _ => 2,
         });
+        segments
+    }
+
+    /// Walks the view, segment by segment.
+    pub(crate) async fn outline(&self) -> Result<Outline> {
+        let segments = self.segments_as_shown();
         let mut sections = Vec::with_capacity(segments.len());
         for segment in segments {
             let mut walk = Walk::new(self, &segment);

@@ -20,7 +20,7 @@ use crate::{
 /// `authors`, `speech` and `since` judge turns and notes of others, in segments that are neither of
 /// System kind nor the agent's own. What the agent wrote itself is never judged by them, nor are
 /// directories: pages of anyone may lie in them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewFilter {
     /// Only turns and notes of these authors; none: of all. [`Actor::System`] stands for the host and
@@ -88,16 +88,19 @@ impl ViewFilter {
 impl View {
     /// Returns the filter that judges a page: a turn or a note of another, in a shared segment.
     pub(crate) fn judged(&self, segment: &Segment, page: &Page) -> Option<&ViewFilter> {
-        let owned = matches!(&segment.owner, Some(Owner::Agent(name)) if *name == self.agent);
+        let reader = self.reader_of(&segment.id);
+        let owned = matches!(&segment.owner, Some(Owner::Agent(name)) if Some(name) == reader);
         // What was moved here from elsewhere is judged as it was there, or moving would unveil it.
-        let own = (owned && page.sources.is_empty()) || page.author.agent() == Some(&self.agent);
+        let own = (owned && page.sources.is_empty())
+            || (reader.is_some() && page.author.agent() == reader);
         let said = page.detail().is_some() && segment.kind != SegmentKind::System;
         (said && !own).then_some(&self.filter)
     }
 
     /// Tells whether everyone is heard whose words a page of another holds.
     pub(crate) fn hears(&self, page: &Page) -> bool {
-        let own = |who: &Actor| who.agent() == Some(&self.agent);
+        let reader = self.reader_of(page.index.segment());
+        let own = |who: &Actor| who.agent().is_some() && who.agent() == reader;
         let hears = |who: &Actor| own(who) || self.filter.hears(who);
         hears(&page.author) && page.rewritten_by.as_ref().is_none_or(hears)
     }

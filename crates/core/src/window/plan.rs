@@ -10,7 +10,7 @@ use super::{
     source::{Family, ShownBody, line_weight, piece_overhead},
 };
 use crate::{
-    AgentName, Level, Operation, Page, PageIndex, SegmentId, Tokens,
+    AgentName, Level, Operation, Page, PageIndex, SegmentId, Tokens, View,
     context::PageAction,
     message::MessageFilter,
     permission::check_page,
@@ -183,8 +183,8 @@ pub(crate) struct Writing<'a> {
     pub part: u64,
     /// What may stand between two pieces, where a provider wants turns to alternate.
     pub filler: u64,
-    /// The agent it is written for, who is shown only what it may do; none for the system side.
-    pub reader: Option<&'a AgentName>,
+    /// The view it is written for, which is shown only what it may do; none for the system side.
+    pub view: Option<&'a View>,
     /// The segments in view: a key that names a page of one is a reference and no action.
     pub segments: &'a [SegmentId],
 }
@@ -253,8 +253,9 @@ pub(crate) fn block_content(
     let level = level_of(writing, section.is_system(), shape);
     let offered = |action: PageAction| action.is_offered(&section.segment.id, writing.segments);
     let may_hide = !section.segment.stands_in_full()
-        && (writing.reader.is_none()
-            || check_page(&section.segment, &page.index, Operation::HideDetails).is_ok());
+        && (writing.view.is_none()
+            || check_page(writing.view, &section.segment, &page.index, Operation::HideDetails)
+                .is_ok());
     let hides = may_hide && offered(PageAction::Hide);
     // What is only lowered by the level asked for stands in full in the view: it can be hidden.
     let action = match shape.level {
@@ -376,12 +377,8 @@ fn request(
 
 /// Returns the agent a turn belongs to, where that is not the one who reads.
 fn another<'p>(page: &'p Page, writing: &Writing<'_>) -> Option<&'p AgentName> {
-    page.author.agent().filter(|author| speaks_for_another(writing, author))
-}
-
-/// Tells whether a turn's author is another agent than the one who reads.
-fn speaks_for_another(writing: &Writing<'_>, author: &AgentName) -> bool {
-    writing.reader.is_some_and(|reader| reader != author)
+    let reader = writing.view.and_then(|view| view.reader_of(page.index.segment()))?;
+    page.author.agent().filter(|author| *author != reader)
 }
 
 impl Item {

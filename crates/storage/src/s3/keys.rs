@@ -68,11 +68,18 @@ impl Builder {
         }
     }
 
-    pub(crate) fn view(self, view: &ViewId) -> Self {
-        // A view's name is its actor's.
-        match view.to_string().parse() {
-            Ok(actor) => self.actor(&actor),
-            Err(_) => self.text(&view.to_string()),
+    /// A view is named after its agent. The branches of an agent follow it, by number: what ends its name
+    /// is smaller than any letter of a longer one.
+    pub(crate) fn view(mut self, view: &ViewId) -> Self {
+        match (view.agent(), view.branch()) {
+            (None, _) => self.actor(&Actor::System),
+            (Some(agent), None) => self.actor(&Actor::Agent(agent.clone())),
+            (Some(agent), Some(branch)) => {
+                self.0.push(2);
+                self.0.extend_from_slice(agent.as_str().as_bytes());
+                self.0.push(BRANCH);
+                self.number(branch)
+            }
         }
     }
 
@@ -85,6 +92,9 @@ impl Builder {
         self.0.into()
     }
 }
+
+/// What ends the name of an agent before the number of its branch.
+const BRANCH: u8 = 1;
 
 /// All keys from one on, before another.
 #[derive(Debug, Clone)]
@@ -267,6 +277,18 @@ fn read_actor(parts: &mut Parts<'_>) -> Option<Actor> {
     }
 }
 
+/// Reads a view: see [`Builder::view`].
+fn read_view_id(parts: &mut Parts<'_>) -> Option<ViewId> {
+    let name = parts.0.get(1..)?;
+    let end = name.iter().position(|byte| *byte <= BRANCH)?;
+    if parts.0.first() != Some(&2) || name[end] != BRANCH {
+        return Some(ViewId::of(&read_actor(parts)?));
+    }
+    let agent = std::str::from_utf8(&name[..end]).ok()?.parse().ok()?;
+    parts.take(end as u64 + 2)?;
+    Some(ViewId::of_branch(&agent, u64::from_be_bytes(parts.array()?)))
+}
+
 fn read_text<'a>(parts: &mut Parts<'a>) -> Option<&'a str> {
     let end = parts.0.iter().position(|byte| *byte == 0)?;
     let text = std::str::from_utf8(parts.take(end as u64)?).ok()?;
@@ -276,14 +298,14 @@ fn read_text<'a>(parts: &mut Parts<'a>) -> Option<&'a str> {
 
 pub(crate) fn read_level(key: &[u8]) -> Option<ChunkKey> {
     let mut parts = Parts(key.get(1..)?);
-    let view = ViewId::of(&read_actor(&mut parts)?);
+    let view = read_view_id(&mut parts)?;
     let segment = read_text(&mut parts)?.parse().ok()?;
     Some(ChunkKey { view, segment, chunk: u64::from_be_bytes(parts.array()?) })
 }
 
 /// Reads a key that holds only a view.
 pub(crate) fn read_view(key: &[u8]) -> Option<ViewId> {
-    Some(ViewId::of(&read_actor(&mut Parts(key.get(1..)?))?))
+    read_view_id(&mut Parts(key.get(1..)?))
 }
 
 pub(crate) fn view(view: &ViewId) -> Key {
@@ -325,7 +347,7 @@ pub(crate) fn sent(key: &LedgerKey, number: u64) -> Key {
 
 pub(crate) fn read_sent(key: &[u8]) -> Option<(LedgerKey, u64)> {
     let mut parts = Parts(key.get(1..)?);
-    let view = ViewId::of(&read_actor(&mut parts)?);
+    let view = read_view_id(&mut parts)?;
     let format = read_text(&mut parts)?.parse().ok()?;
     Some((LedgerKey { view, format }, u64::from_be_bytes(parts.array()?)))
 }

@@ -188,7 +188,7 @@ impl<'a> Draft<'a> {
     ) -> Decision {
         match self.request.guard {
             None => Ok(()),
-            Some(_) => Ok(permission::check_page(segment, page, operation)?),
+            Some(view) => Ok(permission::check_page(Some(view), segment, page, operation)?),
         }
     }
 

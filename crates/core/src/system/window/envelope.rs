@@ -154,7 +154,7 @@ impl Reader<'_> {
         ];
         for (action, operation, fits) in actions {
             let allowed = self.guard.is_none()
-                || permission::check_page(segment, &page.index, operation).is_ok();
+                || permission::check_page(self.guard, segment, &page.index, operation).is_ok();
             let segments = outline.sections.iter().map(|section| &section.segment.id);
             if fits && allowed && action.is_offered(&segment.id, segments) {
                 let anchor = match action {

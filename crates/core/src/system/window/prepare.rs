@@ -77,7 +77,6 @@ impl Reader<'_> {
         // No single part may take the window for itself: beyond its share it is cut.
         let part = options.shares.part;
         let limit = options.part_limit.or(budget.map(|it| Tokens(it.0 * part / 1_000)));
-        let reader = self.guard.map(|view| &view.agent);
         let filler = match options.format {
             Format::Provider(ProviderFormat::Gemini) => FILLER,
             _ => 0,
@@ -85,7 +84,8 @@ impl Reader<'_> {
         let segments: Vec<SegmentId> =
             outline.sections.iter().map(|section| section.segment.id.clone()).collect();
         let (level, segments) = (identity.level, &segments[..]);
-        let writing = Writing { family, style, level, limit, part, reader, filler, segments };
+        let view = self.guard;
+        let writing = Writing { family, style, level, limit, part, view, filler, segments };
         let counter = options.counter.as_ref();
         let scale = Scale { family, counter, style };
 

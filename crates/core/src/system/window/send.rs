@@ -6,7 +6,9 @@ use super::{FoldOutcome, READS, prepare::Prepared, sent::missing};
 use crate::{
     ContextSystem, Edit, EditOutcome, Error, Format, Reader, Result, Revision, Session, Timestamp,
     Tokens, Usage, Window, WindowOptions,
-    storage::{LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, check::is_lost},
+    storage::{
+        LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, ViewId, check::is_lost,
+    },
     window::{request::RecordedWindow, source::RENDERER},
 };
 
@@ -43,10 +45,18 @@ impl Session {
         for _ in 0..ATTEMPTS {
             let since = newest_windows.drops();
             let last = system.newest_sent(&key).await?;
+            // A branch goes on from what its parent sent: the provider has that in its cache.
+            let parent = match &last {
+                Some(_) => None,
+                None => self.sent_by_parent(options.format).await?,
+            };
+            let number = last.as_ref().map_or(1, |last| last.number + 1);
+            let last = last.or(parent);
             let prepared = self.prepare_folded(options, purpose, &mut fold).await?;
             let before = last.as_deref().filter(|_| matches!(options.format, Format::Provider(_)));
             let (window, tail) = reader.render_after(options, &prepared, before).await?;
-            let mut record = record(options, &window, &prepared, last.as_deref(), self.now());
+            let last = last.as_deref();
+            let mut record = record(options, &window, &prepared, (last, number), self.now());
             record.previous_tail = tail;
             record.fold = fold.and_then(|fold| fold.revision);
             if let Purpose::Request { folded } = purpose {
@@ -73,6 +83,15 @@ impl Session {
         }
         let subject = format!("the ledger of view {}", key.view);
         Err(Error::TooManyRaces { attempts: ATTEMPTS as u32, subject })
+    }
+
+    /// Returns the newest window that the parent of a branch was sent; none where it is no branch.
+    async fn sent_by_parent(&self, format: Format) -> Result<Option<Arc<SentWindow>>> {
+        let Some(branch) = self.principal.view().and_then(|view| view.branch.as_ref()) else {
+            return Ok(None);
+        };
+        let view = branch.parent.as_ref().map_or(ViewId::SYSTEM, |parent| parent.id());
+        self.system.newest_sent(&LedgerKey { view, format }).await
     }
 
     /// Prepares a window that is sent. The fold that is due is taken, once, and what was prepared
@@ -207,10 +226,9 @@ fn record(
     options: &WindowOptions,
     window: &Window,
     prepared: &Prepared,
-    last: Option<&SentWindow>,
+    (last, number): (Option<&SentWindow>, u64),
     at: Timestamp,
 ) -> SentWindow {
-    let number = last.map_or(1, |last| last.number + 1);
     let before: &[SentPiece] = last.map_or(&[], |last| &last.pieces);
     let same = |(old, new): &(&SentPiece, &SentPiece)| {
         old.source == new.source && old.page == new.page && old.system == new.system
