@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId, SystemSettings,
-    storage::StorageResult, system::memory::Memory,
+    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId,
+    storage::{StorageResult, SystemSettings},
+    system::memory::Memory,
 };
 
 /// What can be set of an engine.

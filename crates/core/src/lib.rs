@@ -96,18 +96,16 @@ pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
 pub use session::{Session, ToIndex};
-pub use system::{BranchParent, ContextSystem, SystemSettings};
-pub use view::{Actor, BranchView, Mounts, View, ViewFilter};
+pub use system::ContextSystem;
+pub use view::{Actor, Mounts, View, ViewFilter};
 
 // Pages and segments.
-pub use decide::Segments;
 pub use page::{Lifecycle, Page, Trust, Visibility};
 pub use permission::AccessLevel;
 pub use segment::{NewSegment, Owner, Permission, Segment, SegmentKind};
 pub use system::{ListQuery, Listing, PageView, Reader};
 
 // Edits, and what they return.
-pub use decide::EditLimits;
 pub use edit::{Edit, NewContentsPage, NewDetailPage, Operation, PageUpdate, SegmentUpdate};
 pub use system::EditOutcome;
 

@@ -65,7 +65,9 @@ pub use crate::history::{Inverse, PageBefore, SegmentBefore};
 pub use crate::ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow};
 
 // What of a storage stays in memory.
-pub use crate::system::{ResidentLimits, ResidentUsage};
+pub use crate::decide::{EditLimits, Segments};
+pub use crate::system::{BranchParent, ResidentLimits, ResidentUsage, SystemSettings};
+pub use crate::view::BranchView;
 
 // Run records of agents.
 pub use crate::run::{RunPut, RunRecord};

@@ -50,10 +50,13 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Clock, Edit, EditLimits, Error, PageIndex, PageStorage, Principal, Result, Revision,
-    Segment, Segments, Session, SessionId, Timestamp,
+    Actor, Clock, Edit, Error, PageIndex, PageStorage, Principal, Result, Revision, Segment,
+    Session, SessionId, Timestamp,
     decide::{EditRequest, Halt, Known, decide},
-    storage::{Change, Commit, Mark, NewSession, RunPut, SessionInfo, StorageError, ViewId},
+    storage::{
+        Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo, StorageError,
+        ViewId,
+    },
 };
 use change_counts::ChangeCounts;
 use derived_cache::DerivedCache;

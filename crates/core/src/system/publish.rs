@@ -4,9 +4,9 @@ use std::sync::{Arc, atomic::Ordering};
 
 use super::{ContextSystem, revisions::PendingCommit};
 use crate::{
-    FeedEntry, Revision, Segments, Timestamp,
+    FeedEntry, Revision, Timestamp,
     decide::Known,
-    storage::{Change, ChunkKey, Committed, StorageResult},
+    storage::{Change, ChunkKey, Committed, Segments, StorageResult},
 };
 
 impl ContextSystem {

@@ -13,8 +13,8 @@ mod windows;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Page, PageIndex, Revision, Segment, SegmentId, Segments,
-    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
+    Page, PageIndex, Revision, Segment, SegmentId,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, Segments, ViewId},
 };
 use state::ResidentSet;
 

@@ -1,8 +1,9 @@
 //! Branches: a view that begins as what another shows, byte for byte, and goes on alone.
 
 use contexture_core::{
-    AgentContext, BranchParent, ContextSystem, Edit, ErrorKind, Format, NewSegment, PageUpdate,
-    Principal, ProviderFormat, SegmentKind, Session, View, WindowOptions, storage::BranchPoint,
+    AgentContext, ContextSystem, Edit, ErrorKind, Format, NewSegment, PageUpdate, Principal,
+    ProviderFormat, SegmentKind, Session, View, WindowOptions,
+    storage::{BranchParent, BranchPoint},
 };
 use contexture_testkit::{
     fixture::{agent, apply, assistant, memory, page, segment, user, valid},

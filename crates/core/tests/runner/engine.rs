@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::{
     Edit, Engine, EngineSettings, ErrorKind, Format, MemoryStorage, NewSegment, PageStorage,
-    Principal, SegmentKind, SessionId, SystemSettings,
+    Principal, SegmentKind, SessionId, storage::SystemSettings,
 };
 use contexture_testkit::{
     fake::WatchedStorage,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    ContextSystem, Edit, EditLimits, EditOutcome, Error, ErrorKind, MemoryStorage, PageUpdate,
-    Principal, Result, Revision, SystemSettings, Timestamp,
-    storage::{RunKey, RunPut, RunRecord, StorageError, Version},
+    ContextSystem, Edit, EditOutcome, Error, ErrorKind, MemoryStorage, PageUpdate, Principal,
+    Result, Revision, Timestamp,
+    storage::{EditLimits, RunKey, RunPut, RunRecord, StorageError, SystemSettings, Version},
 };
 use contexture_testkit::{
     fake::WatchedStorage,

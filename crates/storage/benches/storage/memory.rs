@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use contexture_core::{
-    SystemSettings,
-    storage::{Order, ResidentLimits},
+    storage::{Order, ResidentLimits, SystemSettings},
     *,
 };
 use contexture_storage::SystemClock;

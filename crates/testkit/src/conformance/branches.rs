@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    BranchParent, Edit, Format, NewSegment, PageStorage, ProviderFormat, SegmentKind,
-    storage::ViewId,
+    Edit, Format, NewSegment, PageStorage, ProviderFormat, SegmentKind,
+    storage::{BranchParent, ViewId},
 };
 
 use crate::{

@@ -8,8 +8,8 @@ use std::{
 
 use super::{Pins, ResidentLimits, weight, windows::Windows};
 use crate::{
-    Page, PageIndex, Revision, Segment, SegmentId, SegmentKind, Segments,
-    storage::{ChunkKey, Content, ContentHash, LevelChunk, ViewId},
+    Page, PageIndex, Revision, Segment, SegmentId, SegmentKind,
+    storage::{ChunkKey, Content, ContentHash, LevelChunk, Segments, ViewId},
     system::{
         bounded::Aged,
         memory::{Bytes, Memory},

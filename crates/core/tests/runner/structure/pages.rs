@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, EditLimits, ErrorKind, MemoryStorage, NewContentsPage,
-    NewDetailPage, Page, PageName, PageUpdate, SystemSettings, Trust, Visibility, WindowLevel,
-    message::detail_text, storage::PageStanding,
+    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewContentsPage, NewDetailPage,
+    Page, PageName, PageUpdate, Trust, Visibility, WindowLevel,
+    message::detail_text,
+    storage::{EditLimits, PageStanding, SystemSettings},
 };
 use contexture_testkit::{
     fixture::{

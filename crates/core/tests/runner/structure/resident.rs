@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use contexture_core::{
     ContextSystem, Edit, ErrorKind, Format, MemoryStorage, PageIndex, PageUpdate, Permission,
-    SegmentKind, SystemSettings, storage::ResidentLimits,
+    SegmentKind,
+    storage::{ResidentLimits, SystemSettings},
 };
 use contexture_testkit::{
     fake::WatchedStorage,

@@ -5,9 +5,9 @@
 
 use super::super::lost;
 use crate::{
-    Actor, EditLimits, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
+    Actor, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
     message::group_exchanges,
-    storage::{Content, PageBody, StorageResult},
+    storage::{Content, EditLimits, PageBody, StorageResult},
 };
 
 /// What becomes of a page whose stored text is lost.
