@@ -25,6 +25,7 @@ fn run() -> Run {
         empty: 0,
         shortened: None,
         stopping: false,
+        asks: false,
     }
 }
 

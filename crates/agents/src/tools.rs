@@ -25,6 +25,7 @@ pub use question::Question;
 
 use crate::{
     definition::ToolRules,
+    run::AskedApproval,
     tool::{Effect, Tool, ToolOutput, ToolSpec},
 };
 
@@ -112,6 +113,19 @@ impl Toolbox {
         self.get(name).map_or(Effect::Reads, |tool| tool.effect())
     }
 
+    /// Tells whether somebody has to allow a call before it is made. `every_change` says that the run
+    /// asks about every call that changes something. A call that is refused anyway needs nobody.
+    pub fn needs_approval(&self, call: &ToolCall, every_change: bool) -> bool {
+        let Ok(tool) = self.get(&call.name) else { return false };
+        let Ok(arguments) = arguments::parse(tool.spec(), &call.arguments) else { return false };
+        tool.effect() == Effect::Changes && every_change || tool.always_asks(&arguments)
+    }
+
+    /// Returns the question about a call that waits for an approval, as things stand now.
+    pub(crate) async fn stored_question(&self, call: &ToolCall, asked: &AskedApproval) -> Question {
+        stored_question(&self.tools, call, asked).await
+    }
+
     /// Returns what to ask somebody before a call is made; none where it changes nothing, or is refused
     /// anyway.
     pub async fn question(&self, call: &ToolCall) -> Option<Question> {
@@ -161,6 +175,27 @@ impl Toolbox {
             .cloned();
         Refusal::Unknown { tool: name.to_owned(), nearest, known }
     }
+}
+
+/// Returns the question about a call that waits for an approval, as things stand now. The call is shown
+/// by its stored arguments; what it would change is said by its tool, if that is among these.
+pub(crate) async fn stored_question(
+    tools: &[Arc<dyn Tool>],
+    call: &ToolCall,
+    asked: &AskedApproval,
+) -> Question {
+    let tool = tools.iter().find(|tool| tool.spec().name == call.name);
+    let arguments = match tool {
+        Some(tool) => arguments::parse(tool.spec(), &call.arguments).ok(),
+        None => serde_json::from_str(&call.arguments).ok(),
+    };
+    let arguments = arguments.unwrap_or_default();
+    let change = match tool {
+        Some(tool) => AssertUnwindSafe(tool.foresee(&arguments)).catch_unwind().await.ok().flatten(),
+        None => None,
+    };
+    let origin = asked.origin.as_ref().map(|(server, own)| (server.as_str(), own.as_str()));
+    Question::new(&call.name, origin, change, &arguments)
 }
 
 impl fmt::Debug for Toolbox {

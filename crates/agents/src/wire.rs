@@ -19,7 +19,7 @@ mod window;
 pub use account::{AccountObject, EstimateObject, KindObject};
 pub use agent::{
     AgentContextObject, AgentFileObject, AgentObject, ClearedObject, CreatedAgentObject,
-    EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject, RunObject,
+    DecidedObject, EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject, RunObject,
     ValidatedObject,
 };
 pub use copy::{CheckedObject, CopiedObject, CopiedSessionObject, ScrubbedObject};

@@ -157,12 +157,7 @@ impl Project {
         agent: &AgentDefinition,
         options: &RunOptions,
     ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
-        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
-            let message = format!("cannot use the project folder: {error}");
-            Stop::invalid(message, "change to another folder")
-        })?;
-        let folder = folder.protecting(self.protected(options.store.as_ref()));
-        let mut tools = workspace::tools(&Arc::new(folder));
+        let mut tools = self.workspace_tools(options.store.as_ref())?;
         let project = match options.trust_mcp {
             true => ProjectServers::Trusted,
             false => ProjectServers::Untrusted,
@@ -179,6 +174,16 @@ impl Project {
             warnings.extend(wrong);
         }
         Ok((tools, warnings))
+    }
+
+    /// Returns the tools on the project's files.
+    pub(crate) fn workspace_tools(&self, store: Option<&StoreUrl>) -> Result<Vec<Arc<dyn Tool>>> {
+        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
+            let message = format!("cannot use the project folder: {error}");
+            Stop::invalid(message, "change to another folder")
+        })?;
+        let folder = folder.protecting(self.protected(store));
+        Ok(workspace::tools(&Arc::new(folder)))
     }
 
     /// Returns the files that tools must not touch: the stores of this process, and everything that
