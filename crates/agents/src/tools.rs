@@ -13,6 +13,7 @@
 mod arguments;
 pub mod context;
 pub mod mcp;
+mod program;
 mod question;
 pub mod workspace;
 
@@ -21,6 +22,7 @@ use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 use contexture_core::{AgentName, message::ToolCall};
 use futures::FutureExt;
 
+pub use program::WITHHELD;
 pub use question::Question;
 
 use crate::{
@@ -44,6 +46,11 @@ pub const ALWAYS: [&str; 7] = [
 /// The tools that change pages, which others may see: there only when they are allowed by name.
 pub const CHANGE_PAGES: [&str; 5] =
     ["create_detail_page", "create_contents_page", "update_page", "move_page", "remove_page"];
+
+/// Tells whether a tool is there only when it is allowed by name; a rule for all tools does not name it.
+fn must_be_named(name: &str) -> bool {
+    name == workspace::RUN_COMMAND || CHANGE_PAGES.contains(&name)
+}
 
 /// The tools of one agent.
 pub struct Toolbox {
@@ -191,7 +198,9 @@ pub(crate) async fn stored_question(
     };
     let arguments = arguments.unwrap_or_default();
     let change = match tool {
-        Some(tool) => AssertUnwindSafe(tool.foresee(&arguments)).catch_unwind().await.ok().flatten(),
+        Some(tool) => {
+            AssertUnwindSafe(tool.foresee(&arguments)).catch_unwind().await.ok().flatten()
+        }
         None => None,
     };
     let origin = asked.origin.as_ref().map(|(server, own)| (server.as_str(), own.as_str()));
@@ -249,9 +258,8 @@ fn allows(rules: &ToolRules, tool: &Arc<dyn Tool>) -> bool {
     }
     match &rules.allow {
         _ if ALWAYS.contains(&name) => true,
-        // A rule for all tools names none of these.
-        Some(allow) if CHANGE_PAGES.contains(&name) => allow.iter().any(|rule| rule == name),
-        None => !CHANGE_PAGES.contains(&name),
+        Some(allow) if must_be_named(name) => allow.iter().any(|rule| rule == name),
+        None => !must_be_named(name),
         Some(allow) => allow.iter().any(named),
     }
 }

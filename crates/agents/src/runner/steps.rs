@@ -166,7 +166,11 @@ impl Drive<'_> {
     }
 
     /// Keeps records of the run, and what is kept of its agent where that has moved.
-    pub(super) async fn keep(&mut self, mut runs: Vec<RunPut>, report: Option<UsageReport>) -> Result<bool> {
+    pub(super) async fn keep(
+        &mut self,
+        mut runs: Vec<RunPut>,
+        report: Option<UsageReport>,
+    ) -> Result<bool> {
         runs.extend(self.moved_state()?);
         let keep = Keep { runs, report };
         let noted = self.runner.team.system().keep(&keep).await?;

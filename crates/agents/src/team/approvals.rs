@@ -205,7 +205,9 @@ fn not_waiting(name: &RunName, run: &Run, which: WhichCalls<'_>) -> AgentsError 
     if decided.is_empty() {
         let what = match which {
             WhichCalls::All => format!("no call of run {name} waits for an approval"),
-            WhichCalls::One(id) => format!("run {name} has no call '{id}' that waits for an approval"),
+            WhichCalls::One(id) => {
+                format!("run {name} has no call '{id}' that waits for an approval")
+            }
         };
         return AgentsError::NotWaiting { what };
     }

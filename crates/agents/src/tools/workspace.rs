@@ -4,8 +4,10 @@
 //! what leads out of it, by `..`, by an absolute path or by a symlink, cannot be opened, also when
 //! somebody changes the folders meanwhile. Writing goes through no symlink at all. Of what lies inside,
 //! stores are not reached, and settings, agent files and a repository's own state are not written
-//! ([`Protected`]).
+//! ([`Protected`]). All of this is about the tools on files: a command ([`run_command`]) runs with the
+//! rights of the user.
 
+mod command;
 mod edit;
 mod folder;
 mod grep;
@@ -25,6 +27,10 @@ use async_trait::async_trait;
 use contexture_core::message::RawJson;
 use serde_json::Value;
 
+pub use command::{
+    COMMAND_OUTPUT, COMMAND_SECONDS, CommandApproval, CommandOptions, MOST_COMMAND_SECONDS,
+    RUN_COMMAND, run_command,
+};
 pub use folder::Workspace;
 pub use protected::Protected;
 

@@ -139,7 +139,8 @@ async fn execute(
             printer.note(&line)?;
         }
         let run = &response.waiting[0].run;
-        printer.tip(&format!("/approve {run} all, or /deny {run} all; then /resume {}", run.agent))?;
+        printer
+            .tip(&format!("/approve {run} all, or /deny {run} all; then /resume {}", run.agent))?;
     } else if let Some(why) = agent_run::ended(&response.ending) {
         printer.warn(&why)?;
     }
