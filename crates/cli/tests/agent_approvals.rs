@@ -110,6 +110,20 @@ fn a_denied_call_is_answered_with_the_reason() {
     assert!(!exists(&stage, "a.txt"));
 }
 
+// What a call would do is looked up when it is shown: an edit may have become impossible.
+#[test]
+fn the_question_is_about_the_present() {
+    let edit = r#"{"path":"a.txt","old_text":"one","new_text":"two"}"#;
+    let stage = stage([Reply::call("c1", "edit_file", edit)]);
+    stage.sandbox.write("a.txt", "one\n");
+    let ran = stage.run(&["agents", "run", "writer", "edit it", "--ask", "later"]);
+    assert!(ran.err.contains("  edit_file a.txt\n    - one\n    + two\n"), "{}", ran.err);
+    stage.sandbox.write("a.txt", "three\n");
+    let approved = stage.text(&["agents", "approve", "writer/1", "c1"]);
+    let fails = "  edit_file a.txt: it will fail: old_text does not occur in a.txt";
+    assert!(approved.contains(fails), "{approved}");
+}
+
 #[test]
 fn bad_answers_are_refused() {
     let stage = stage([write("c1", "a.txt")]);

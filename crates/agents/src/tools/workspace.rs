@@ -111,13 +111,17 @@ impl Tool for WorkspaceTool {
     }
 
     async fn foresee(&self, arguments: &Value) -> Option<String> {
-        let Kind::WriteFile = self.kind else { return None };
+        let look = match self.kind {
+            Kind::WriteFile => write::foresee,
+            Kind::EditFile => edit::foresee,
+            Kind::ReadFile | Kind::ListFiles | Kind::Grep => return None,
+        };
         let (workspace, arguments) = (self.workspace.clone(), arguments.clone());
-        let look = tokio::task::spawn_blocking(move || write::foresee(&workspace, &arguments));
-        Some(match look.await.ok()? {
-            Ok(change) => change,
-            Err(Failed(why)) => format!("it will fail: {why}"),
-        })
+        let look = tokio::task::spawn_blocking(move || look(&workspace, &arguments));
+        match look.await.ok()? {
+            Ok(change) => Some(change).filter(|change| !change.is_empty()),
+            Err(Failed(why)) => Some(format!("it will fail: {why}")),
+        }
     }
 
     async fn call(&self, arguments: &Value) -> ToolOutput {
