@@ -39,6 +39,13 @@ fn run(command: &str) -> Reply {
     Reply::call("c1", "run_command", &json!({ "command": command }).to_string())
 }
 
+/// Writes the settings of the user.
+fn users_settings(stage: &Stage, settings: &Value) {
+    let folder = stage.sandbox.path().join("home/.config/contexture");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+}
+
 fn exists(stage: &Stage, path: &str) -> bool {
     stage.sandbox.path().join(path).exists()
 }
@@ -221,7 +228,7 @@ fn commands_wait_unless_the_users_settings_allow_them() {
 
     let stage = stage(replies());
     let settings = json!({ "tools": { "runCommand": ["printf 'one\\ntwo\\n'; exit 3"] } });
-    stage.sandbox.write("home/.config/contexture/settings.json", settings.to_string());
+    users_settings(&stage, &settings);
     assert_eq!(stage.text(&["agents", "run", "runner", "go"]), "ran\n");
     assert_eq!(stage.answers()["c1"], "exit code 3\none\ntwo\n");
 }
@@ -239,7 +246,7 @@ fn a_tool_that_is_not_named_is_not_there() {
 fn a_command_is_stopped_with_its_run() {
     let stage = stage([run("sh -c 'sleep 1000 & echo $! > pid.tmp; mv pid.tmp pid; wait'; true")]);
     let settings = json!({ "tools": { "runCommand": "allow" } });
-    stage.sandbox.write("home/.config/contexture/settings.json", settings.to_string());
+    users_settings(&stage, &settings);
     let child = start(&stage, &["agents", "run", "runner", "go"]);
     while !exists(&stage, "pid") {
         std::thread::yield_now();
@@ -257,7 +264,7 @@ fn a_command_is_stopped_with_its_run() {
 fn long_output_is_stored_whole_and_shown_cut() {
     let stage = stage([run("seq 1 60000"), Reply::text("counted")]);
     let settings = json!({ "tools": { "runCommand": "allow" } });
-    stage.sandbox.write("home/.config/contexture/settings.json", settings.to_string());
+    users_settings(&stage, &settings);
     assert_eq!(stage.text(&["agents", "run", "runner", "go"]), "counted\n");
     let shown = &stage.answers()["c1"];
     assert!(

@@ -172,11 +172,11 @@ fn tools_that_are_asked_for_must_exist() {
         let ran = tool(flag, "nosuch");
         assert_eq!(ran.code, 1);
         assert!(ran.err.contains("error: there is no tool 'nosuch'\n"), "{}", ran.err);
-        let hint = "hint: there are read_file, write_file, edit_file, grep, list_files, ";
+        let hint = "hint: the tools are read_file, write_file, edit_file, grep, list_files, ";
         assert!(ran.err.contains(hint) && ran.err.contains("get_page"), "{}", ran.err);
         assert!(ran.err.contains("mcp__SERVER__TOOL"), "{}", ran.err);
         let ran = tool(flag, "read_fil");
-        assert!(ran.err.contains("did you mean 'read_file'? there are "), "{}", ran.err);
+        assert!(ran.err.contains("did you mean 'read_file'? the tools are "), "{}", ran.err);
     }
     assert!(!stage.sandbox.path().join(".contexture/agents/x.md").exists());
     for (at, name) in ["*", "mcp__notes", "mcp__notes__add", "find_page", "Read"].iter().enumerate()

@@ -16,7 +16,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   contexture agents approvals
-  contexture agents approvals fix-bugs")]
+  contexture agents create fix-bugs && contexture agents approvals fix-bugs")]
 pub(crate) struct Args {
     /// Only the calls of this agent
     #[arg(value_name = "AGENT")]

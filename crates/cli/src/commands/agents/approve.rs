@@ -19,9 +19,11 @@ use crate::{
 /// that are stored, once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Examples:
-  contexture agents approve fix-bugs/3 call_1
-  contexture --by anna agents approve fix-bugs/3 all && contexture agents run fix-bugs --resume")]
+Example:
+  contexture agents create fix-bugs --tool edit_file
+  contexture agents run fix-bugs --ask later 'Fix the typos.' || contexture agents approvals
+  contexture --by anna agents approve fix-bugs/1 all
+  contexture agents run fix-bugs --resume")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     which: Which,
@@ -33,9 +35,11 @@ pub(crate) struct ApproveArgs {
 /// the agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Examples:
-  contexture agents deny fix-bugs/3 call_1
-  contexture agents deny fix-bugs/3 all --reason 'Leave the tests alone.'")]
+Example:
+  contexture agents create fix-bugs --tool edit_file
+  contexture agents run fix-bugs --ask later 'Fix the typos.' || contexture agents approvals
+  contexture agents deny fix-bugs/1 call_1 --reason 'Leave the tests alone.'
+  contexture agents run fix-bugs --resume")]
 pub(crate) struct DenyArgs {
     #[command(flatten)]
     which: Which,

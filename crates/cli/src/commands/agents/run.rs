@@ -46,7 +46,7 @@ Examples:
   contexture agents run fix-bugs 修复代码
   contexture agents run fix-bugs 修复代码 --context shared --max-turns 5
   contexture agents run fix-bugs --max-turns 5 -- what does --context do?
-  contexture agents run fix-bugs --ask later 'Fix the typos.'
+  contexture agents run fix-bugs --ask later 'Find the bug.'
   echo 'Find the bug.' | contexture agents run fix-bugs -")]
 pub(crate) struct Args {
     /// The agent's name
