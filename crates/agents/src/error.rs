@@ -43,6 +43,20 @@ pub enum AgentsError {
         /// The agent.
         name: AgentName,
     },
+    /// No such call waits for an approval, or not any more.
+    #[error("{what}")]
+    NotWaiting {
+        /// Which run or call does not wait.
+        what: String,
+    },
+    /// Somebody has answered already whether calls may be made.
+    #[error("{what}")]
+    Decided {
+        /// What was decided about which calls, by whom.
+        what: String,
+        /// The agent whose run it is.
+        agent: AgentName,
+    },
     /// A file, setting or request is wrong.
     #[error("{what}")]
     Invalid {
@@ -128,9 +142,9 @@ impl AgentsError {
     /// Returns what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            AgentsError::AgentNotFound { .. } | AgentsError::FileMissing { .. } => {
-                ErrorKind::NotFound
-            }
+            AgentsError::AgentNotFound { .. }
+            | AgentsError::FileMissing { .. }
+            | AgentsError::NotWaiting { .. } => ErrorKind::NotFound,
             AgentsError::FileBroken { .. }
             | AgentsError::MaybeBroken { .. }
             | AgentsError::BrokenOverride { .. }
@@ -139,6 +153,7 @@ impl AgentsError {
             AgentsError::Denied { .. } => ErrorKind::PermissionDenied,
             AgentsError::RunInterrupted { .. }
             | AgentsError::AlreadyRunning { .. }
+            | AgentsError::Decided { .. }
             | AgentsError::Conflict { .. } => ErrorKind::Conflict,
             AgentsError::PromptLost { .. } | AgentsError::Corrupt { .. } => ErrorKind::Corrupt,
             AgentsError::Model(error) => error.kind(),
@@ -171,6 +186,10 @@ impl AgentsError {
             AgentsError::BrokenOverride { .. } => "set the agent's mode again".to_owned(),
             AgentsError::NoMainSegment { .. } => "create the session's segments first".to_owned(),
             AgentsError::PromptLost { .. } => Advice::CheckStore.to_string(),
+            AgentsError::NotWaiting { .. } => {
+                "list the approvals to see which calls wait".to_owned()
+            }
+            AgentsError::Decided { .. } => "resume the run to act on it".to_owned(),
             AgentsError::Invalid { hint, .. }
             | AgentsError::Denied { hint, .. }
             | AgentsError::Conflict { hint, .. }

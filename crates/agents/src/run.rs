@@ -4,7 +4,10 @@
 //!            ┌───────────────── Append the exchange ◄────────────────┐
 //!            ▼                                                       │ all answered
 //!  begin ─► Asking ── answer with calls ─► Acting ── Call, Call, … ──┘
-//!            │
+//!            │                              │  ▲
+//!            │                     nobody answers  │ approved or denied
+//!            │                              ▼  │
+//!            │                             waiting
 //!            └── answer without calls, a limit, a stop ─► Closing ─► Publishing ─► Ended
 //! ```
 //!
@@ -13,7 +16,13 @@
 //! stored as begun before its tool is called, so after a crash it is known which calls may have
 //! happened: those that change the world are answered as interrupted and never repeated. An answer
 //! has at most [`MOST_CALLS`] calls that are made; more are answered as refused.
+//!
+//! Calls are made in their order. At the first call that somebody has to allow, and about which nobody
+//! answers, all calls of the answer that need an approval begin to wait, and no further call is made:
+//! a later one may count on what an earlier one does. The run then has no driver until each of them
+//! was approved or denied.
 
+mod approval;
 mod call;
 
 use contexture_core::{
@@ -23,6 +32,7 @@ use contexture_core::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use approval::{Approval, AskedApproval, Decision, WaitingCall};
 pub use call::{CallState, Calls, MOST_CALLS};
 
 use crate::{
@@ -81,6 +91,9 @@ pub struct Run {
     /// Whether somebody wants it to stop.
     #[serde(default)]
     pub stopping: bool,
+    /// Whether somebody has to allow each call that changes something; it stays so when it is resumed.
+    #[serde(default)]
+    pub asks: bool,
 }
 
 /// The process that drives a run: another may take over when it is gone.
@@ -180,6 +193,8 @@ pub enum Ending {
     Refused(String),
     /// Because somebody stopped it.
     Stopped,
+    /// Not yet: calls wait for an approval. No run is stored with this ending.
+    Waiting,
 }
 
 /// What to do next.
@@ -190,6 +205,10 @@ pub enum Next<'a> {
     /// Store the run with this call begun ([`Run::begin_call`]), call the tool, then tell
     /// [`Run::called`].
     Call(&'a ToolCall),
+    /// Tell [`Run::called`] that this call was denied, in these words.
+    Refuse(&'a ToolCall, String),
+    /// Nothing before somebody has answered what [`Run::waiting`] returns: leave the run.
+    Wait,
     /// Write these messages to the turn and tell [`Run::appended`], stored in the same step.
     Append(Vec<Message>),
     /// Record the exchange in the main session and tell [`Run::published`], stored in the same step.
@@ -203,9 +222,14 @@ impl Run {
     pub fn next(&self) -> Next<'_> {
         match &self.phase {
             Phase::Asking => Next::Ask,
-            Phase::Acting(calls) => match calls.open() {
-                Some(call) => Next::Call(call),
-                None => Next::Append(calls.exchange()),
+            Phase::Acting(calls) if calls.waiting().next().is_some() => Next::Wait,
+            Phase::Acting(calls) => match (calls.open(), calls.open_state()) {
+                (Some(call), Some(CallState::Decided(approval))) => match approval.refusal() {
+                    Some(refusal) => Next::Refuse(call, refusal),
+                    None => Next::Call(call),
+                },
+                (Some(call), _) => Next::Call(call),
+                (None, _) => Next::Append(calls.exchange()),
             },
             Phase::Closing { message, .. } => Next::Append(message.iter().cloned().collect()),
             Phase::Publishing { text, .. } => Next::Publish(self.published_messages(text)),
@@ -264,6 +288,57 @@ impl Run {
                     Ending::Stuck("the model returned an empty answer twice".to_owned()),
                 );
             }
+        }
+    }
+
+    /// Returns the calls that wait until somebody allows them.
+    pub fn waiting(&self) -> Vec<WaitingCall<'_>> {
+        match &self.phase {
+            Phase::Acting(calls) => calls.waiting().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the calls that somebody decided about and that were not made yet.
+    pub fn decided(&self) -> Vec<(&ToolCall, &Approval)> {
+        match &self.phase {
+            Phase::Acting(calls) => calls.decided().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what was decided about the call that is next.
+    pub(crate) fn open_approval(&self) -> Option<&Approval> {
+        match &self.phase {
+            Phase::Acting(calls) => match calls.open_state()? {
+                CallState::Decided(approval) => Some(approval),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the calls that nothing has happened to yet, with their places.
+    pub(crate) fn untouched(&self) -> Vec<(usize, ToolCall)> {
+        match &self.phase {
+            Phase::Acting(calls) => {
+                calls.untouched().map(|(place, call)| (place, call.clone())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Has a call wait until somebody allows it.
+    pub(crate) fn ask_first(&mut self, place: usize, asked: AskedApproval) {
+        if let Phase::Acting(calls) = &mut self.phase {
+            calls.ask(place, asked);
+        }
+    }
+
+    /// Takes what somebody decided about a call that waits.
+    pub(crate) fn decide(&mut self, place: usize, approval: Approval) {
+        if let Phase::Acting(calls) = &mut self.phase {
+            calls.decide(place, approval);
         }
     }
 

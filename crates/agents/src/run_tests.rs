@@ -25,6 +25,7 @@ fn run() -> Run {
         empty: 0,
         shortened: None,
         stopping: false,
+        asks: false,
     }
 }
 
@@ -282,4 +283,92 @@ fn what_is_kept_beside_a_run_says_how_far_it_came() {
     assert!(text.contains("in the record") && text.contains("beside"), "{text}");
     assert!(!text.contains("late"), "{text}");
     assert_eq!((&states[2], &states[3]), (&"begun".into(), &"waiting".into()));
+}
+
+fn decided(decision: Decision) -> Approval {
+    Approval { decision, by: "user:anna".parse().unwrap(), at: Timestamp::from_millis(9) }
+}
+
+/// A run whose model asked for a reading, two edits and another reading, and whose edits wait.
+fn waiting() -> Run {
+    let mut run = run();
+    run.answered(calls(&["grep", "edit_file", "read_file", "write_file"]));
+    run.begin_call();
+    run.called(&ToolOutput::of("found"));
+    for place in [1, 3] {
+        run.ask_first(place, AskedApproval { since: Timestamp::from_millis(5), origin: None });
+    }
+    run
+}
+
+#[test]
+fn a_run_waits_until_every_call_is_answered() {
+    let mut run = stored(&waiting());
+    assert_eq!(run.next(), Next::Wait);
+    let ids: Vec<&str> = run.waiting().iter().map(|it| it.call.id.as_str()).collect();
+    assert_eq!(ids, ["c1", "c3"]);
+    run.decide(1, decided(Decision::Approved));
+    run = stored(&run);
+    // The first could be made, but the other is not answered.
+    assert_eq!(run.next(), Next::Wait);
+    let reason = Some("not the tests".to_owned());
+    run.decide(3, decided(Decision::Denied { reason }));
+    // What is decided stays decided.
+    run.decide(1, decided(Decision::Denied { reason: None }));
+    run = stored(&run);
+    for name in ["edit_file", "read_file"] {
+        let Next::Call(call) = run.next() else { panic!("{:?}", run.next()) };
+        assert_eq!(call.name, name);
+        run.begin_call();
+        run.called(&ToolOutput::of("done"));
+    }
+    let Next::Refuse(call, refusal) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(call.name, "write_file");
+    assert_eq!(refusal, "permission denied: anna did not allow this call: not the tests");
+    let refused = ToolOutput::failed(refusal);
+    run.called(&refused);
+    let Next::Append(exchange) = run.next() else { panic!("{:?}", run.next()) };
+    let results = results(&exchange);
+    let errors: Vec<bool> = results.iter().map(|(_, error)| *error).collect();
+    assert_eq!((errors, results[0].0.as_str()), (vec![false, false, false, true], "found"));
+}
+
+#[test]
+fn an_approved_call_is_made_once() {
+    let mut run = waiting();
+    run.decide(1, decided(Decision::Approved));
+    run.decide(3, decided(Decision::Approved));
+    // A process that dies before the call begins changes nothing.
+    let mut resumed = stored(&run);
+    resumed.resume(Driver::default(), |_| Effect::Changes);
+    let Next::Call(call) = resumed.next() else { panic!("{:?}", resumed.next()) };
+    assert_eq!(call.id, "c1");
+    // Once it has begun it may have happened.
+    resumed.restore(Some(1), Vec::new());
+    resumed.resume(Driver::default(), |_| Effect::Changes);
+    let Next::Call(call) = resumed.next() else { panic!("{:?}", resumed.next()) };
+    assert_eq!(call.id, "c2", "the call that may have happened is not made again");
+}
+
+#[test]
+fn a_run_that_is_given_up_makes_no_call_that_waits() {
+    let mut run = waiting();
+    run.decide(1, decided(Decision::Approved));
+    run.stop("");
+    let Next::Append(exchange) = run.next() else { panic!("{:?}", run.next()) };
+    let results = results(&exchange);
+    for (result, _) in &results[1..] {
+        assert_eq!(result, "interrupted: this call was not made.");
+    }
+}
+
+// Records of earlier versions know calls that wait for their turn, and nothing of approvals.
+#[test]
+fn earlier_records_are_read() {
+    let mut run = run();
+    run.answered(calls(&["grep"]));
+    let mut text = serde_json::to_string(&run).unwrap();
+    assert!(text.contains(r#""states":["waiting"]"#), "{text}");
+    text = text.replace(r#","asks":false"#, "");
+    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
 }

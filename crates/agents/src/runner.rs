@@ -4,6 +4,7 @@
 //! on in one commit, so after a crash neither is ahead of the other. One process drives a run; if it
 //! is gone another may take over, and the first to store a step wins.
 
+mod approvals;
 mod ask;
 mod response;
 mod seed;
@@ -23,7 +24,7 @@ use summaries::Summaries;
 pub use response::{Metadata, Response, RunContext};
 pub use seed::{AgentHistory, ContextManager};
 pub use summaries::{Summarized, Summarizer};
-pub use watch::{Quiet, StopSignal, Stopper, Watcher, stop_signal};
+pub use watch::{Quiet, StopSignal, Stopper, Verdict, Watcher, stop_signal};
 
 use crate::{
     AgentDefinition, AgentsError, ContextMode, Result,
@@ -49,7 +50,8 @@ pub struct ExecuteOptions {
     pub max_tokens: Option<u64>,
     /// The sampling temperature; by default the definition's.
     pub temperature: Option<f64>,
-    /// Whether somebody is there to be asked before a tool changes anything.
+    /// Whether somebody has to allow each call that changes something. The watcher is asked; a call
+    /// about which it has no answer waits. A run that began so stays so when it is resumed.
     pub interactive: bool,
     /// The mode of this run, whatever the job and the agent's file say; sharing that the settings
     /// forbid is refused. A run that is resumed keeps its own.
@@ -114,6 +116,8 @@ struct Drive<'a> {
     parts: Parts,
     /// The call that is stored as begun and was not made yet.
     begun: Option<usize>,
+    /// Whether the watcher has no answers to give.
+    unanswered: bool,
     state: AgentState,
     state_record: Option<RunRecord>,
     /// Whether the state is to be stored with the next write.
@@ -169,8 +173,12 @@ impl Runner {
         let job = asked.as_ref().unwrap_or(job);
         let room = self.room(job).await?;
         for stored in self.interrupted(job.agent).await? {
+            let was = match stored.run.waiting().is_empty() {
+                true => "was interrupted",
+                false => "was waiting for an approval and is given up",
+            };
             watcher.notice(&format!(
-                "run {} of '{}' was interrupted; its results so far are kept",
+                "run {} of '{}' {was}; its results so far are kept",
                 stored.run.number, stored.run.agent
             ));
             self.close(job, stored, room, watcher).await?;
@@ -213,6 +221,7 @@ impl Runner {
         // A tool that is gone may well have done something before.
         let effect = |name: &str| toolbox.get(name).map_or(Effect::Changes, |tool| tool.effect());
         drive.run.resume(self.driver.clone(), effect);
+        drive.run.asks |= job.options.interactive;
         job.model.name().clone_into(&mut drive.run.model);
         // The first process that stores this has the run.
         drive.claim().await?;
@@ -310,6 +319,7 @@ impl Runner {
             empty: 0,
             shortened: None,
             stopping: false,
+            asks: job.options.interactive,
         }
     }
 
@@ -337,6 +347,7 @@ impl Runner {
             record: None,
             parts: Parts::default(),
             begun: None,
+            unanswered: false,
             state,
             state_record,
             state_moved: false,

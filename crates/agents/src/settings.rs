@@ -16,7 +16,7 @@ use std::{
 
 use crate::{
     AgentDefinition, ContextMode, Result, definition::McpConfig, provider::ProviderSettings,
-    shares::Share,
+    shares::Share, tools::workspace::CommandApproval,
 };
 
 pub use read::SettingsFile;
@@ -125,6 +125,8 @@ pub struct Settings {
     pub project_providers: BTreeSet<String>,
     /// `mcpServers.NAME`.
     pub mcp_servers: BTreeMap<String, McpSettings>,
+    /// `tools.runCommand`, of the user's settings alone: which commands run without asking.
+    pub run_command: Option<Sourced<CommandApproval>>,
     /// What is odd in the files, but no error.
     pub warnings: Vec<String>,
 }
@@ -141,7 +143,7 @@ pub struct McpSettings {
 impl Settings {
     /// Merges files, those that come first winning.
     ///
-    /// There are three exceptions. Any file can forbid shared contexts, none can allow them again. Of all
+    /// There are four exceptions. Only the user says which commands run without asking. Any file can forbid shared contexts, none can allow them again. Of all
     /// caps on what lines may take the smallest holds. And of a provider each thing the user says wins:
     /// a project comes from others, and must not turn the user's keys and words elsewhere.
     pub fn merge(files: &[SettingsFile]) -> Self {
@@ -185,6 +187,17 @@ impl Settings {
                     .or_insert_with(|| McpSettings { config: config.clone(), source: source() });
             }
             settings.warnings.extend(file.warnings.iter().cloned());
+            match (&file.run_command, file.layer) {
+                (Some(_), Layer::Project) => settings.warnings.push(format!(
+                    "settings {}: tools.runCommand is ignored: only your own settings decide which commands run without asking",
+                    file.path.display()
+                )),
+                (Some(said), Layer::User) => {
+                    let value = said.clone();
+                    keep(&mut settings.run_command, Some(Sourced { value, source: source() }));
+                }
+                (None, _) => {}
+            }
         }
         let of = |layer| files.iter().filter(move |file| file.layer == layer);
         of(Layer::User).chain(of(Layer::Project)).for_each(|file| settings.add_providers(file));

@@ -8,6 +8,7 @@
 //!
 //! What is not mounted does not exist for the agent; nothing here filters what was already read.
 
+mod approvals;
 mod clear;
 mod guard;
 mod parts;
@@ -24,6 +25,7 @@ use contexture_core::{
     storage::{CustomKey, Order},
 };
 
+pub use approvals::{PendingApproval, RunName, WhichCalls};
 pub use clear::{ClearScope, Cleared};
 pub use guard::Absences;
 pub(crate) use guard::lost;

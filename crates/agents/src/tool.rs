@@ -21,6 +21,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Tells whether somebody has to allow a call also in a run that asks about no other.
+    fn always_asks(&self, _arguments: &serde_json::Value) -> bool {
+        false
+    }
+
     /// Says in a few words what a call would change, as far as that can be seen before it is made: for
     /// the person who is asked. It changes nothing itself.
     async fn foresee(&self, _arguments: &serde_json::Value) -> Option<String> {

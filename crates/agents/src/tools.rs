@@ -13,6 +13,7 @@
 mod arguments;
 pub mod context;
 pub mod mcp;
+mod program;
 mod question;
 pub mod workspace;
 
@@ -21,10 +22,12 @@ use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 use contexture_core::{AgentName, message::ToolCall};
 use futures::FutureExt;
 
+pub use program::WITHHELD;
 pub use question::Question;
 
 use crate::{
     definition::ToolRules,
+    run::AskedApproval,
     tool::{Effect, Tool, ToolOutput, ToolSpec},
 };
 
@@ -43,6 +46,11 @@ pub const ALWAYS: [&str; 7] = [
 /// The tools that change pages, which others may see: there only when they are allowed by name.
 pub const CHANGE_PAGES: [&str; 5] =
     ["create_detail_page", "create_contents_page", "update_page", "move_page", "remove_page"];
+
+/// Tells whether a tool is there only when it is allowed by name; a rule for all tools does not name it.
+fn must_be_named(name: &str) -> bool {
+    name == workspace::RUN_COMMAND || CHANGE_PAGES.contains(&name)
+}
 
 /// The tools of one agent.
 pub struct Toolbox {
@@ -112,6 +120,19 @@ impl Toolbox {
         self.get(name).map_or(Effect::Reads, |tool| tool.effect())
     }
 
+    /// Tells whether somebody has to allow a call before it is made. `every_change` says that the run
+    /// asks about every call that changes something. A call that is refused anyway needs nobody.
+    pub fn needs_approval(&self, call: &ToolCall, every_change: bool) -> bool {
+        let Ok(tool) = self.get(&call.name) else { return false };
+        let Ok(arguments) = arguments::parse(tool.spec(), &call.arguments) else { return false };
+        tool.effect() == Effect::Changes && every_change || tool.always_asks(&arguments)
+    }
+
+    /// Returns the question about a call that waits for an approval, as things stand now.
+    pub(crate) async fn stored_question(&self, call: &ToolCall, asked: &AskedApproval) -> Question {
+        stored_question(&self.tools, call, asked).await
+    }
+
     /// Returns what to ask somebody before a call is made; none where it changes nothing, or is refused
     /// anyway.
     pub async fn question(&self, call: &ToolCall) -> Option<Question> {
@@ -163,6 +184,29 @@ impl Toolbox {
     }
 }
 
+/// Returns the question about a call that waits for an approval, as things stand now. The call is shown
+/// by its stored arguments; what it would change is said by its tool, if that is among these.
+pub(crate) async fn stored_question(
+    tools: &[Arc<dyn Tool>],
+    call: &ToolCall,
+    asked: &AskedApproval,
+) -> Question {
+    let tool = tools.iter().find(|tool| tool.spec().name == call.name);
+    let arguments = match tool {
+        Some(tool) => arguments::parse(tool.spec(), &call.arguments).ok(),
+        None => serde_json::from_str(&call.arguments).ok(),
+    };
+    let arguments = arguments.unwrap_or_default();
+    let change = match tool {
+        Some(tool) => {
+            AssertUnwindSafe(tool.foresee(&arguments)).catch_unwind().await.ok().flatten()
+        }
+        None => None,
+    };
+    let origin = asked.origin.as_ref().map(|(server, own)| (server.as_str(), own.as_str()));
+    Question::new(&call.name, origin, change, &arguments)
+}
+
 impl fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
@@ -212,9 +256,8 @@ fn allows(rules: &ToolRules, tool: &Arc<dyn Tool>) -> bool {
     }
     match &rules.allow {
         _ if ALWAYS.contains(&name) => true,
-        // A rule for all tools names none of these.
-        Some(allow) if CHANGE_PAGES.contains(&name) => allow.iter().any(|rule| rule == name),
-        None => !CHANGE_PAGES.contains(&name),
+        Some(allow) if must_be_named(name) => allow.iter().any(|rule| rule == name),
+        None => !must_be_named(name),
         Some(allow) => allow.iter().any(named),
     }
 }

@@ -19,8 +19,8 @@ mod window;
 pub use account::{AccountObject, EstimateObject, KindObject};
 pub use agent::{
     AgentContextObject, AgentFileObject, AgentObject, ClearedObject, CreatedAgentObject,
-    EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject, RunObject,
-    ValidatedObject,
+    DecidedObject, EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject,
+    RunObject, ValidatedObject,
 };
 pub use copy::{CheckedObject, CopiedObject, CopiedSessionObject, ScrubbedObject};
 pub use edit::{

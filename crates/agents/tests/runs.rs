@@ -1,6 +1,7 @@
 //! Runs of agents in a session, against a strict provider on loopback.
 
 mod alike;
+mod approvals;
 mod crash;
 mod faults;
 mod guard;

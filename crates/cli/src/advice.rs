@@ -26,6 +26,12 @@ pub(crate) fn with_agents(error: &AgentsError) -> String {
         AgentsError::AlreadyRunning { .. } => {
             "wait for it, or run it in another session with --session NAME".to_owned()
         }
+        AgentsError::NotWaiting { .. } => {
+            "`contexture agents approvals` lists the calls that wait".to_owned()
+        }
+        AgentsError::Decided { agent, .. } => {
+            format!("`contexture agents run {agent} --resume` acts on it")
+        }
         AgentsError::BrokenOverride { agent, .. } => {
             format!("set it again with `contexture agents context {agent} --mode isolated`")
         }

@@ -10,11 +10,11 @@ use contexture_agents::{
     AgentDefinition, ContextMode, ExecuteOptions, Job, Response, Runner,
     mode::Resolution,
     run::{Ending, Limits},
-    runner::{StopSignal, Summarized, Watcher, stop_signal},
+    runner::{StopSignal, Summarized, Verdict, Watcher, stop_signal},
     shares::ShareSettings,
     tools::Question,
 };
-use contexture_core::{ContextSystem, ErrorKind, window::FoldReport};
+use contexture_core::{Actor, ContextSystem, ErrorKind, window::FoldReport};
 use futures::FutureExt as _;
 use tokio::{
     runtime::{Builder, Runtime},
@@ -23,6 +23,7 @@ use tokio::{
 };
 
 use crate::{
+    args::Ask,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -67,8 +68,8 @@ pub(crate) struct RunOptions {
     pub(crate) temperature: Option<f64>,
     /// Whether to ask for answers in one piece instead of streaming.
     pub(crate) no_stream: bool,
-    /// Whether to ask before a tool changes anything.
-    pub(crate) ask: bool,
+    /// When to ask before a tool changes anything, if at all.
+    pub(crate) ask: Option<Ask>,
     /// Whether to start MCP servers that the project's files define.
     pub(crate) trust_mcp: bool,
     /// The store in use; no tool may read or write its files.
@@ -81,6 +82,8 @@ pub(crate) struct ReadyRun<'a> {
     pub(crate) runner: Runner,
     /// The agent with its mode, model, tools and options.
     pub(crate) job: Job<'a>,
+    /// When to ask about calls.
+    pub(crate) ask: Option<Ask>,
     /// Warnings to print before the run begins.
     pub(crate) warnings: Vec<String>,
 }
@@ -123,12 +126,13 @@ pub(crate) async fn prepare<'a>(
         max_tokens: options.max_tokens,
         temperature: options.temperature,
         context_mode: None,
-        interactive: options.ask,
+        interactive: options.ask.is_some(),
         limits,
         budget: options.budget,
         shares: options.shares.clone(),
     };
     Ok(ReadyRun {
+        ask: options.ask,
         runner,
         job: Job { agent, mode, model, tools, options: execute_options },
         warnings,
@@ -151,6 +155,8 @@ pub(crate) struct RunPrinter<'p, 'w> {
     notices: Vec<String>,
     /// The first error of writing.
     failed: Option<Stop>,
+    /// Who answers questions on standard input; none if nobody does.
+    answers: Option<Actor>,
 }
 
 /// What remains to be printed after a run.
@@ -163,8 +169,21 @@ pub(crate) struct RunSummary {
 
 impl<'p, 'w> RunPrinter<'p, 'w> {
     pub(crate) fn new(printer: &'p mut Printer<'w>) -> Self {
-        let (held, notices) = (String::new(), Vec::new());
-        Self { printer, held, at_line_start: true, window: None, notices, failed: None }
+        Self {
+            printer,
+            held: String::new(),
+            at_line_start: true,
+            window: None,
+            notices: Vec::new(),
+            failed: None,
+            answers: None,
+        }
+    }
+
+    /// Asks about calls on standard input, where somebody is to be asked now.
+    pub(crate) fn asking(mut self, ask: Option<Ask>, by: &Actor) -> Self {
+        self.answers = (ask == Some(Ask::Now)).then(|| by.clone());
+        self
     }
 
     /// Writes the held text and ends the line; returns the first error of writing.
@@ -245,23 +264,30 @@ impl Watcher for RunPrinter<'_, '_> {
         self.note(&format!("{mark} {name}: {}{more}", shortened(first)));
     }
 
-    fn allows(&mut self, question: &Question) -> bool {
+    fn approves(&mut self, question: &Question) -> Verdict {
+        if self.answers.is_none() {
+            return Verdict::Unanswered;
+        }
         self.end_line();
         self.say(&question.lines());
         loop {
             self.say(&["allow this call? [y/N] (? shows all of it)".to_owned()]);
             let mut answer = String::new();
-            // No answer means no.
+            // Nobody is there any more: the call waits.
             match io::stdin().lock().read_line(&mut answer) {
                 Ok(1..) => {}
-                Ok(0) | Err(_) => return false,
+                Ok(0) | Err(_) => return Verdict::Unanswered,
             }
             match answer.trim().to_lowercase().as_str() {
-                "y" | "yes" => return true,
+                "y" | "yes" => return Verdict::Allowed,
                 "?" | "show" => self.say(&question.whole()),
-                _ => return false,
+                _ => return Verdict::Denied,
             }
         }
+    }
+
+    fn answers_as(&self) -> Actor {
+        self.answers.clone().unwrap_or(Actor::System)
     }
 
     fn retry(&mut self, reason: &str, wait: Duration) {
@@ -340,6 +366,7 @@ pub(crate) fn ended(ending: &Ending) -> Option<String> {
         Ending::Stuck(what) => Some(format!("stopped because it was stuck: {what}")),
         Ending::Refused(why) => Some(format!("the provider refused to answer: {why}")),
         Ending::Stopped => Some("stopped; everything so far is kept".to_owned()),
+        Ending::Waiting => Some("waiting for approval".to_owned()),
     }
 }
 

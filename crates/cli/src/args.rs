@@ -1,6 +1,6 @@
 //! The command line as typed. Help is written once: here and on each command's `Args`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use clap::{
     Arg, Args, Command, Parser,
@@ -64,6 +64,35 @@ pub(crate) struct GlobalArgs {
     /// Print JSON: data to standard output, an error as one object to standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
+}
+
+/// When to ask a person about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Ask {
+    /// Ask on standard input; a call waits if nobody answers there
+    Now,
+    /// Ask nobody now: each such call waits for `agents approve` or `agents deny`
+    Later,
+}
+
+/// Returns a line with the value of `--ask` joined to it, as in `--ask=later`. A request may follow the
+/// option without a value, so its value is only read behind `=`.
+pub(crate) fn joined_values(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let (mut joined, mut ended): (Vec<OsString>, bool) = (Vec::new(), false);
+    for word in line {
+        let is_value = word == "now" || word == "later";
+        match joined.last_mut().filter(|last| !ended && is_value && *last == "--ask") {
+            Some(ask) => {
+                ask.push("=");
+                ask.push(word);
+            }
+            None => {
+                ended |= word == "--";
+                joined.push(word);
+            }
+        }
+    }
+    joined
 }
 
 /// How much of a list to print, and where to start.

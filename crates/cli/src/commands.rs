@@ -43,6 +43,8 @@ pub(crate) enum Status {
     NotOk,
     /// It did what was asked, but traces of destroyed data remain.
     TracesRemain,
+    /// An agent's run waits until somebody approves or denies calls.
+    Waiting,
 }
 
 #[derive(Debug, Subcommand)]

@@ -15,7 +15,7 @@ use contexture_agents::{
     team::{self, chat_name},
     tools::{
         mcp::{self, ProjectServers, SkippedServer},
-        workspace::{self, Protected},
+        workspace::{self, CommandOptions, Protected},
     },
 };
 use contexture_core::{AgentName, ContextSystem, Format};
@@ -157,12 +157,7 @@ impl Project {
         agent: &AgentDefinition,
         options: &RunOptions,
     ) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
-        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
-            let message = format!("cannot use the project folder: {error}");
-            Stop::invalid(message, "change to another folder")
-        })?;
-        let folder = folder.protecting(self.protected(options.store.as_ref()));
-        let mut tools = workspace::tools(&Arc::new(folder));
+        let mut tools = self.workspace_tools(options.store.as_ref())?;
         let project = match options.trust_mcp {
             true => ProjectServers::Trusted,
             false => ProjectServers::Untrusted,
@@ -172,13 +167,33 @@ impl Project {
         if !started.is_empty() {
             let mut options = mcp::McpOptions::new(MCP_TIMEOUT);
             options.folder = Some(self.folder.clone());
-            let keys = self.settings.providers.values().filter_map(|it| it.api_key_env.clone());
-            options.withheld.extend(keys);
+            options.withheld = self.withheld();
             let (found, wrong) = mcp::connect(&started, &options).await;
             tools.extend(found);
             warnings.extend(wrong);
         }
         Ok((tools, warnings))
+    }
+
+    /// Returns the variables that hold keys by the settings: programs of agents do not inherit them.
+    fn withheld(&self) -> Vec<String> {
+        self.settings.providers.values().filter_map(|it| it.api_key_env.clone()).collect()
+    }
+
+    /// Returns the tools on the project's files, and the one that runs commands.
+    pub(crate) fn workspace_tools(&self, store: Option<&StoreUrl>) -> Result<Vec<Arc<dyn Tool>>> {
+        let folder = workspace::Workspace::open(&self.folder).map_err(|error| {
+            let message = format!("cannot use the project folder: {error}");
+            Stop::invalid(message, "change to another folder")
+        })?;
+        let folder = folder.protecting(self.protected(store));
+        let folder = Arc::new(folder);
+        let mut tools = workspace::tools(&folder);
+        let approval = self.settings.run_command.as_ref().map(|set| set.value.clone());
+        let approval = approval.unwrap_or_default();
+        let options = CommandOptions { approval, withheld: self.withheld() };
+        tools.push(workspace::run_command(&folder, options));
+        Ok(tools)
     }
 
     /// Returns the files that tools must not touch: the stores of this process, and everything that

@@ -10,7 +10,7 @@ use std::{
 use clap::{Parser, error::ErrorKind};
 
 use crate::{
-    args::Cli,
+    args::{Cli, joined_values},
     commands::{self, Status},
     error::Stop,
     misuse,
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Runs a command line and returns its exit code: 0 done, 1 refused or failed, 2 misused, 3 done but
-/// traces of destroyed data remain.
+/// traces of destroyed data remain, 4 an agent's run waits for approval.
 pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printer<'_>) -> u8 {
-    let line: Vec<OsString> = line.into_iter().collect();
+    let line = joined_values(line);
     // Decided before parsing, so that an argument that cannot be parsed is reported in the right form.
     printer.set_json(line.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
     let mut cli = match Cli::try_parse_from(&line) {
@@ -50,6 +50,7 @@ pub(crate) fn run(line: impl IntoIterator<Item = OsString>, printer: &mut Printe
         Ok(Status::Done) => 0,
         Ok(Status::NotOk) => 1,
         Ok(Status::TracesRemain) => 3,
+        Ok(Status::Waiting) => 4,
         Err(stop) => report(&stop, printer),
     }
 }

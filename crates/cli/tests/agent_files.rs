@@ -176,7 +176,7 @@ fn tools_that_are_asked_for_must_exist() {
         assert!(ran.err.contains(hint) && ran.err.contains("get_page"), "{}", ran.err);
         assert!(ran.err.contains("mcp__SERVER__TOOL"), "{}", ran.err);
         let ran = tool(flag, "read_fil");
-        assert!(ran.err.contains("did you mean 'read_file'? there are "), "{}", ran.err);
+        assert!(ran.err.contains("did you mean 'read_file'? the tools are "), "{}", ran.err);
     }
     assert!(!stage.sandbox.path().join(".contexture/agents/x.md").exists());
     for (at, name) in ["*", "mcp__notes", "mcp__notes__add", "find_page", "Read"].iter().enumerate()

@@ -8,7 +8,7 @@ use std::{
 use contexture_testkit::provider::{Protocol, Reply};
 use serde_json::json;
 
-use crate::agent_support::{PROTOCOLS, Stage, model};
+use crate::agent_support::{PROTOCOLS, Stage, is_gone, model};
 
 /// Installs the server where that was not done yet; returns its program.
 fn installed() -> String {
@@ -180,7 +180,7 @@ fn a_server_that_hangs_can_be_stopped() {
     let stage = Stage::new(Protocol::OpenAi, []);
     stage.agent("clock", CLOCK);
     let silent = stage.sandbox.path().join("began");
-    let script = format!("touch {}; sleep 1000", silent.display());
+    let script = format!("sleep 1000 & echo $! > {0}.tmp; mv {0}.tmp {0}; wait", silent.display());
     stage.settings(&json!({
         "agents": { "defaultModel": model(Protocol::OpenAi) },
         "mcpServers": { "time": { "command": "sh", "args": ["-c", script] } },
@@ -201,6 +201,9 @@ fn a_server_that_hangs_can_be_stopped() {
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("stopped before the run began"), "{err}");
     assert_eq!(stage.requests().len(), 0);
+    // Neither the server nor what it started is left.
+    let started = std::fs::read_to_string(&silent).unwrap();
+    assert!(is_gone(&started), "process {started} is left");
 }
 
 // An address of the project's settings is asked when it is this machine's, with a key or without.

@@ -170,3 +170,16 @@ pub(crate) fn model(protocol: Protocol) -> &'static str {
         Protocol::Gemini => "gemini-2.0-flash",
     }
 }
+
+/// Waits until a process is gone: killing is asked for, and the system takes a moment to do it. One that
+/// has ended may still be listed.
+pub(crate) fn is_gone(process: &str) -> bool {
+    let runs = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+        stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+    };
+    (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        !runs()
+    })
+}

@@ -14,7 +14,10 @@ use contexture_agents::{
     run::Limits,
     runner::DEFAULT_BUDGET,
     settings::{DEFAULT_MAX_MESSAGES, DEFAULT_MODEL, DEFAULT_SUMMARIZER_TOKENS},
-    tools::ALWAYS,
+    tools::{
+        ALWAYS,
+        workspace::{COMMAND_OUTPUT, COMMAND_SECONDS, MOST_COMMAND_SECONDS},
+    },
 };
 use contexture_testkit::provider::Reply;
 
@@ -53,6 +56,12 @@ fn replies() -> Vec<Reply> {
         Reply::text("I may not edit files; here is the change to make instead."),
         Reply::call("call_4", "edit_file", &edit("def last(x)", "def last(items)")),
         Reply::text("Then I leave it."),
+        // Calls that wait for an approval.
+        Reply::call("call_6", "edit_file", &edit("def last(x)", "def last(items)")),
+        Reply::text("Renamed; its body still says `x`."),
+        Reply::call("call_7", "run_command", r#"{"command":"wc -l src/*.py ../*.py"}"#),
+        Reply::call("call_8", "run_command", r#"{"command":"wc -l src/*.py"}"#),
+        Reply::text("6 lines."),
         // A provider that fails in the middle of a run.
         Reply::call("call_5", "read_file", r#"{"path":"src/utils.py"}"#),
         Reply::failing(400, "the model is being replaced"),
@@ -268,6 +277,9 @@ fn the_numbers_on_the_page_are_the_programs() {
     let retry = Retry::default();
     assert_eq!((retry.attempts, retry.longest.as_secs()), (4, 60));
     says("four times at most, waiting as long as the provider asks within a minute");
+    assert_eq!((COMMAND_SECONDS, MOST_COMMAND_SECONDS, COMMAND_OUTPUT), (120, 600, 1 << 20));
+    says("It has 120 seconds, or up to 600 if the call says so");
+    says("Up to 1 MiB of output is stored");
     says(&format!("else `{DEFAULT_MODEL}`"));
     says(&format!("| `{}` | the agent's own window", ALWAYS.join("`, `")));
     says(&format!("| `{}` |", LOCAL_PLACES.map(|place| place.provider).join("`, `")));

@@ -55,7 +55,12 @@ fn help_teaches() {
 #[test]
 fn examples_work() {
     let sandbox = Sandbox::empty();
-    let server = ProviderServer::answering(|_| Reply::text("Done."));
+    let server = ProviderServer::answering(|asked| {
+        // Examples of approvals need a call that waits for one.
+        let edits = asked.body.contains("Fix the typos.") && !asked.body.contains("call_1");
+        let edit = r#"{"path":"a.txt","old_text":"teh","new_text":"the"}"#;
+        if edits { Reply::call("call_1", "edit_file", edit) } else { Reply::text("Done.") }
+    });
     for words in commands(&sandbox) {
         let help = help(&sandbox, &words);
         let section = help.split_once("\nExample").map(|(_, rest)| rest).unwrap_or_default();

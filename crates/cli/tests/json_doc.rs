@@ -40,7 +40,13 @@ struct Seen {
 
 impl Seen {
     fn new() -> Self {
-        let replies = [Reply::text("fine"), Reply::text("good"), Reply::failing(400, "no")];
+        let edit = r#"{"path":"a.txt","old_text":"a","new_text":"b"}"#;
+        let replies = [
+            Reply::text("fine"),
+            Reply::text("good"),
+            Reply::failing(400, "no"),
+            Reply::call("c1", "edit_file", edit).tool_call("c2", "edit_file", edit),
+        ];
         let stage = Stage::openai(replies);
         let mut titles = Vec::new();
         for command in help::leaves(&stage.sandbox) {
@@ -65,10 +71,10 @@ impl Seen {
         self.shapes.entry(at).or_default().add(value, &mut self.named);
     }
 
-    /// Runs a command that ends with exit code 1 and prints data all the same.
-    fn run_not_ok(&mut self, args: &[&str]) {
+    /// Runs a command that ends with another exit code than 0 and prints data all the same.
+    fn run_not_ok(&mut self, args: &[&str], code: i32) {
         let ran = self.stage.run(&[args, &["--json"]].concat());
-        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
         self.note(args, &serde_json::from_str(&ran.out).unwrap());
     }
 
@@ -281,9 +287,15 @@ fn agents(seen: &mut Seen) {
     // A run that the provider broke off has not ended.
     assert_eq!(seen.stage.run(&["agents", "run", "bug-fixer", "again"]).code, 1);
     seen.run(&["agents", "context", "bug-fixer"]);
+    // Two calls wait for an approval.
+    seen.run_not_ok(&["agents", "run", "bug-fixer", "--ask=later", "edit"], 4);
+    let run = seen.run(&["agents", "approvals"])["items"][0]["run"].clone();
+    let run = run.as_str().unwrap();
+    seen.run(&["agents", "approve", run, "c1"]);
+    seen.run(&["agents", "deny", run, "c2", "--reason", "no"]);
     seen.stage.agent("broken", "---\nkind: agent\nname: [\n---\nNo.\n");
     seen.stage.agent("odd", "---\nkind: agent\nname: odd\ntitle: Odd\nshoe: 7\n---\nNo.\n");
-    seen.run_not_ok(&["agents", "validate"]);
+    seen.run_not_ok(&["agents", "validate"], 1);
     seen.run(&["agents", "show", "odd"]);
 }
 

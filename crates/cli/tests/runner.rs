@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent_approvals;
 mod agent_as;
 mod agent_clear;
 mod agent_context;

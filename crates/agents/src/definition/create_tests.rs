@@ -80,7 +80,7 @@ fn what_no_file_can_hold_is_refused() {
         NewAgent { title: long, ..reviewer() },
         NewAgent { group: Some("No Group".to_owned()), ..reviewer() },
         NewAgent {
-            tools: ToolRules { allow: Some(vec!["Bash".to_owned()]), deny: Vec::new() },
+            tools: ToolRules { allow: Some(vec!["WebFetch".to_owned()]), deny: Vec::new() },
             ..reviewer()
         },
     ] {

@@ -287,7 +287,7 @@ fn doubtful_values_are_warnings() {
       hint: remove the field to allow all tools, or write `tools: []` to allow none
     "##);
     insta::assert_snapshot!(warned("tools: [Bash, read_fil, 'Read(./src/**)', grep]"), @r"
-    a.md:5: warning: unknown tools, ignored: Bash, read_fil
+    a.md:5: warning: unknown tool, ignored: read_fil
       hint: did you mean 'read_file' by 'read_fil'?
     a.md:5: warning: limits in parentheses are not supported, so these tools are not allowed: Read(./src/**)
       hint: name the tool without parentheses to allow all of it
@@ -304,7 +304,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
     a.md:5: error: there is no tool 'write_fil', so nothing would be denied
       hint: did you mean 'write_file'?
     a.md:5: error: there is no tool 'telepot', so nothing would be denied
-      hint: the tools are read_file, write_file, edit_file, grep, list_files, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, remove_page, unpin_page, update_page; tools of MCP servers are named mcp__SERVER__TOOL
+      hint: the tools are read_file, write_file, edit_file, grep, list_files, run_command, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, remove_page, unpin_page, update_page; tools of MCP servers are named mcp__SERVER__TOOL
     ");
     insta::assert_snapshot!(ours("tools: {allow: [grep], denied: [write_file]}"), @r"
     a.md:5: error: 'tools' has no field 'denied'
@@ -329,6 +329,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
     .claude/agents/a.md:4: error: there is no tool 'Wirte', so nothing would be denied
       hint: did you mean 'Write'?
     .claude/agents/a.md:4: warning: unknown tool, ignored: Worktree
+    .claude/agents/a.md:4: warning: tools cannot be denied in part, so these are denied entirely: Bash(rm *)
     ");
     insta::assert_snapshot!(claude("disalowed-tools: Write"), @r"
     .claude/agents/a.md:4: error: unknown field 'disalowed-tools', so nothing would be denied
@@ -428,7 +429,7 @@ fn claude_files_are_understood() {
     assert_eq!(agent.title, "Reviewer");
     assert_eq!(agent.model, None);
     assert_eq!(agent.tools.allow, Some(list(&["read_file", "grep", "list_files"])));
-    assert_eq!(agent.tools.deny, list(&["write_file", "Bash"]));
+    assert_eq!(agent.tools.deny, list(&["write_file", "run_command"]));
     assert_eq!((agent.max_turns, agent.color.as_deref()), (Some(5), Some("purple")));
     assert_eq!(agent.context_mode, Some(ContextMode::Shared));
     assert_eq!(agent.extra["permissionMode"], "\"acceptEdits\"");

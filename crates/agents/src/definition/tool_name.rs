@@ -1,7 +1,7 @@
 //! What tools are called: one table for all dialects.
 
 /// Our workspace tools, with what other dialects call them.
-const OURS: [(&str, &[&str]); 5] = [
+const OURS: [(&str, &[&str]); 6] = [
     ("read_file", &["Read", "read", "ReadFile", "readFile", "view", "fs_read", "read/readFile"]),
     (
         "write_file",
@@ -48,6 +48,7 @@ const OURS: [(&str, &[&str]); 5] = [
             "search/fileSearch",
         ],
     ),
+    ("run_command", &["Bash", "bash", "run_shell_command", "runCommands", "shell"]),
 ];
 
 /// Our tools on the context: they are called the same everywhere.
@@ -67,10 +68,9 @@ const CONTEXT: [&str; 12] = [
 ];
 
 /// Tools of other programs that have no counterpart here.
-const FOREIGN: [&str; 63] = [
+const FOREIGN: [&str; 58] = [
     "Agent",
     "AskUserQuestion",
-    "Bash",
     "BashOutput",
     "CronCreate",
     "EnterPlanMode",
@@ -101,7 +101,6 @@ const FOREIGN: [&str; 63] = [
     "activate_skill",
     "agent",
     "ask_user",
-    "bash",
     "codebase",
     "codesearch",
     "complete_task",
@@ -113,11 +112,8 @@ const FOREIGN: [&str; 63] = [
     "problems",
     "question",
     "read_many_files",
-    "runCommands",
-    "run_shell_command",
     "save_memory",
     "search",
-    "shell",
     "skill",
     "task",
     "terminal",
@@ -233,7 +229,9 @@ mod tests {
             ("LS", ToolName::Ours("list_files")),
             ("list_directory", ToolName::Ours("list_files")),
             ("expand_details", ToolName::Ours("expand_details")),
-            ("Bash", ToolName::Foreign("Bash")),
+            ("Bash", ToolName::Ours("run_command")),
+            ("run_shell_command", ToolName::Ours("run_command")),
+            ("BashOutput", ToolName::Foreign("BashOutput")),
             ("mcp__github", ToolName::Mcp("mcp__github")),
             ("mcp__github__*", ToolName::Mcp("mcp__github")),
             ("mcp__github__search", ToolName::Mcp("mcp__github__search")),

@@ -8,6 +8,7 @@ use contexture_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::approval::{Approval, AskedApproval, WaitingCall};
 use crate::tool::ToolOutput;
 
 /// How many calls of one answer are made. A model that wants more can ask again.
@@ -40,7 +41,12 @@ pub struct Calls {
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
     /// Nothing happened yet.
-    Waiting,
+    #[serde(rename = "waiting")]
+    Open,
+    /// Somebody has to allow it first, and nobody has answered.
+    Asked(AskedApproval),
+    /// Somebody has answered; nothing else happened yet.
+    Decided(Approval),
     /// It may have happened.
     Begun,
     /// It happened.
@@ -77,7 +83,7 @@ impl Calls {
         }
         let states = message.tool_calls().enumerate();
         let states = states.map(|(at, _)| match at {
-            0..MOST_CALLS => CallState::Waiting,
+            0..MOST_CALLS => CallState::Open,
             _ => CallState::Answered { text: too_many(), error: true },
         });
         let states = states.collect();
@@ -97,6 +103,50 @@ impl Calls {
     /// Returns the call that is next.
     pub(super) fn open(&self) -> Option<&ToolCall> {
         self.message.tool_calls().nth(self.open_at()?)
+    }
+
+    /// Returns how far the call has come that is next.
+    pub(super) fn open_state(&self) -> Option<&CallState> {
+        self.states.get(self.open_at()?)
+    }
+
+    /// Returns the calls that nothing has happened to yet, with their places.
+    pub(super) fn untouched(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
+        let calls = self.message.tool_calls().zip(&self.states).enumerate();
+        let untouched = calls.filter(|(_, (_, state))| **state == CallState::Open);
+        untouched.map(|(place, (call, _))| (place, call))
+    }
+
+    /// Returns the calls that wait for an approval.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = WaitingCall<'_>> {
+        let calls = self.message.tool_calls().zip(&self.states).enumerate();
+        calls.filter_map(|(place, (call, state))| match state {
+            CallState::Asked(asked) => Some(WaitingCall { place, call, asked }),
+            _ => None,
+        })
+    }
+
+    /// Returns the calls that somebody decided about and that were not made yet.
+    pub(super) fn decided(&self) -> impl Iterator<Item = (&ToolCall, &Approval)> {
+        let calls = self.message.tool_calls().zip(&self.states);
+        calls.filter_map(|(call, state)| match state {
+            CallState::Decided(approval) => Some((call, approval)),
+            _ => None,
+        })
+    }
+
+    /// Has a call wait until somebody allows it.
+    pub(super) fn ask(&mut self, place: usize, asked: AskedApproval) {
+        if let Some(open @ CallState::Open) = self.states.get_mut(place) {
+            *open = CallState::Asked(asked);
+        }
+    }
+
+    /// Takes what somebody decided about a call that waits.
+    pub(super) fn decide(&mut self, place: usize, approval: Approval) {
+        if let Some(asked @ CallState::Asked(_)) = self.states.get_mut(place) {
+            *asked = CallState::Decided(approval);
+        }
     }
 
     pub(super) fn begin(&mut self) {
@@ -129,11 +179,14 @@ impl Calls {
     pub(super) fn interrupt_all(&mut self) {
         for state in &mut self.states {
             let text = match state {
-                CallState::Waiting => NOT_MADE,
-                CallState::Begun => INTERRUPTED,
+                CallState::Open | CallState::Asked(_) => NOT_MADE.to_owned(),
+                CallState::Decided(approval) => {
+                    approval.refusal().unwrap_or_else(|| NOT_MADE.to_owned())
+                }
+                CallState::Begun => INTERRUPTED.to_owned(),
                 CallState::Answered { .. } => continue,
             };
-            *state = CallState::Answered { text: text.to_owned(), error: true };
+            *state = CallState::Answered { text, error: true };
         }
     }
 
@@ -144,7 +197,7 @@ impl Calls {
                 continue;
             }
             *state = if harmless(&call.name) {
-                CallState::Waiting
+                CallState::Open
             } else {
                 CallState::Answered { text: INTERRUPTED.to_owned(), error: true }
             };

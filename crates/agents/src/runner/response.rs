@@ -7,7 +7,7 @@ use super::link_name;
 use crate::{
     ContextMode,
     run::{Ending, Run, Totals},
-    team::Link,
+    team::{Link, PendingApproval},
 };
 
 /// What an agent answered, and what it took.
@@ -24,6 +24,9 @@ pub struct Response {
     pub metadata: Metadata,
     /// How it ended.
     pub ending: Ending,
+    /// The calls that wait for an approval, where it ended for now because of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<PendingApproval>,
 }
 
 /// Where an exchange stands in the session.
@@ -64,6 +67,7 @@ impl Response {
     pub(super) fn new(
         run: &Run,
         ending: Ending,
+        waiting: Vec<PendingApproval>,
         (link, conversation_history): (Link, Vec<Message>),
         now: Timestamp,
     ) -> Self {
@@ -85,6 +89,7 @@ impl Response {
                 context_mode: run.mode,
             },
             ending,
+            waiting,
         }
     }
 }

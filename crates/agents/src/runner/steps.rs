@@ -6,11 +6,11 @@ use contexture_core::{
     storage::{Keep, RunPut, UsageReport},
 };
 
-use super::{By, Drive, Response, Watcher, main_segment, seed};
+use super::{By, Drive, Response, Verdict, Watcher, approvals::DENIED, main_segment, seed};
 use crate::{
     AgentsError, Result,
-    run::{CallState, Next, Run},
-    team::{LastRun, Team, put, put_call, run_key, state_key},
+    run::{CallState, Ending, Next, Run},
+    team::{LastRun, PendingApproval, Team, put, put_call, run_key, state_key},
     tool::ToolOutput,
 };
 
@@ -41,6 +41,7 @@ impl Drive<'_> {
         let driven = self.steps(watcher).await;
         self.end_summaries(watcher).await;
         match driven {
+            Ok(()) if self.run.next() == Next::Wait => self.leave().await,
             Ok(()) => self.finish().await,
             Err(error) => {
                 self.run.driver = None;
@@ -65,6 +66,15 @@ impl Drive<'_> {
                     let call = call.clone();
                     self.call(&call, watcher).await?;
                 }
+                Next::Refuse(call, refusal) => {
+                    let call = call.clone();
+                    watcher.tool_call(&call.name, &call.arguments);
+                    self.take(&call, &ToolOutput::failed(refusal), watcher).await?;
+                }
+                Next::Wait => match self.ask_waiting(watcher).await? {
+                    true => {}
+                    false => return Ok(()),
+                },
                 Next::Append(messages) => self.append(messages).await?,
                 Next::Publish(messages) => self.publish(messages).await?,
                 Next::Done => return Ok(()),
@@ -74,23 +84,31 @@ impl Drive<'_> {
 
     async fn call(&mut self, call: &ToolCall, watcher: &mut dyn Watcher) -> Result<()> {
         watcher.tool_call(&call.name, &call.arguments);
-        let question = match self.job.options.interactive {
-            true => self.toolbox.question(call).await,
-            false => None,
-        };
-        let output = if question.is_some_and(|question| !watcher.allows(&question)) {
-            ToolOutput::failed("permission denied: the user did not allow this call")
-        } else {
-            self.begin_call().await?;
-            let mut stop = self.stop.clone();
-            tokio::select! {
-                output = self.toolbox.run(call) => output,
-                () = stop.wait() => {
-                    self.run.stop("");
-                    return self.store().await;
+        let output = match self.verdict(call, watcher).await {
+            Verdict::Unanswered => return self.begin_waiting().await,
+            Verdict::Denied => ToolOutput::failed(DENIED),
+            Verdict::Allowed => {
+                self.begin_call().await?;
+                let mut stop = self.stop.clone();
+                tokio::select! {
+                    output = self.toolbox.run(call) => output,
+                    () = stop.wait() => {
+                        self.run.stop("");
+                        return self.store().await;
+                    }
                 }
             }
         };
+        self.take(call, &output, watcher).await
+    }
+
+    /// Takes what a call came to.
+    async fn take(
+        &mut self,
+        call: &ToolCall,
+        output: &ToolOutput,
+        watcher: &mut dyn Watcher,
+    ) -> Result<()> {
         watcher.tool_result(&call.name, &output.text, output.error);
         if let Some(page) = &output.expands
             && !self.state.deferred.contains(page)
@@ -98,7 +116,7 @@ impl Drive<'_> {
             self.state.deferred.push(page.clone());
             self.state_moved = true;
         }
-        self.end_call(&output).await
+        self.end_call(output).await
     }
 
     /// Stores the model's answer and that its first call begins, with what the request cost; tells
@@ -136,14 +154,23 @@ impl Drive<'_> {
     }
 
     /// Returns the change that stores the next call as begun, where nobody is asked first whether it
-    /// may be made.
+    /// may be made. One that was approved begins with a write of its own: until then it is known that
+    /// it was not made.
     fn foreseen_step(&mut self, now: Timestamp) -> Result<Option<RunPut>> {
-        self.begun = self.run.open_call().filter(|_| !self.job.options.interactive);
+        let is_free = match self.run.next() {
+            Next::Call(call) => self.run.open_approval().is_none() && !self.needs_approval(call),
+            _ => false,
+        };
+        self.begun = self.run.open_call().filter(|_| is_free);
         self.begun.map(|_| self.parts.next_step(&self.run, true, now)).transpose()
     }
 
     /// Keeps records of the run, and what is kept of its agent where that has moved.
-    async fn keep(&mut self, mut runs: Vec<RunPut>, report: Option<UsageReport>) -> Result<bool> {
+    pub(super) async fn keep(
+        &mut self,
+        mut runs: Vec<RunPut>,
+        report: Option<UsageReport>,
+    ) -> Result<bool> {
         runs.extend(self.moved_state()?);
         let keep = Keep { runs, report };
         let noted = self.runner.team.system().keep(&keep).await?;
@@ -174,7 +201,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         self.runner.team.system().now()
     }
 
@@ -281,8 +308,7 @@ impl Drive<'_> {
     }
 
     async fn finish(mut self) -> Result<Response> {
-        let system = self.runner.team.system();
-        let now = system.now();
+        let now = self.now();
         let Some(ending) = self.run.ending().cloned() else {
             return Err(AgentsError::Invalid {
                 what: "a run ended without an ending".to_owned(),
@@ -300,11 +326,21 @@ impl Drive<'_> {
         });
         self.state_moved = true;
         self.remove_records().await?;
+        self.response(ending, Vec::new()).await
+    }
+
+    /// Returns what the run has come to.
+    pub(super) async fn response(
+        self,
+        ending: Ending,
+        waiting: Vec<PendingApproval>,
+    ) -> Result<Response> {
+        let now = self.now();
         let link = Team::link(self.job.agent, self.run.mode)?;
         let most = self.runner.settings.max_messages();
         // The run has ended and is stored: what cannot be read now can be read later.
         let history = seed::history(&self.context, most).await.unwrap_or_default();
-        Ok(Response::new(&self.run, ending, (link, history), now))
+        Ok(Response::new(&self.run, ending, waiting, (link, history), now))
     }
 
     /// Notes that the run has ended, and removes its records, also those that another process left.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contexture_core::window::FoldReport;
+use contexture_core::{Actor, window::FoldReport};
 use tokio::sync::watch;
 
 use super::Summarized;
@@ -22,9 +22,15 @@ pub trait Watcher: Send {
     /// A tool has answered.
     fn tool_result(&mut self, _name: &str, _result: &str, _error: bool) {}
 
-    /// Asks whether a call that changes something may be made; only where the run is interactive.
-    fn allows(&mut self, _question: &Question) -> bool {
-        true
+    /// Asks whether a call may be made that somebody has to allow. A call about which nobody answers
+    /// waits in the run's record.
+    fn approves(&mut self, _question: &Question) -> Verdict {
+        Verdict::Unanswered
+    }
+
+    /// Returns who answers [`Watcher::approves`], for the record.
+    fn answers_as(&self) -> Actor {
+        Actor::System
     }
 
     /// A request failed and is sent again; the text told since the last call is void.
@@ -43,7 +49,18 @@ pub trait Watcher: Send {
     fn notice(&mut self, _text: &str) {}
 }
 
-/// Watches nothing.
+/// What somebody says about a call that they are asked to allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be made.
+    Allowed,
+    /// It may not.
+    Denied,
+    /// Nobody is there to answer now.
+    Unanswered,
+}
+
+/// Watches nothing, and answers no question.
 #[derive(Debug, Clone, Copy)]
 pub struct Quiet;
 

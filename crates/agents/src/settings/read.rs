@@ -14,12 +14,13 @@ use crate::{
     definition::McpConfig,
     provider::{ProviderKind, ProviderSettings},
     shares::{Share, ShareSettings},
+    tools::workspace::CommandApproval,
 };
 
 /// The most bytes a settings file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
-const TOP_KEYS: [&str; 4] = ["agents", "window", "providers", "mcpServers"];
+const TOP_KEYS: [&str; 5] = ["agents", "window", "providers", "mcpServers", "tools"];
 const AGENT_KEYS: [&str; 5] = [
     "defaultContextMode",
     "allowSharedContext",
@@ -48,6 +49,7 @@ pub struct SettingsFile {
     pub(super) summarizer_tokens: Option<u64>,
     pub(super) providers: BTreeMap<String, ProviderSettings>,
     pub(super) mcp_servers: BTreeMap<String, McpConfig>,
+    pub(super) run_command: Option<CommandApproval>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -107,6 +109,7 @@ impl SettingsFile {
             reading.window(top)?;
             reading.providers(top)?;
             reading.mcp_servers(top)?;
+            reading.tools(top)?;
         }
         if let Some(agents) = top.get("agents") {
             let agents = reading.object("agents", agents)?;
@@ -243,6 +246,31 @@ impl Reading<'_> {
             let settings = ProviderSettings { base_url, api_key_env, kind };
             self.file.providers.insert(name.clone(), settings);
         }
+        Ok(())
+    }
+
+    /// Reads `tools`. A slip in it is an error, so that nothing is taken for asked about that is not.
+    fn tools(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(tools) = top.get("tools") else { return Ok(()) };
+        let tools = self.object("tools", tools)?;
+        if let Some(key) = tools.keys().find(|key| *key != "runCommand") {
+            return Err(self.wrong(&format!("tools has no key '{key}'; its key is runCommand")));
+        }
+        let Some(value) = tools.get("runCommand") else { return Ok(()) };
+        let listed = value.as_array().and_then(|list| {
+            let texts = list.iter().map(|item| item.as_str().map(str::to_owned));
+            texts.collect::<Option<Vec<String>>>()
+        });
+        self.file.run_command = Some(match (value.as_str(), listed) {
+            (Some("ask"), _) => CommandApproval::Ask,
+            (Some("allow"), _) => CommandApproval::Allow,
+            (_, Some(listed)) => CommandApproval::Listed(listed),
+            _ => {
+                return Err(self.wrong(&format!(
+                    "tools.runCommand is {value}: it must be \"ask\", \"allow\" or a list of commands"
+                )));
+            }
+        });
         Ok(())
     }
 

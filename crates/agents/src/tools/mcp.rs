@@ -48,11 +48,6 @@ const SCHEMA: usize = 64 * 1024;
 /// What a model is told to do about a call whose outcome is not known.
 const LOOK: &str = "Check before you repeat it.";
 
-/// Variables of the environment that no server inherits, beside all whose name ends in `_API_KEY`:
-/// keys of providers and the store are none of its business. A server that needs one is given it by
-/// its own configuration.
-pub const WITHHELD: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CONTEXTURE_STORE"];
-
 /// How servers are reached.
 #[derive(Debug, Clone)]
 pub struct McpOptions {
@@ -62,22 +57,15 @@ pub struct McpOptions {
     pub call: Duration,
     /// The folder programs run in; by default the present one.
     pub folder: Option<PathBuf>,
-    /// Variables of the environment that programs do not inherit, beside all that end in `_API_KEY`.
+    /// Variables of the environment that programs do not inherit, beside keys of providers and the
+    /// store. A server that needs one is given it by its own configuration.
     pub withheld: Vec<String>,
 }
 
 impl McpOptions {
     /// Gives servers that long to start, and calls as long.
     pub fn new(timeout: Duration) -> Self {
-        let withheld = WITHHELD.iter().map(|name| (*name).to_owned()).collect();
-        Self { start: timeout, call: timeout, folder: None, withheld }
-    }
-
-    /// Tells whether programs do not inherit a variable.
-    fn withholds(&self, variable: &str) -> bool {
-        // Windows takes names in either case for one.
-        variable.to_ascii_uppercase().ends_with("_API_KEY")
-            || self.withheld.iter().any(|name| name.eq_ignore_ascii_case(variable))
+        Self { start: timeout, call: timeout, folder: None, withheld: Vec::new() }
     }
 }
 

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use super::workspace::RUN_COMMAND;
+
 /// The arguments that say what a call acts on, the most telling first.
 const TELLING: [&str; 18] = [
     "path",
@@ -81,7 +83,9 @@ impl Question {
         let is_telling = |(name, _): &&(String, Value)| TELLING.contains(&name.as_str());
         let target = self.arguments.first().filter(is_telling);
         if let Some((_, value)) = target {
-            first.push_str(&format!(" {}", around(&text(value), TARGET)));
+            // What a shell runs is shown whole: any part of it may be the one that matters.
+            let most = if self.tool == RUN_COMMAND { usize::MAX } else { TARGET };
+            first.push_str(&format!(" {}", around(&text(value), most)));
         }
         if let Some(change) = &self.change {
             first.push_str(&format!(": {change}"));

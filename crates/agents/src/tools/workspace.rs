@@ -4,8 +4,10 @@
 //! what leads out of it, by `..`, by an absolute path or by a symlink, cannot be opened, also when
 //! somebody changes the folders meanwhile. Writing goes through no symlink at all. Of what lies inside,
 //! stores are not reached, and settings, agent files and a repository's own state are not written
-//! ([`Protected`]).
+//! ([`Protected`]). All of this is about the tools on files: a command ([`run_command`]) runs with the
+//! rights of the user.
 
+mod command;
 mod edit;
 mod folder;
 mod grep;
@@ -25,6 +27,10 @@ use async_trait::async_trait;
 use contexture_core::message::RawJson;
 use serde_json::Value;
 
+pub use command::{
+    COMMAND_OUTPUT, COMMAND_SECONDS, CommandApproval, CommandOptions, MOST_COMMAND_SECONDS,
+    RUN_COMMAND, run_command,
+};
 pub use folder::Workspace;
 pub use protected::Protected;
 
@@ -105,13 +111,17 @@ impl Tool for WorkspaceTool {
     }
 
     async fn foresee(&self, arguments: &Value) -> Option<String> {
-        let Kind::WriteFile = self.kind else { return None };
+        let look = match self.kind {
+            Kind::WriteFile => write::foresee,
+            Kind::EditFile => edit::foresee,
+            Kind::ReadFile | Kind::ListFiles | Kind::Grep => return None,
+        };
         let (workspace, arguments) = (self.workspace.clone(), arguments.clone());
-        let look = tokio::task::spawn_blocking(move || write::foresee(&workspace, &arguments));
-        Some(match look.await.ok()? {
-            Ok(change) => change,
-            Err(Failed(why)) => format!("it will fail: {why}"),
-        })
+        let look = tokio::task::spawn_blocking(move || look(&workspace, &arguments));
+        match look.await.ok()? {
+            Ok(change) => Some(change).filter(|change| !change.is_empty()),
+            Err(Failed(why)) => Some(format!("it will fail: {why}")),
+        }
     }
 
     async fn call(&self, arguments: &Value) -> ToolOutput {

@@ -11,7 +11,7 @@ use crate::{
     effective_mode::EffectiveMode,
     settings::Settings,
     shares::ShareSettings,
-    team::{ClearScope, Cleared, LastRun, StoredRun},
+    team::{ClearScope, Cleared, LastRun, PendingApproval, RunName, StoredRun},
 };
 
 /// An agent in a list.
@@ -247,7 +247,8 @@ pub struct RunObject {
     pub number: u64,
     /// The mode it runs in.
     pub mode: ContextMode,
-    /// `running`, or `interrupted` where no process drives it any more.
+    /// `running`; where no process drives it, `waiting` if calls wait for an approval, else
+    /// `interrupted`.
     pub state: &'static str,
     /// When it began.
     pub began_at: Timestamp,
@@ -259,10 +260,31 @@ impl RunObject {
         Self {
             number: stored.run.number,
             mode: stored.run.mode,
-            state: if is_alive { "running" } else { "interrupted" },
+            state: match stored.run.waiting().is_empty() {
+                _ if is_alive => "running",
+                true => "interrupted",
+                false => "waiting",
+            },
             began_at: stored.run.began_at,
         }
     }
+}
+
+/// What somebody decided about calls that waited for an approval.
+#[derive(Debug, Serialize)]
+pub struct DecidedObject<'a> {
+    /// The run, such as `reviewer/3`.
+    pub run: &'a RunName,
+    /// The calls that were decided about, by their ids.
+    pub calls: &'a [String],
+    /// `approved` or `denied`.
+    pub decision: &'static str,
+    /// The reason that was given with a denial.
+    pub reason: Option<&'a str>,
+    /// Who decided: `system`, or a user such as `user:anna`.
+    pub by: String,
+    /// The calls of the run that still wait.
+    pub waiting: Vec<PendingApproval>,
 }
 
 /// What was cleared of an agent's history.

@@ -78,6 +78,7 @@ fn ended(job: &Job<'_>) -> Response {
             context_mode: ContextMode::Isolated,
         },
         ending: Ending::Answered,
+        waiting: Vec::new(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! How often a run writes: every step is stored, and no more often than it must be.
 
 use async_trait::async_trait;
-use contexture_agents::{ToolOutput, ToolSpec, run::Ending, tool::Effect};
+use contexture_agents::{
+    ToolOutput, ToolSpec, run::Ending, runner::Verdict, tool::Effect, tools::Question,
+};
 use contexture_core::message::RawJson;
 use contexture_testkit::{
     fake::WatchedStorage,
@@ -40,6 +42,15 @@ impl Tool for Bell {
     }
 }
 
+/// Allows every call.
+struct Willing;
+
+impl Watcher for Willing {
+    fn approves(&mut self, _: &Question) -> Verdict {
+        Verdict::Allowed
+    }
+}
+
 /// Runs an agent whose model makes so many answers with so many calls each; returns how often it wrote.
 async fn writes(steps: usize, calls: usize, interactive: bool) -> u64 {
     let storage = WatchedStorage::new(Arc::new(MemoryStorage::new()));
@@ -59,7 +70,7 @@ async fn writes(steps: usize, calls: usize, interactive: bool) -> u64 {
     let runner = runner(&system);
     runner.team().enter(&ringer, ContextMode::Isolated).await.unwrap();
     storage.reset();
-    let answer = execute(&runner, &job, "ring").await;
+    let answer = execute_watched(&runner, &job, "ring", &mut Willing).await;
     assert_eq!((answer.text.as_str(), answer.ending), ("done", Ending::Answered));
     let talk = texts(&system, "agent-ringer").await.concat();
     for bell in 0..steps * calls {

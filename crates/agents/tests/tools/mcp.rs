@@ -195,3 +195,34 @@ fn no_program_is_left_behind() {
     });
     assert!(gone, "{} left", running(&marker));
 }
+
+/// What a server's program has started ends with it, also when a shell stands between.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_child_of_a_server_is_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("sleep 1000 & echo $! > pid; exec {} serve", notes().display());
+    let wrapped = McpConfig::Stdio {
+        command: "sh".to_owned(),
+        args: vec!["-c".to_owned(), script],
+        env: BTreeMap::new(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut options = McpOptions::new(PATIENT);
+        options.folder = Some(folder.path().to_owned());
+        let (tools, warnings) = connect(&[("notes".to_owned(), wrapped)], &options).await;
+        assert_eq!((tools.len(), warnings.len()), (7, 0), "{warnings:?}");
+    });
+    drop(runtime);
+    let child = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+    };
+    let gone = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        !runs()
+    });
+    assert!(gone, "process {child} is left");
+}

@@ -1,5 +1,6 @@
 //! Tests of tools.
 
+mod command;
 mod confinement;
 mod context;
 mod files;

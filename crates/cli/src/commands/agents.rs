@@ -1,5 +1,7 @@
 //! `contexture agents …`
 
+mod approvals;
+mod approve;
 mod clear;
 mod context;
 mod create;
@@ -25,6 +27,8 @@ use crate::{
     settings::Settings,
 };
 
+pub(super) use self::approvals::pending_lines;
+
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Command {
@@ -34,6 +38,9 @@ pub(crate) enum Command {
     Create(create::Args),
     Run(run::Args),
     Context(context::Args),
+    Approvals(approvals::Args),
+    Approve(approve::ApproveArgs),
+    Deny(approve::DenyArgs),
     Clear(clear::Args),
 }
 
@@ -61,6 +68,9 @@ pub(crate) fn run(
             Command::Create(args) => create::run(args, &project, printer),
             Command::Run(args) => run::run(args, &project, settings, printer).await,
             Command::Context(args) => context::run(args, &project, settings, printer).await,
+            Command::Approvals(args) => approvals::run(args, &project, settings, printer).await,
+            Command::Approve(args) => approve::approve(args, &project, settings, printer).await,
+            Command::Deny(args) => approve::deny(args, &project, settings, printer).await,
             Command::Clear(args) => clear::run(args, &project, settings, printer).await,
         }
     })

@@ -39,7 +39,9 @@ use super::Status;
 use contexture_core::Session;
 
 use crate::{
-    agent_run, context,
+    agent_run,
+    args::Ask,
+    context,
     error::{Result, Stop},
     lines,
     printer::Printer,
@@ -75,9 +77,10 @@ pub(crate) struct Args {
     /// The token budget of a window
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
-    /// Ask before a tool changes anything
-    #[arg(long)]
-    ask: bool,
+    /// Ask before a tool changes anything: now (the default), or later with /approve
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "now")]
+    ask: Option<Ask>,
     /// Start MCP servers that the project's files define
     #[arg(long)]
     trust_mcp: bool,

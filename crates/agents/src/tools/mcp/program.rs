@@ -10,12 +10,15 @@ use rmcp::{
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::narrow::Narrowed;
+use crate::tools::program::{ProcessGroup, own_group};
 
 /// How long a program may take to end when its input has ended.
 const LEAVE: Duration = Duration::from_secs(3);
 
-/// A program that runs. It is killed when this is dropped.
+/// A program that runs. It is killed when this is dropped, with all processes it started: a server is
+/// often started by another program, such as `npx` or a shell.
 pub(super) struct Program {
+    group: ProcessGroup,
     child: Child,
     lines: AsyncRwTransport<RoleClient, Narrowed<ChildStdout>, ChildStdin>,
 }
@@ -24,14 +27,16 @@ impl Program {
     /// Starts a program; returns it with what it writes to its standard error.
     pub(super) fn start(mut command: Command) -> io::Result<(Self, Option<ChildStderr>)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        own_group(&mut command);
         // The end of the runtime drops what the connection's own end would have closed.
-        let mut child = command.kill_on_drop(true).spawn()?;
+        let mut child = command.spawn()?;
+        let group = ProcessGroup::of(&child);
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("its input and output are not ours"));
         };
         let errors = child.stderr.take();
         let lines = AsyncRwTransport::new_client(Narrowed::new(output), input);
-        Ok((Self { child, lines }, errors))
+        Ok((Self { group, child, lines }, errors))
     }
 }
 
@@ -51,7 +56,10 @@ impl Transport<RoleClient> for Program {
 
     async fn close(&mut self) -> io::Result<()> {
         self.lines.close().await?;
-        match tokio::time::timeout(LEAVE, self.child.wait()).await {
+        let ended = tokio::time::timeout(LEAVE, self.child.wait()).await;
+        // Also what it left behind.
+        self.group.end();
+        match ended {
             Ok(ended) => ended.map(drop),
             Err(_) => self.child.kill().await,
         }

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::{McpOptions, answer, program::Program, without_secrets};
-use crate::definition::McpConfig;
+use crate::{definition::McpConfig, tools::program::withhold};
 
 /// The longest line of a server's standard error that is kept.
 const LINE: u64 = 4 * 1024;
@@ -46,15 +46,8 @@ impl Server {
         let service = match config {
             McpConfig::Stdio { command, args, env } => {
                 let mut program = Command::new(command);
-                for (variable, _) in std::env::vars_os() {
-                    if options.withholds(&variable.to_string_lossy()) {
-                        program.env_remove(variable);
-                    }
-                }
+                withhold(&mut program, &options.withheld);
                 program.args(args).envs(env);
-                // What is typed to stop us is not meant for it.
-                #[cfg(unix)]
-                program.process_group(0);
                 if let Some(folder) = &options.folder {
                     program.current_dir(folder);
                 }

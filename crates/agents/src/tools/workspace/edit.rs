@@ -31,6 +31,22 @@ struct Arguments {
 }
 
 pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
+    edit(workspace, arguments, Act::Write)
+}
+
+/// Says why an edit would fail as things stand now; an empty text if it would not.
+pub(super) fn foresee(workspace: &Workspace, arguments: &Value) -> Done {
+    edit(workspace, arguments, Act::Look)
+}
+
+/// Whether an edit is made, or only looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Write,
+    Look,
+}
+
+fn edit(workspace: &Workspace, arguments: &Value, act: Act) -> Done {
     let Arguments { path, old_text, new_text, replace_all } = arguments::read(arguments)?;
     if old_text.is_empty() {
         return failed("old_text is empty: write_file creates or replaces a whole file");
@@ -66,6 +82,9 @@ pub(super) fn run(workspace: &Workspace, arguments: &Value) -> Done {
     let grown = new_text.len().saturating_sub(old_text.len()).saturating_mul(places.len());
     if (text.len() as u64).saturating_add(grown as u64) > MOST_BYTES {
         return failed(format!("{} would grow beyond {MOST_BYTES} bytes", show(&path)));
+    }
+    if act == Act::Look {
+        return Ok(String::new());
     }
     let changed = text.replace(&old_text, &new_text);
     let now = reach.replaceable(&folder, &name, &path)?;

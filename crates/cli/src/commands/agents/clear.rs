@@ -66,7 +66,7 @@ pub(crate) async fn run(
 }
 
 /// Finds an agent by name: one with a file, or one that the session remembers.
-fn known(name: &str, project: &Project, team: &Team) -> Result<AgentName> {
+pub(super) fn known(name: &str, project: &Project, team: &Team) -> Result<AgentName> {
     match project.agent(name) {
         Ok(agent) => Ok(agent.name.clone()),
         Err(stop) => {

@@ -156,6 +156,11 @@ fn run_line(agent: &AgentDefinition, run: &RunObject) -> String {
     let since = lines::time(run.began_at);
     match *state {
         "running" => format!("Running: run {number}, {mode}, since {since}"),
+        "waiting" => format!(
+            "Waiting for approval: run {number}, {mode}, since {since}; `contexture agents approvals {}` \
+             shows its calls",
+            agent.name
+        ),
         _ => format!(
             "Interrupted: run {number}, {mode}, since {since}; resume it with `contexture agents run \
              {} --resume`",

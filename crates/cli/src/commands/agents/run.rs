@@ -4,13 +4,15 @@ mod words;
 
 use std::{ffi::OsString, path::Path};
 
-use contexture_agents::{AgentDefinition, run::Ending, team::StoredRun, wire::ResponseObject};
+use contexture_agents::{
+    AgentDefinition, Response, run::Ending, team::StoredRun, wire::ResponseObject,
+};
 use contexture_core::{ContextSystem, ErrorKind};
 
-use super::{create::MODES, team};
+use super::{approvals, create::MODES, team};
 use crate::{
     agent_run::{self, Interrupt, ReadyRun, RunOptions, RunPrinter},
-    args::Suggested,
+    args::{Ask, Suggested},
     commands::Status,
     error::{Result, Stop},
     input,
@@ -26,6 +28,10 @@ use crate::{
 /// and the usage, go to standard error. Ctrl-C stops the run and keeps everything so far; an interrupted
 /// run can be resumed.
 ///
+/// With --ask, a person is asked on standard input before a tool changes anything. If nobody answers, and
+/// always with --ask later, the call waits: the run ends with exit code 4 until `agents approve` or `agents
+/// deny` has answered, and --resume goes on.
+///
 /// Options go before or after the request, any number of them; -- ends them, and everything after it is
 /// sent as it is. Several words are joined with spaces; a single argument is sent as it is. A separate
 /// word that is spelled like an option is refused within a request: quote the request, or put -- before
@@ -40,6 +46,7 @@ Examples:
   contexture agents run fix-bugs 修复代码
   contexture agents run fix-bugs 修复代码 --context shared --max-turns 5
   contexture agents run fix-bugs --max-turns 5 -- what does --context do?
+  contexture agents run fix-bugs --ask later 'Find the bug.'
   echo 'Find the bug.' | contexture agents run fix-bugs -")]
 pub(crate) struct Args {
     /// The agent's name
@@ -103,9 +110,10 @@ struct Flags {
     /// Ask for the answer in one piece
     #[arg(long)]
     no_stream: bool,
-    /// Ask before a tool changes anything
-    #[arg(long)]
-    ask: bool,
+    /// Ask before a tool changes anything: now (the default), or later with `agents approve`
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "now")]
+    ask: Option<Ask>,
     /// Start MCP servers that the project's files define
     #[arg(long)]
     trust_mcp: bool,
@@ -131,6 +139,11 @@ pub(crate) async fn run(
         // It resumes as it began, unless the call says otherwise.
         options.context = Some(interrupted.run.mode);
         options.model.get_or_insert(interrupted.run.model);
+        if options.ask != Some(Ask::Now)
+            && let Some(response) = still_waiting(project, &system, agent, settings).await?
+        {
+            return report(&response, Vec::new(), None, printer);
+        }
     }
     // Servers may be slow to start: stopping must not wait for them.
     let interrupt = Interrupt::listen();
@@ -143,7 +156,19 @@ pub(crate) async fn run(
         }
     };
     let prompt = (!resume).then_some(prompt);
-    execute(&ready, prompt.as_deref(), &interrupt, printer).await
+    execute(&ready, prompt.as_deref(), settings, &interrupt, printer).await
+}
+
+/// Returns what the interrupted run has come to, if calls of it still wait for approval. Nothing is
+/// started or sent for that.
+async fn still_waiting(
+    project: &Project,
+    system: &ContextSystem,
+    agent: &AgentDefinition,
+    settings: &Settings,
+) -> Result<Option<Response>> {
+    let tools = project.workspace_tools(Some(&settings.store))?;
+    Ok(project.runner(system.clone(), "").still_waiting(agent, &tools).await?)
 }
 
 fn run_options(flags: Flags) -> Result<RunOptions> {
@@ -187,16 +212,17 @@ async fn interrupted_run(
 async fn execute(
     ready: &ReadyRun<'_>,
     prompt: Option<&str>,
+    settings: &Settings,
     interrupt: &Interrupt,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    let ReadyRun { runner, job, warnings } = ready;
+    let ReadyRun { runner, job, ask, warnings } = ready;
     if !printer.is_json() {
         for warning in warnings {
             printer.warn(warning)?;
         }
     }
-    let mut shown = RunPrinter::new(printer);
+    let mut shown = RunPrinter::new(printer).asking(*ask, &settings.caller);
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
         None => runner.resume(job, &mut shown, interrupt.signal()).await,
@@ -216,21 +242,41 @@ async fn execute(
         }
     };
     let seen = seen?;
+    let warnings = warnings.iter().cloned().chain(seen.notices).collect();
+    report(&response, warnings, seen.window, printer)
+}
+
+/// Prints what a run has come to, except for the answer, which was printed as it came.
+fn report(
+    response: &Response,
+    warnings: Vec<String>,
+    window: Option<(u64, u64)>,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
     if printer.is_json() {
-        let warnings = warnings.iter().cloned().chain(seen.notices).collect();
-        printer.json(&ResponseObject { response: &response, warnings })?;
+        printer.json(&ResponseObject { response, warnings })?;
         return Ok(status(&response.ending));
     }
-    if let Some(why) = agent_run::ended(&response.ending) {
-        printer.warn(&why)?;
+    match &response.ending {
+        Ending::Waiting => {
+            for line in approvals::waiting_lines(&response.waiting) {
+                printer.note(&line)?;
+            }
+        }
+        ending => {
+            if let Some(why) = agent_run::ended(ending) {
+                printer.warn(&why)?;
+            }
+        }
     }
-    printer.note(&agent_run::status(&response, seen.window))?;
+    printer.note(&agent_run::status(response, window))?;
     Ok(status(&response.ending))
 }
 
 fn status(ending: &Ending) -> Status {
     match ending {
         Ending::Answered | Ending::CutShort => Status::Done,
+        Ending::Waiting => Status::Waiting,
         Ending::Limit(_) | Ending::Stuck(_) | Ending::Refused(_) | Ending::Stopped => Status::NotOk,
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use contexture_agents::AgentDefinition;
-use contexture_core::{ContextSystem, ErrorKind};
+use contexture_agents::{AgentDefinition, run::Ending};
+use contexture_core::{Actor, ContextSystem, ErrorKind};
 
 use super::{Chat, Next, compact::Compact, line::ChatRequest};
 use crate::{
     agent_run::{self, Interrupt, ReadyRun, RunOptions, RunPrinter},
+    commands::agents::pending_lines,
     error::{Result, Stop},
     printer::Printer,
     project::{Project, explained},
@@ -89,7 +90,8 @@ impl Chat<'_> {
                     return Ok(None);
                 }
             };
-            execute(&ready, &system, &interrupt, prompt, printer).await
+            let by = &self.settings.caller;
+            execute(&ready, &system, &interrupt, prompt, by, printer).await
         });
         self.running.store(false, Ordering::SeqCst);
         if let Some((tokens, _)) = done?
@@ -107,15 +109,16 @@ async fn execute(
     system: &ContextSystem,
     interrupt: &Interrupt,
     prompt: Option<&str>,
+    by: &Actor,
     printer: &mut Printer<'_>,
 ) -> Result<Option<(u64, u64)>> {
-    let ReadyRun { runner, job, warnings, .. } = ready;
+    let ReadyRun { runner, job, ask, warnings } = ready;
     for warning in warnings {
         printer.warn(warning)?;
     }
     let title = printer.paint().strong(format!("{}:", sanitize::line(&job.agent.title)));
     printer.line(title)?;
-    let mut shown = Compact(RunPrinter::new(printer));
+    let mut shown = Compact(RunPrinter::new(printer).asking(*ask, by));
     let done = match prompt {
         Some(prompt) => runner.execute(job, prompt, &mut shown, interrupt.signal()).await.map(Some),
         None => runner.resume(job, &mut shown, interrupt.signal()).await,
@@ -131,7 +134,14 @@ async fn execute(
             return Err(failed(explained(error).await.into(), is_resumable));
         }
     };
-    if let Some(why) = agent_run::ended(&response.ending) {
+    if response.ending == Ending::Waiting {
+        for line in pending_lines(&response.waiting) {
+            printer.note(&line)?;
+        }
+        let run = &response.waiting[0].run;
+        printer
+            .tip(&format!("/approve {run} all, or /deny {run} all; then /resume {}", run.agent))?;
+    } else if let Some(why) = agent_run::ended(&response.ending) {
         printer.warn(&why)?;
     }
     printer.note(&agent_run::status(&response, seen.window))?;

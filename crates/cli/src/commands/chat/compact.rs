@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use contexture_agents::{
-    runner::{Summarized, Watcher},
+    runner::{Summarized, Verdict, Watcher},
     tools::Question,
 };
-use contexture_core::window::FoldReport;
+use contexture_core::{Actor, window::FoldReport};
 use serde_json::Value;
 
 use crate::agent_run::RunPrinter;
@@ -34,8 +34,12 @@ impl Watcher for Compact<'_, '_> {
         self.0.tool_result(name, result, error);
     }
 
-    fn allows(&mut self, question: &Question) -> bool {
-        self.0.allows(question)
+    fn approves(&mut self, question: &Question) -> Verdict {
+        self.0.approves(question)
+    }
+
+    fn answers_as(&self) -> Actor {
+        self.0.answers_as()
     }
 
     fn retry(&mut self, reason: &str, wait: Duration) {

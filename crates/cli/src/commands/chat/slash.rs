@@ -31,7 +31,7 @@ const fn slash(name: &'static str, usage: &'static str, about: &'static str) -> 
 }
 
 /// All commands, in the order `/help` shows them.
-pub(super) const COMMANDS: [Slash; 15] = [
+pub(super) const COMMANDS: [Slash; 18] = [
     slash(
         "agents",
         "list | show NAME | create NAME | validate",
@@ -50,6 +50,9 @@ pub(super) const COMMANDS: [Slash; 15] = [
         "undo the newest /expand, /hide, /pin, change of mode or recorded answer",
     ),
     slash("resume", "[AGENT]", "resume an interrupted answer"),
+    slash("approvals", "", "list the calls that wait for approval"),
+    slash("approve", "RUN CALL|all", "let a call be made when its run is resumed"),
+    slash("deny", "RUN CALL|all [--reason TEXT]", "refuse a call, and say why"),
     slash("status", "", "show the session, the model and how full the window is"),
     slash("history", "", "show the newest edits, and who made them"),
     slash("help", "", "show this list"),
@@ -97,6 +100,12 @@ pub(super) fn run(
             let agent =
                 if argument.is_empty() { project.assistant() } else { project.agent(argument)? };
             return chat.resume(&project, agent, printer);
+        }
+        "approvals" | "approve" | "deny" => {
+            let words = line::words(rest)?;
+            let words = words.iter().map(String::as_str);
+            let words: Vec<&str> = ["agents", name].into_iter().chain(words).collect();
+            through(chat, &words, printer);
         }
         "status" => status(chat, printer)?,
         "history" => through(chat, &["history", "--limit", "20"], printer),

@@ -29,7 +29,8 @@ impl Options {
         let run = cli.find_subcommand("agents").and_then(|agents| agents.find_subcommand("run"));
         let options = run.into_iter().flat_map(clap::Command::get_arguments);
         let options = options.flat_map(|option| {
-            let has_value = option.get_action().takes_values();
+            let takes = option.get_action().takes_values();
+            let has_value = takes && !option.is_require_equals_set();
             let long = option.get_long().map(|long| format!("--{long}"));
             let short = option.get_short().map(|short| format!("-{short}"));
             long.into_iter().chain(short).map(move |name| Known { name, has_value })
@@ -125,6 +126,7 @@ mod tests {
             ("fix it --context isolated --max-turns 3", 2),
             ("fix it --ask --model=openai/x --json --share held=2 --store memory:", 2),
             ("fix it --share=held=2", 2),
+            ("fix it --ask=later --json", 2),
             ("explain git commit --amend -m", 5),
             ("fix --contextual shared", 3),
             ("what is -- --context shared", 5),
