@@ -19,6 +19,7 @@ mod many;
 mod moves;
 mod paging;
 mod records;
+mod open_exchanges;
 mod reopening;
 mod runs;
 mod sessions;
@@ -156,6 +157,7 @@ tests! {
     home:
     reopening::everything_is_there_after_reopening,
     reopening::reopened_at_random_moments,
+    open_exchanges::open_exchanges_outlive_the_process,
     reopening::a_refused_commit_leaves_nothing_to_find,
     feed::commits_of_another_process_reach_subscribers,
 }
