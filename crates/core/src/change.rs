@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp, receipt,
+    Actor, HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
+    receipt,
     storage::{
         Content, ContentHash, CustomKey, Inverse, LevelEntry, PageBefore, PageStanding, Place,
         RunPut, SegmentBefore, SessionInfo, Version, ViewId,

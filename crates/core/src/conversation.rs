@@ -12,7 +12,8 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    Edit, Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
+    Edit, Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage,
+    WindowOptions,
     message::open_calls,
     storage::{LedgerKey, UsageReport},
     system::Purpose,

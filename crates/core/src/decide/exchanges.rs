@@ -31,6 +31,10 @@ pub(super) fn open(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Messa
     let byline = Byline::of_caller(draft);
     let mut before = exchanges(draft, &byline.author, messages, LastExchange::MayBeOpen)?;
     refuse_while_open(draft, segment)?;
+    // Those that are there already stand in the order of the calls too, however many are to come.
+    if let Some(last) = before.last_mut() {
+        sort_results(&mut last.messages);
+    }
     let begins = before.iter().position(Exchange::starts_turn).unwrap_or(before.len());
     let mut turns = before.split_off(begins);
     if !before.is_empty() {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    AppendKey, ContextSystem, Edit, ErrorKind, MemoryStorage, Message, PageIndex, Principal, Result,
-    Session,
+    AppendKey, ContextSystem, Edit, ErrorKind, MemoryStorage, Message, PageIndex, Principal,
+    Result, Session,
 };
 use contexture_testkit::{
     fault::{Fault, FaultyStorage},
-    fixture::{agent, apply, assistant, calls, memory, page, reopen, returned, session, user, valid},
+    fixture::{
+        agent, apply, assistant, calls, memory, page, reopen, returned, session, user, valid,
+    },
 };
 use futures::executor::block_on;
 
@@ -75,7 +77,8 @@ fn a_key_is_for_one_edit() {
         helper.keyed(key("k")).extend_turn(vec![assistant("so")]).await.unwrap();
         let added = helper.keyed(key("k")).add_turn(vec![assistant("so")]).await.unwrap_err();
         assert_eq!(added.kind(), ErrorKind::Conflict);
-        let purge = helper.keyed(key("p")).apply(Edit::RemovePage(page("usr-1"))).await.unwrap_err();
+        let purge =
+            helper.keyed(key("p")).apply(Edit::RemovePage(page("usr-1"))).await.unwrap_err();
         assert_eq!(purge.kind(), ErrorKind::Invalid);
         assert!(helper.get_page("usr-1").await.is_ok());
     });

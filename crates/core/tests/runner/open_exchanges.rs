@@ -103,17 +103,18 @@ fn closed_exchanges_are_as_if_stored_whole() {
     assert!(cuts > 1_000, "pages were cut: {cuts}");
 }
 
-// Where several are written at once, the order that was given stays, as in any turn.
+// An exchange may have all its results when it is opened; they too stand in the order of the calls.
 #[test]
 fn a_whole_exchange_can_be_opened_too() {
     block_on(async {
         let system = memory().await;
         let helper = agent(&system, "helper");
-        let messages = vec![user("q"), calling(&["a", "b"]), returned("b", "2"), returned("a", "1")];
+        let messages =
+            vec![user("q"), calling(&["a", "b"]), returned("b", "2"), returned("a", "1")];
         assert_eq!(helper.open_exchange(messages).await.unwrap(), [page("usr-1")]);
         helper.add_turn(vec![user("next")]).await.unwrap();
         let stored = helper.get_messages("usr-1").await.unwrap();
-        assert_eq!(stored.iter().skip(2).map(text_of).collect::<Vec<_>>(), ["2", "1"]);
+        assert_eq!(stored.iter().skip(2).map(text_of).collect::<Vec<_>>(), ["1", "2"]);
     });
 }
 
@@ -147,7 +148,8 @@ fn only_the_author_waits() {
             assert_eq!(refused.to_string(), told);
         }
         other.add_turn(vec![user("mine")]).await.unwrap();
-        apply(&system, Edit::AddTurn { segment: segment("usr"), messages: vec![user("ours")] }).await;
+        apply(&system, Edit::AddTurn { segment: segment("usr"), messages: vec![user("ours")] })
+            .await;
         let elsewhere = confined(&system, "helper", &["oth"]);
         elsewhere.add_turn(vec![user("elsewhere")]).await.unwrap();
         let stranger = other.add_results(vec![returned("a", "1")]).await.unwrap_err();
@@ -214,14 +216,13 @@ fn undo_opens_calls_again() {
             segment: segment("usr"),
             messages: vec![user("q"), calling(&["a", "b"])],
         };
-        helper.apply(opened).await.unwrap();
+        let first = helper.apply(opened).await.unwrap().revision;
         let mut states = vec![empty, state(&system).await];
         helper.add_results(vec![returned("b", "2")]).await.unwrap();
         states.push(state(&system).await);
         helper.close_exchange().await.unwrap();
         states.push(state(&system).await);
         let after = states.pop().unwrap();
-        let first = helper.history(None, 10).await.unwrap().items.last().unwrap().revision;
         let built_upon = helper.undo(Some(first)).await.unwrap_err();
         assert_eq!(built_upon.kind(), ErrorKind::Conflict);
         for before in states.iter().rev() {
@@ -351,7 +352,8 @@ fn open_pages_do_not_fold() {
         }
         let asked = options("openai".parse().unwrap()).budget(2_500);
         helper.send(&asked).await.unwrap();
-        let level = |session: Session| async move { session.get_page("usr-1").await.unwrap().level };
+        let level =
+            |session: Session| async move { session.get_page("usr-1").await.unwrap().level };
         assert_eq!(level(helper.clone()).await.as_str(), "full");
         let window = helper.window(&asked).await.unwrap();
         assert!(window.body.contains("no result yet") && window.account.tokens <= 2_500);

@@ -49,7 +49,7 @@ impl Scene {
 
     /// Returns how often a window was prepared: each time reads the custom state once.
     fn prepared(&self) -> u64 {
-        self.storage.calls("custom")
+        self.storage.calls("views")
     }
 }
 

@@ -4,7 +4,13 @@ use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::PageView;
 
 use crate::{
-    commands::{Status, turn}, context, error::Result, lines, printer::Printer, sanitize, settings::Settings,
+    commands::{Status, turn},
+    context,
+    error::Result,
+    lines,
+    printer::Printer,
+    sanitize,
+    settings::Settings,
 };
 
 /// Show one page with its text or its children
