@@ -144,7 +144,7 @@ fn keep(seen: &mut Seen) {
         "turn add --messages parts.json",
         "turn open --messages open.json",
         "turn result c1 --text done",
-        "page show usr-5",
+        "page show usr-4",
         "turn close --interrupted",
         "import talk.json",
         "import talk.json",

@@ -65,7 +65,7 @@ async fn print(
 
 /// Names calls that wait for their results.
 pub(crate) fn open_calls(ids: &[String]) -> String {
-    ids.iter().map(|id| sanitize::line(id).to_string()).collect::<Vec<_>>().join(", ")
+    ids.iter().map(|id| sanitize::line(id)).collect::<Vec<_>>().join(", ")
 }
 
 /// Makes an edit, under a key where one is given.

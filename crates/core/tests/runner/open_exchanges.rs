@@ -100,7 +100,7 @@ fn closed_exchanges_are_as_if_stored_whole() {
             assert!(left.custom.is_empty(), "nothing of it is left: {:?}", left.custom);
         });
     }
-    assert!(cuts > 1_000, "pages were cut: {cuts}");
+    assert!(cuts > 800, "pages were cut: {cuts}");
 }
 
 // An exchange may have all its results when it is opened; they too stand in the order of the calls.
