@@ -54,4 +54,5 @@ mod support;
 mod terminal;
 mod tour;
 mod turns;
+mod turns_open;
 mod window;
