@@ -7,6 +7,7 @@
 mod bounded;
 mod branch;
 mod change_counts;
+mod custom_cache;
 mod derived_cache;
 mod evict;
 mod filtered;
@@ -101,6 +102,7 @@ struct Inner {
     lists: Lists,
     derived: DerivedCache,
     frozen: window::FrozenContexts,
+    custom: custom_cache::CustomCache,
     newest_windows: window::NewestWindows,
     moves: ChangeCounts,
     revisions: std::sync::Mutex<KnownRevisions>,
@@ -183,6 +185,7 @@ impl ContextSystem {
             lists: Lists::new(&memory),
             derived: DerivedCache::new(&memory),
             frozen: window::FrozenContexts::new(&memory),
+            custom: custom_cache::CustomCache::default(),
             newest_windows: window::NewestWindows::new(&memory),
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),

@@ -141,7 +141,7 @@ pub(crate) struct Known {
     /// Views and their focus.
     pub views: Option<Vec<ViewHead>>,
     /// Custom state.
-    pub custom: Option<HashMap<CustomKey, String>>,
+    pub custom: Option<Arc<HashMap<CustomKey, String>>>,
     /// Last pages of turns.
     pub last_turns: HashMap<(SegmentId, Actor), Option<Arc<Page>>>,
     /// Next pages of turns.

@@ -79,7 +79,16 @@ impl ContextSystem {
             }
             Need::Views => known.views = Some(storage.views(session).await?),
             Need::Custom => {
-                known.custom = Some(storage.custom(session).await?.into_iter().collect());
+                let (cache, since) = (&self.inner.custom, self.inner.custom.drops());
+                known.custom = match cache.get() {
+                    Some(state) => Some(state),
+                    None => {
+                        let read = storage.custom(session).await?.into_iter().collect();
+                        let state = Arc::new(read);
+                        cache.keep(&state, since);
+                        Some(state)
+                    }
+                };
             }
             Need::LastTurn(segment, actor) => {
                 let page = storage.last_turn_page(session, &segment, &actor).await?;

@@ -17,6 +17,7 @@ impl ContextSystem {
         self.inner.derived.clear();
         self.inner.frozen.clear();
         self.inner.newest_windows.clear();
+        self.inner.custom.clear();
         self.inner.moves.note_all();
     }
 
@@ -86,6 +87,9 @@ impl ContextSystem {
         let mut revisions = self.revisions();
         let newest = revisions.is_newest(revision);
         self.inner.moves.note(&change);
+        if !change.custom.is_empty() {
+            self.inner.custom.clear();
+        }
         for claim in &change.numbers {
             resident.advance(&claim.segment, claim.first + claim.count);
         }
@@ -135,6 +139,7 @@ impl ContextSystem {
             self.inner.resident.drop_chunk(key);
         }
         self.inner.lists.clear();
+        self.inner.custom.clear();
         self.inner.moves.note_all();
         self.reload_segments().await
     }

@@ -146,6 +146,7 @@ impl ContextSystem {
             _ => Vec::new(),
         };
         inner.lists.clear();
+        inner.custom.clear();
         let is_known = |entry: &FeedEntry| {
             entry.purged.is_empty() && !matches!(entry.operation, Operation::Lost)
         };
