@@ -57,7 +57,8 @@ fn examples_work() {
     let sandbox = Sandbox::empty();
     let server = ProviderServer::answering(|asked| {
         // Examples of approvals need a call that waits for one.
-        let edits = asked.body.contains("Fix the typos.") && !asked.body.contains("call_1");
+        let answered = asked.body.contains("functionResponse");
+        let edits = asked.body.contains("Fix the typos.") && !answered;
         let edit = r#"{"path":"a.txt","old_text":"teh","new_text":"the"}"#;
         if edits { Reply::call("call_1", "edit_file", edit) } else { Reply::text("Done.") }
     });

@@ -487,7 +487,7 @@ fn opencode_files_are_understood() {
     let text = "---\ndescription: Writes docs.\nmode: subagent\nmodel: anthropic/claude-sonnet-4-5\ntemperature: 0.1\nsteps: 7\ntools:\n  bash: false\n  write: false\n  read: true\n---\nWrite.";
     let agent = clean(".opencode/agents/docs-writer.md", text);
     assert_eq!((agent.name.as_str(), agent.title.as_str()), ("docs-writer", "Docs Writer"));
-    assert_eq!(agent.tools, ToolRules { allow: None, deny: list(&["bash", "write_file"]) });
+    assert_eq!(agent.tools, ToolRules { allow: None, deny: list(&["run_command", "write_file"]) });
     assert_eq!(agent.max_turns, Some(7));
     let tools = |fields: &str| {
         let text = format!("---\ndescription: d\n{fields}\n---\nDo.");
@@ -500,9 +500,10 @@ fn opencode_files_are_understood() {
     let (rules, warnings) = tools(
         "permission:\n  edit: ask\n  bash: {'*': deny}\n  read: {'*': allow, '*.env': deny}\n  grep: allow",
     );
-    assert_eq!(rules.deny, list(&["edit_file", "write_file", "read_file"]));
+    assert_eq!(rules.deny, list(&["edit_file", "write_file", "run_command", "read_file"]));
     insta::assert_snapshot!(warnings, @r"
     a.md:4: warning: asking for permission is not supported, so 'edit' is denied
+    a.md:5: warning: patterns in permissions are not supported, so 'bash' is denied
     a.md:6: warning: patterns in permissions are not supported, so 'read' is denied
     ");
     assert_eq!(tools("permission: deny").0.allow, Some(Vec::new()));

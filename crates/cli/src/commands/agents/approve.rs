@@ -38,7 +38,7 @@ pub(crate) struct ApproveArgs {
 Example:
   contexture agents create fix-bugs --tool edit_file
   contexture agents run fix-bugs --ask later 'Fix the typos.' || contexture agents approvals
-  contexture agents deny fix-bugs/1 call_1 --reason 'Leave the tests alone.'
+  contexture agents deny fix-bugs/1 all --reason 'Leave the tests alone.'
   contexture agents run fix-bugs --resume")]
 pub(crate) struct DenyArgs {
     #[command(flatten)]
