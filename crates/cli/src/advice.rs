@@ -107,6 +107,11 @@ pub(crate) fn words(advice: &Advice) -> String {
         Advice::MoveAcross => {
             "name pages of the parent's segment, each once; `contexture page move` moves a page to another segment"
         }
+        Advice::OpenExchange => "open one with `contexture turn open`",
+        Advice::AnswerCalls => {
+            "answer each call with `contexture turn result CALL`, or close the exchange with \
+             `contexture turn close --interrupted`"
+        }
         Advice::BeginTurn => "start one with `contexture turn add`",
         Advice::OtherStore => {
             "choose another store with --store, or move what is there out of the way"

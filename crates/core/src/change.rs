@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, HistoryEntry, Operation, Page, PageIndex, Revision, Segment, SegmentId, Timestamp,
+    receipt,
     storage::{
         Content, ContentHash, CustomKey, Inverse, LevelEntry, PageBefore, PageStanding, Place,
         RunPut, SegmentBefore, SessionInfo, Version, ViewId,
@@ -221,6 +222,7 @@ impl Change {
             self.levels.iter_mut().for_each(|delta| shift(&mut delta.page));
             self.focus.iter_mut().filter_map(|delta| delta.after.as_mut()).for_each(&shift);
             self.subjects.iter_mut().for_each(&shift);
+            self.custom.iter_mut().for_each(|delta| shift_open(delta, &shift));
             for (from, to) in &mut self.moved {
                 shift(from);
                 shift(to);
@@ -236,6 +238,9 @@ impl Change {
         }
         for delta in &mut self.segments {
             delta.after.revision = assigned.revision;
+        }
+        for put in &mut self.runs {
+            receipt::settle(put, assigned.revision, &self.subjects);
         }
     }
 
@@ -323,6 +328,17 @@ impl PageDelta {
         let content = |page: &Option<Page>| page.as_ref()?.detail().map(|detail| detail.content);
         let after = content(&self.after)?;
         (content(&self.before) != Some(after)).then_some(after)
+    }
+}
+
+/// Replaces the provisional number of the page that an entry of an open exchange names.
+fn shift_open(delta: &mut CustomDelta, shift: &impl Fn(&mut PageIndex)) {
+    let Some(page) = delta.after.as_mut().filter(|_| entries::is_open_key(&delta.key)) else {
+        return;
+    };
+    if let Ok(mut index) = page.parse::<PageIndex>() {
+        shift(&mut index);
+        *page = index.to_string();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crate::{Error, Message, storage::PageDetail};
+use crate::{Error, Message, message::open_calls, storage::PageDetail};
 
 /// The BLAKE3 hash of a content's encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +95,7 @@ impl Content {
             messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
             counted: None,
             weight: messages.iter().map(Message::weight).sum(),
+            open: open_calls(messages).into_iter().map(|call| call.id.clone()).collect(),
         };
         (content, detail)
     }

@@ -12,7 +12,9 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage, WindowOptions,
+    Edit, Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage,
+    WindowOptions,
+    message::open_calls,
     storage::{LedgerKey, UsageReport},
     system::Purpose,
     window::{CALIBRATION_WINDOWS, Calibration, FoldOutcome, FoldReport, request::RecordedWindow},
@@ -62,7 +64,31 @@ impl Conversation {
     }
 
     /// Writes what was said: user messages begin turns, what follows continues them.
+    ///
+    /// The last assistant message may have calls without results, and results may come later: tool
+    /// messages that come first answer the calls that are open. So a host can append everything as it gets
+    /// it.
     pub async fn append(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
+        let said = messages.iter().position(|message| message.role != Role::Tool);
+        let mut results = messages;
+        let rest = results.split_off(said.unwrap_or(results.len()));
+        if results.is_empty() && open_calls(&rest).is_empty() {
+            return self.append_whole(rest).await;
+        }
+        let segment = self.session.writes_to();
+        let mut edits = Vec::new();
+        if !results.is_empty() {
+            edits.push(Edit::AddResults { segment: segment.clone(), messages: results });
+        }
+        if !rest.is_empty() {
+            edits.push(Edit::OpenExchange { segment, messages: rest });
+        }
+        let edit = if edits.len() == 1 { edits.remove(0) } else { Edit::Batch(edits) };
+        Ok(self.session.apply(edit).await?.pages)
+    }
+
+    /// Writes exchanges that have all their results.
+    async fn append_whole(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
         let mut pages = Vec::new();
         let begins = messages.iter().position(|message| message.role == Role::User);
         let mut rest = messages;

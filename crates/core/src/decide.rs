@@ -7,6 +7,7 @@
 
 mod adoption;
 mod draft;
+mod exchanges;
 mod folds;
 mod known;
 mod levels;
@@ -103,6 +104,9 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::UpdatePage(update) => pages::update(draft, update),
         Edit::AddTurn { segment, messages } => turns::add(draft, segment, messages),
         Edit::ExtendTurn { segment, messages } => turns::extend(draft, segment, messages),
+        Edit::OpenExchange { segment, messages } => exchanges::open(draft, segment, messages),
+        Edit::AddResults { segment, messages } => exchanges::answer(draft, segment, messages),
+        Edit::CloseExchange { segment } => exchanges::close(draft, segment),
         Edit::PublishTurn { segment, agent, messages, sources } => {
             turns::publish(draft, segment, agent, messages, sources)
         }

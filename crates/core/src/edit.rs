@@ -52,6 +52,27 @@ pub enum Edit {
         /// Whole exchanges without a user message.
         messages: Vec<Message>,
     },
+    /// Writes messages as [`AddTurn`](Edit::AddTurn) and [`ExtendTurn`](Edit::ExtendTurn) do, of which
+    /// the last exchange may be open: user messages begin turns, and what comes before them continues the
+    /// caller's own latest turn, where there is one.
+    OpenExchange {
+        /// Where.
+        segment: SegmentId,
+        /// Exchanges; only the last may have calls without results.
+        messages: Vec<Message>,
+    },
+    /// Answers calls of the caller's own open exchange in a segment, in any order.
+    AddResults {
+        /// Where.
+        segment: SegmentId,
+        /// Tool messages.
+        messages: Vec<Message>,
+    },
+    /// Answers what is left of the caller's own open exchange in a segment as interrupted.
+    CloseExchange {
+        /// Where.
+        segment: SegmentId,
+    },
     /// Writes messages as new turns of an agent where that agent itself may not write: what came of
     /// its work, with the pages it was made from. For the system side only.
     PublishTurn {
@@ -274,6 +295,9 @@ impl Edit {
             Edit::CreateContentsPage(_) => Operation::CreateContentsPage,
             Edit::AddTurn { .. } => Operation::AddTurn,
             Edit::ExtendTurn { .. } => Operation::ExtendTurn,
+            Edit::OpenExchange { .. } => Operation::OpenExchange,
+            Edit::AddResults { .. } => Operation::AddResults,
+            Edit::CloseExchange { .. } => Operation::CloseExchange,
             Edit::PublishTurn { .. } => Operation::PublishTurn,
             Edit::UpdatePage(_) => Operation::UpdatePage,
             Edit::ExpandDetails(_) => Operation::ExpandDetails,
@@ -391,6 +415,12 @@ operations! {
     AddTurn = "addTurn",
     /// Continues a turn.
     ExtendTurn = "extendTurn",
+    /// Writes exchanges of which the last may be open.
+    OpenExchange = "openExchange",
+    /// Answers calls of an open exchange.
+    AddResults = "addResults",
+    /// Answers what is left of an open exchange as interrupted.
+    CloseExchange = "closeExchange",
     /// Writes turns of an agent for it.
     PublishTurn = "publishTurn",
     /// Sets custom state.

@@ -10,7 +10,7 @@ mod remedy;
 pub use advice::Advice;
 
 use crate::{
-    Operation, PageIndex, PageName, Revision, SegmentId, SessionId,
+    AppendKey, Operation, PageIndex, PageName, Revision, SegmentId, SessionId,
     storage::{CustomKey, RunKey, StorageError, Version},
 };
 
@@ -94,6 +94,32 @@ pub enum Error {
     InvalidMessages {
         /// What is wrong, and with which message.
         reason: String,
+    },
+    /// Nothing can follow an exchange of the caller's own that still waits for results.
+    #[error("page {page} still waits for {}", calls_named(calls))]
+    ExchangeOpen {
+        /// The page that ends with it.
+        page: PageIndex,
+        /// The calls without results.
+        calls: Vec<String>,
+    },
+    /// A result for a call that is not among those of the exchange.
+    #[error("tool call '{}' not found in page {page}", crate::index::shorten(call))]
+    CallNotFound {
+        /// The call named.
+        call: String,
+        /// The page that ends with the exchange.
+        page: PageIndex,
+        /// The calls that wait for results.
+        open: Vec<String>,
+    },
+    /// A result for a call that has one.
+    #[error("tool call '{}' in page {page} already has a result", crate::index::shorten(call))]
+    CallAnswered {
+        /// The call named.
+        call: String,
+        /// The page that ends with the exchange.
+        page: PageIndex,
     },
     /// A document that cannot be loaded.
     #[error("invalid document: {reason}")]
@@ -285,6 +311,12 @@ pub enum Error {
         /// The segment.
         segment: SegmentId,
     },
+    /// A key of an append that was used for something else.
+    #[error("key '{key}' was already used to append something else")]
+    KeyReused {
+        /// The key.
+        key: AppendKey,
+    },
     /// A document was to be loaded into a session that already holds segments.
     #[error("the session already holds segments")]
     SessionNotEmpty,
@@ -427,4 +459,16 @@ pub enum Error {
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// Names calls: the first few of them.
+fn calls_named(calls: &[String]) -> String {
+    const MOST: usize = 5;
+    let named = calls.iter().take(MOST).map(|id| format!("'{}'", crate::index::shorten(id)));
+    let mut named: Vec<String> = named.collect();
+    if calls.len() > MOST {
+        named.push(format!("{} more", calls.len() - MOST));
+    }
+    let what = if calls.len() == 1 { "the result of tool call" } else { "results of tool calls" };
+    format!("{what} {}", named.join(", "))
 }

@@ -67,6 +67,7 @@ mod change;
 mod feed;
 mod history;
 mod ledger;
+mod receipt;
 mod run;
 
 mod decide;
@@ -95,7 +96,7 @@ pub use agent::AgentContext;
 pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
 pub use principal::Principal;
-pub use session::{Session, ToIndex};
+pub use session::{KeyedSession, Session, ToIndex};
 pub use system::{ContextSystem, SystemSettings};
 pub use view::{Actor, Mounts, View, ViewFilter};
 
@@ -135,7 +136,7 @@ pub use error::{Advice, Error, ErrorKind, Result};
 // Names and quantities.
 pub use index::{PageIndex, SegmentId};
 pub use quantity::{Clock, ManualClock, Revision, Timestamp, Tokens};
-pub use text::{AgentName, Description, PageName, SessionId, UserName};
+pub use text::{AgentName, AppendKey, Description, PageName, SessionId, UserName};
 
 // Storages: all else about them is in [`storage`].
 pub use storage::{MemoryStorage, PageStorage};

@@ -10,7 +10,7 @@ pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
 
-pub use exchange::{Exchange, FULL_PAGE_BYTES, group_exchanges};
+pub use exchange::{Exchange, FULL_PAGE_BYTES, group_exchanges, open_calls};
 pub use raw::{Fields, RawJson};
 pub use wire::parse_messages;
 
@@ -121,6 +121,22 @@ pub struct ToolResult {
     pub extra: Fields,
 }
 
+impl ToolResult {
+    /// What stands for the result of a call that was given up.
+    pub const INTERRUPTED: &str = "interrupted: no result was recorded";
+
+    /// Makes the result of a call that was given up.
+    pub fn interrupted(call: impl Into<String>) -> Self {
+        Self { error: true, ..Self::text(call, Self::INTERRUPTED) }
+    }
+
+    /// Makes a result of one text.
+    pub fn text(call: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = Part::Text(Text { text: text.into(), extra: Fields::default() });
+        Self { call: call.into(), content: vec![text], error: false, extra: Fields::default() }
+    }
+}
+
 /// A reference to an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
@@ -149,6 +165,11 @@ impl Message {
             parts: vec![part],
             extra: Fields::default(),
         }
+    }
+
+    /// Makes a tool message of one result.
+    pub fn result(result: ToolResult) -> Self {
+        Self { parts: vec![Part::ToolResult(result)], ..Self::text(Role::Tool, "") }
     }
 
     /// Returns the calls this message asks for.

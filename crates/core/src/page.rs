@@ -84,6 +84,10 @@ pub struct PageDetail {
     pub counted: Option<u32>,
     /// Bytes of text, arguments and results in it.
     pub weight: u64,
+    /// The ids of the calls in its last exchange that have no result yet, in order. While there are
+    /// any, the exchange is open and no fold lowers the page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
 }
 
 impl PageDetail {
@@ -172,6 +176,11 @@ impl Page {
         }
     }
 
+    /// Tells whether its last exchange still waits for results.
+    pub fn is_open(&self) -> bool {
+        self.detail().is_some_and(|detail| !detail.open.is_empty())
+    }
+
     /// Tells whether it was retired in favour of that page.
     pub(crate) fn has_moved_to(&self, index: &PageIndex) -> bool {
         matches!(&self.standing, PageStanding::Moved(to) if to == index)
@@ -217,6 +226,7 @@ impl Page {
             + text(self.description.as_str())
             + self.author.name().map_or(0, text)
             + self.rewriter().map_or(0, |agent| text(agent.as_str()))
+            + self.detail().map_or(0, |detail| detail.open.iter().map(|id| text(id)).sum())
             + self.sources.len() * std::mem::size_of::<PageIndex>()
             + names.sum::<usize>()
     }
@@ -298,6 +308,7 @@ mod tests {
                 messages: 2,
                 counted: Some(5),
                 weight: 10,
+                open: vec!["call_1".to_owned()],
             }),
             name: "goroutine原理".parse().unwrap(),
             description: "解释\n调度".parse().unwrap(),

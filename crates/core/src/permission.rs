@@ -62,7 +62,10 @@ impl Operation {
             | Operation::ArchivePage
             | Operation::RestorePage
             | Operation::AddTurn
-            | Operation::ExtendTurn => AccessLevel::Write,
+            | Operation::ExtendTurn
+            | Operation::OpenExchange
+            | Operation::AddResults
+            | Operation::CloseExchange => AccessLevel::Write,
             Operation::AddSegment
             | Operation::UpdateSegment
             | Operation::RemoveSegment

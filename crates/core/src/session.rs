@@ -7,10 +7,13 @@
 //! permission.
 
 mod edits;
+mod keyed;
 mod seed;
 mod windows;
 
 use std::sync::Arc;
+
+pub use keyed::KeyedSession;
 
 use crate::{
     ContextSystem, Error, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,

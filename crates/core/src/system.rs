@@ -437,7 +437,10 @@ fn lane(edit: &Edit) -> Option<usize> {
         Edit::UpdateSegment(update) => Some(hash(&update.segment)),
         Edit::RemoveSegment { segment, .. }
         | Edit::SetPermission { segment, .. }
-        | Edit::ExtendTurn { segment, .. } => Some(hash(segment)),
+        | Edit::ExtendTurn { segment, .. }
+        | Edit::OpenExchange { segment, .. }
+        | Edit::AddResults { segment, .. }
+        | Edit::CloseExchange { segment } => Some(hash(segment)),
         Edit::CreateContentsPage(new) => new.children.first().map(|child| hash(child)),
         Edit::UpdatePage(update) => Some(hash(&update.page)),
         Edit::ExpandDetails(page)

@@ -83,6 +83,11 @@ text_type!(
 );
 
 text_type!(
+    /// A host's key of something it appends: 1 to 200 characters, no control characters.
+    AppendKey, "append key", run_key_text
+);
+
+text_type!(
     /// Names a run's record: 1 to 200 characters, no control characters.
     RunKey, "run key", run_key_text
 );

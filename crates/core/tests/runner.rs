@@ -24,8 +24,12 @@ mod doubt;
 mod engine;
 #[path = "runner/feed.rs"]
 mod feed;
+#[path = "runner/keyed.rs"]
+mod keyed;
 #[path = "runner/lost.rs"]
 mod lost;
+#[path = "runner/open_exchanges.rs"]
+mod open_exchanges;
 #[path = "runner/permission_matrix.rs"]
 mod permission_matrix;
 #[path = "runner/prompt_stands.rs"]

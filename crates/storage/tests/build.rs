@@ -159,6 +159,7 @@ pub(crate) fn leaf(page: &str, parent: &str, place: u64, content: &Content) -> P
         messages: 1,
         counted: None,
         weight: content.bytes().len() as u64,
+        open: Vec::new(),
     };
     Page { body: PageBody::Detail(detail), ..directory(page, Some(parent), place) }
 }

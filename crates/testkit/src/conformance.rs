@@ -17,6 +17,7 @@ mod ledgers;
 mod lists;
 mod many;
 mod moves;
+mod open_exchanges;
 mod paging;
 mod records;
 mod reopening;
@@ -156,6 +157,7 @@ tests! {
     home:
     reopening::everything_is_there_after_reopening,
     reopening::reopened_at_random_moments,
+    open_exchanges::open_exchanges_outlive_the_process,
     reopening::a_refused_commit_leaves_nothing_to_find,
     feed::commits_of_another_process_reach_subscribers,
 }

@@ -368,6 +368,9 @@ impl Doing<'_> {
             Edit::UpdatePage(update) => self.update_page(update),
             Edit::AddTurn { segment, messages } => self.add_turn(segment, messages),
             Edit::ExtendTurn { segment, messages } => self.extend_turn(segment, messages),
+            Edit::OpenExchange { .. } | Edit::AddResults { .. } | Edit::CloseExchange { .. } => {
+                panic!("the model has no open exchanges")
+            }
             Edit::PublishTurn { segment, agent, messages, sources } => {
                 self.publish_turn(segment, agent, messages, sources)
             }

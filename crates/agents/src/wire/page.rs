@@ -75,6 +75,9 @@ pub enum BodyObject<C> {
         said: Option<SaidObject>,
         /// How many messages it holds.
         message_count: u32,
+        /// The calls in its last exchange that have no result yet.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        open_calls: Vec<String>,
     },
 }
 
@@ -154,7 +157,8 @@ impl<C> BodyObject<C> {
                 Some(SaidObject { detail: detail_text(&messages), messages })
             }
         };
-        Ok(Some(BodyObject::Detail { said, message_count: detail.message_count() }))
+        let (message_count, open_calls) = (detail.message_count(), detail.open.clone());
+        Ok(Some(BodyObject::Detail { said, message_count, open_calls }))
     }
 }
 

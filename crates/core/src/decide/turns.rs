@@ -1,9 +1,12 @@
 //! Turns: whole exchanges written as pages at the end of a segment.
+//!
+//! [`exchanges`](super::exchanges) writes those that are not whole yet.
 
 use std::sync::Arc;
 
 use super::{
     Decision, Draft,
+    exchanges::refuse_while_open,
     pages::{PageSeed, body, new_page, trust_of_sources},
     segments::actor_trust,
 };
@@ -12,8 +15,7 @@ use crate::{
     SegmentId, Trust, Visibility,
     message::{
         Exchange,
-        exchange::{cut, turns},
-        group_exchanges,
+        exchange::{LastExchange, cut, group, turns},
     },
     storage::PageBody,
 };
@@ -22,7 +24,8 @@ use crate::{
 pub(super) fn add(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
     let root = draft.allowed(&segment.root(), Operation::AddTurn)?;
     let byline = Byline::of_caller(draft);
-    let exchanges = exchanges(draft, &byline.author, messages)?;
+    let exchanges = exchanges(draft, &byline.author, messages, LastExchange::Whole)?;
+    refuse_while_open(draft, segment)?;
     put_turns(draft, &root.segment, &byline, exchanges)
 }
 
@@ -39,7 +42,7 @@ pub(super) fn publish(
     let author = Actor::Agent(agent.clone());
     let own = actor_trust(&author);
     let trust = trust_of_sources(draft, sources)?.map_or(own, |lowest| lowest.min(own));
-    let mut exchanges = exchanges(draft, &author, messages)?;
+    let mut exchanges = exchanges(draft, &author, messages, LastExchange::Whole)?;
     for message in exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages) {
         if message.role == Role::Assistant {
             message.author.get_or_insert_with(|| agent.clone());
@@ -49,20 +52,20 @@ pub(super) fn publish(
 }
 
 /// Who pages of a turn are by, how far that one is trusted, and what they are made from.
-struct Byline<'a> {
-    author: Actor,
+pub(super) struct Byline<'a> {
+    pub(super) author: Actor,
     trust: Trust,
     sources: &'a [PageIndex],
 }
 
 impl Byline<'_> {
-    fn of_caller(draft: &Draft<'_>) -> Self {
+    pub(super) fn of_caller(draft: &Draft<'_>) -> Self {
         let author = draft.request.actor.clone();
         Self { trust: actor_trust(&author), author, sources: &[] }
     }
 }
 
-fn put_turns(
+pub(super) fn put_turns(
     draft: &mut Draft<'_>,
     segment: &Segment,
     byline: &Byline<'_>,
@@ -83,18 +86,29 @@ fn put_turns(
 /// Continues the caller's own latest turn in a segment.
 pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Message]) -> Decision {
     let root = draft.allowed(&segment.root(), Operation::ExtendTurn)?;
-    let exchanges = exchanges(draft, &draft.request.actor, messages)?;
+    let exchanges = exchanges(draft, &draft.request.actor, messages, LastExchange::Whole)?;
     if exchanges.iter().any(Exchange::starts_turn) {
         let reason = "a user message begins a new turn and cannot extend one".to_owned();
         return Err(Error::InvalidMessages { reason }.into());
     }
+    refuse_while_open(draft, segment)?;
     let last = draft.last_turn(segment)?.ok_or_else(|| Error::NothingFound {
         what: format!("a turn of {} in segment {segment}", draft.request.actor),
         advice: Advice::BeginTurn,
     })?;
+    continue_turn(draft, &root.segment, last, exchanges)
+}
+
+/// Continues a turn of the caller's behind its last page.
+pub(super) fn continue_turn(
+    draft: &mut Draft<'_>,
+    segment: &Segment,
+    last: Arc<Page>,
+    exchanges: Vec<Exchange>,
+) -> Decision {
     // What was found may be older than what this draft or another writer has made of it.
     let last = draft.page(&last.index)?.unwrap_or(last);
-    let open = open_page(draft, &root.segment, &last)?;
+    let open = open_page(draft, segment, &last)?;
     let cut =
         cut(open.as_ref().and_then(|page| page.detail()).map(|detail| detail.weight), exchanges);
     if let (Some(page), false) = (&open, cut.into_open.is_empty()) {
@@ -103,7 +117,7 @@ pub(super) fn extend(draft: &mut Draft<'_>, segment: &SegmentId, messages: &[Mes
     for (at, exchanges) in cut.pages.into_iter().enumerate() {
         let name = numbered(&last.name, at + 1);
         let byline = Byline::of_caller(draft);
-        put_new(draft, &root.segment, &byline, &name, last.turn.as_ref(), exchanges)?;
+        put_new(draft, segment, &byline, &name, last.turn.as_ref(), exchanges)?;
     }
     Ok(())
 }
@@ -123,13 +137,25 @@ fn open_page(
 }
 
 fn append(draft: &mut Draft<'_>, page: &Page, exchanges: Vec<Exchange>) -> Decision {
-    let content = draft.content(page)?;
-    let mut messages = content.messages().map_err(|reason| Error::InvalidMessages { reason })?;
+    let mut messages = messages_of(draft, page)?;
     messages.extend(exchanges.into_iter().flat_map(|exchange| exchange.messages));
+    put_messages(draft, page, &messages)
+}
+
+/// Returns what a page says.
+pub(super) fn messages_of(draft: &Draft<'_>, page: &Page) -> Decision<Vec<Message>> {
+    let content = draft.content(page)?;
+    Ok(content.messages().map_err(|reason| Error::InvalidMessages { reason })?)
+}
+
+/// Puts more messages into a page of a turn: those it has are among them.
+pub(super) fn put_messages(draft: &mut Draft<'_>, page: &Page, messages: &[Message]) -> Decision {
     let mut extended = page.clone();
-    extended.trust = page.trust.min(trust(actor_trust(&draft.request.actor), &messages));
-    extended.body = PageBody::Detail(body(draft, &page.name, &messages)?);
-    draft.subjects.push(page.index.clone());
+    extended.trust = page.trust.min(trust(actor_trust(&draft.request.actor), messages));
+    extended.body = PageBody::Detail(body(draft, &page.name, messages)?);
+    if draft.subjects.last() != Some(&page.index) {
+        draft.subjects.push(page.index.clone());
+    }
     draft.change_page(extended)
 }
 
@@ -160,13 +186,18 @@ fn put_new(
 }
 
 /// Groups messages that are to stand as somebody's, which only the system side may be in its role.
-fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decision<Vec<Exchange>> {
+pub(super) fn exchanges(
+    draft: &Draft<'_>,
+    author: &Actor,
+    messages: &[Message],
+    last: LastExchange,
+) -> Decision<Vec<Exchange>> {
     let speaks_as_system = |message: &Message| message.role == Role::System;
     if let (Actor::Agent(_), Some(at)) = (author, messages.iter().position(speaks_as_system)) {
         return Err(Error::SystemSpeech { number: at + 1 }.into());
     }
     let stamped = messages.iter().cloned().map(|message| stamp(draft, message)).collect();
-    let exchanges = group_exchanges(stamped)?;
+    let exchanges = group(stamped, last)?;
     if exchanges.is_empty() {
         let reason = "the list is empty".to_owned();
         return Err(Error::InvalidMessages { reason }.into());
@@ -175,7 +206,7 @@ fn exchanges(draft: &Draft<'_>, author: &Actor, messages: &[Message]) -> Decisio
 }
 
 /// Says when, and which agent wrote what the model said, where the message does not.
-fn stamp(draft: &Draft<'_>, mut message: Message) -> Message {
+pub(super) fn stamp(draft: &Draft<'_>, mut message: Message) -> Message {
     message.at = message.at.or(Some(draft.request.at));
     if let (Actor::Agent(agent), Role::Assistant) = (&draft.request.actor, message.role) {
         // An agent speaks in its own name only.

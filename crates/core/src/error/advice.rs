@@ -82,6 +82,10 @@ pub enum Advice {
     MoveAcross,
     /// Begin a turn first.
     BeginTurn,
+    /// Open an exchange first.
+    OpenExchange,
+    /// Answer open calls, or close them as interrupted.
+    AnswerCalls,
     /// Name another store, or move what is there out of the way.
     OtherStore,
     /// Create a store, or name another.
@@ -159,6 +163,8 @@ impl fmt::Display for Advice {
                 "name each page once, and only pages of the parent's segment; move pages from other segments there first"
             }
             Advice::BeginTurn => "begin a turn first",
+            Advice::OpenExchange => "append an assistant message with calls first",
+            Advice::AnswerCalls => "add their results, or close the exchange as interrupted",
             Advice::OtherStore => "name another store, or move what is there out of the way",
             Advice::MakeStore => "create one, or name another store",
             Advice::WritableStore => {
@@ -208,6 +214,8 @@ mod tests {
             Advice::CopyElsewhere { session },
             Advice::MoveAcross,
             Advice::BeginTurn,
+            Advice::OpenExchange,
+            Advice::AnswerCalls,
             Advice::OtherStore,
             Advice::MakeStore,
             Advice::WritableStore,

@@ -12,6 +12,7 @@ impl Error {
             | Error::UnknownValue { .. }
             | Error::InvalidMessages { .. }
             | Error::InvalidDocument { .. }
+            | Error::ExchangeOpen { .. }
             | Error::InvalidRequest { .. }
             | Error::NotContentsPage { .. }
             | Error::NotDetailPage { .. }
@@ -29,6 +30,7 @@ impl Error {
             | Error::SegmentNotFound { .. }
             | Error::SessionNotFound { .. }
             | Error::NothingToUndo { .. }
+            | Error::CallNotFound { .. }
             | Error::NothingFound { .. } => ErrorKind::NotFound,
             Error::Refused { .. }
             | Error::RefusedSystemRoot { .. }
@@ -38,6 +40,7 @@ impl Error {
             Error::AlreadyExists { .. }
             | Error::SegmentNotEmpty { .. }
             | Error::SessionNotEmpty
+            | Error::KeyReused { .. }
             | Error::VersionMismatch { .. }
             | Error::BuiltUpon { .. }
             | Error::CannotUndo { .. }
@@ -47,6 +50,7 @@ impl Error {
             | Error::SentLost { .. }
             | Error::OtherSession { .. }
             | Error::RunUnfinished { .. }
+            | Error::CallAnswered { .. }
             | Error::TooManyRaces { .. } => ErrorKind::Conflict,
             Error::TooLarge { .. } | Error::WindowTooLarge { .. } => ErrorKind::TooLarge,
             Error::InvalidRendering { .. }
@@ -68,6 +72,14 @@ impl Error {
             Error::InvalidDocument { .. } => "fix the file and load it again; nothing was loaded".into(),
             Error::InvalidRequest { advice, .. } | Error::NothingFound { advice, .. } => {
                 advice.clone()
+            }
+            Error::ExchangeOpen { .. } => Advice::AnswerCalls,
+            Error::CallNotFound { open, .. } if !open.is_empty() => {
+                Advice::text(format!("name one of the calls that wait for a result: {}", open.join(", ")))
+            }
+            Error::CallNotFound { .. } => Advice::OpenExchange,
+            Error::CallAnswered { .. } => {
+                "leave it: a result stands as it was given; undo the edit that gave it to give another".into()
             }
             Error::NothingToUndo { .. } => Advice::NameEdit,
             Error::NotContentsPage { .. } => Advice::NameDirectory,
@@ -110,6 +122,9 @@ impl Error {
             Error::AlreadyExists { .. } => "choose another name, or use the existing one".into(),
             Error::SegmentNotEmpty { .. } => Advice::Cascade,
             Error::SessionNotEmpty => Advice::LoadElsewhere,
+            Error::KeyReused { .. } => {
+                "give new content a new key; the same content can be sent again under the same key".into()
+            }
             Error::VersionMismatch { page, .. } => Advice::ReadPage { page: page.clone() },
             Error::BuiltUpon { later, .. } => Advice::text(format!("undo revision {later} first")),
             Error::CannotUndo { .. } => Advice::HistorySince,

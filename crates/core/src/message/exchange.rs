@@ -7,18 +7,20 @@
 //! pages      ───────── ─────── ────      cut: a turn's exchanges, by weight
 //! ```
 //!
-//! All of it depends on content alone, not on how or in how many pieces the messages arrived.
+//! All of it depends on content alone, not on how or in how many pieces the messages arrived. The last
+//! exchange of a turn may be open: some of its calls have no result yet ([`open_calls`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::{Message, Role};
+use super::{Message, Role, ToolCall};
 use crate::{Error, index::shorten};
 
 /// The bytes of text, arguments and results after which a page takes no further exchange.
 pub const FULL_PAGE_BYTES: u64 = 4096;
 
 /// The smallest group of messages that may not be parted: a user message, a system message, or an
-/// assistant message with all results of its tool calls.
+/// assistant message with all results of its tool calls. While it is open, some results are still to
+/// come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// Its messages in order; at least one when [`group_exchanges`] made it.
@@ -42,6 +44,21 @@ impl Exchange {
 /// Results are the tool messages directly after the assistant message, in any order. Call ids are
 /// unique within one assistant message; another exchange may use them again.
 pub fn group_exchanges(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
+    group(messages, LastExchange::Whole)
+}
+
+/// Whether the last exchange of a list must have all its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastExchange {
+    /// It must.
+    Whole,
+    /// Results may come later.
+    MayBeOpen,
+}
+
+/// Groups messages into exchanges as [`group_exchanges`] does; the last may be open where that is
+/// allowed.
+pub(crate) fn group(messages: Vec<Message>, last: LastExchange) -> Result<Vec<Exchange>, Error> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut calls = Calls::default();
     for (number, message) in (1..).zip(messages) {
@@ -56,8 +73,39 @@ pub fn group_exchanges(messages: Vec<Message>) -> Result<Vec<Exchange>, Error> {
         let exchange = exchanges.last_mut().expect("a result is refused without its call");
         exchange.messages.push(message);
     }
-    calls.finish()?;
+    if last == LastExchange::Whole {
+        calls.finish()?;
+    }
     Ok(exchanges)
+}
+
+/// Returns where the last exchange begins: at the last message that is not a result.
+pub(crate) fn last_exchange(messages: &[Message]) -> Option<usize> {
+    messages.iter().rposition(|message| message.role != Role::Tool)
+}
+
+/// Returns the calls of the last exchange that have no result yet, in their order.
+pub fn open_calls(messages: &[Message]) -> Vec<&ToolCall> {
+    let Some(at) = last_exchange(messages) else { return Vec::new() };
+    let answered: HashSet<&str> = messages[at..]
+        .iter()
+        .flat_map(Message::tool_results)
+        .map(|result| result.call.as_str())
+        .collect();
+    let calls = messages[at].tool_calls();
+    calls.filter(|call| !answered.contains(call.id.as_str())).collect()
+}
+
+/// Puts results into the order of their calls: it does not matter in which order they came.
+pub(crate) fn sort_results(messages: &mut [Message]) {
+    let Some(at) = last_exchange(messages) else { return };
+    let (calls, results) = messages[at..].split_at_mut(1);
+    let places: HashMap<&str, usize> =
+        calls[0].tool_calls().enumerate().map(|(at, call)| (call.id.as_str(), at)).collect();
+    results.sort_by_key(|message| {
+        let places = message.tool_results().filter_map(|result| places.get(result.call.as_str()));
+        places.min().copied()
+    });
 }
 
 /// Parts exchanges into turns: each user message begins one.
@@ -164,7 +212,7 @@ impl Calls {
 }
 
 /// Checks that calls and results stand in messages of the role that may have them.
-fn check_role(number: usize, message: &Message) -> Result<(), Error> {
+pub(crate) fn check_role(number: usize, message: &Message) -> Result<(), Error> {
     if message.role != Role::Assistant
         && let Some(call) = message.tool_calls().next()
     {
@@ -181,7 +229,7 @@ fn check_role(number: usize, message: &Message) -> Result<(), Error> {
     }
 }
 
-fn quoted(id: &str) -> String {
+pub(crate) fn quoted(id: &str) -> String {
     format!("'{}'", shorten(id))
 }
 

@@ -131,6 +131,30 @@ impl Session {
         Ok(self.apply(Edit::ExtendTurn { segment, messages }).await?.pages)
     }
 
+    /// Writes messages of which the last exchange may be open, so that nothing a model said is lost
+    /// while its tools run: user messages begin turns, and what comes before them continues the principal's
+    /// own latest turn. Returns the pages made or extended.
+    ///
+    /// Results follow by [`Session::add_results`]. Until all are there, or the exchange is closed, the
+    /// principal adds nothing else to the segment.
+    pub async fn open_exchange(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
+        let segment = self.writes_to();
+        Ok(self.apply(Edit::OpenExchange { segment, messages }).await?.pages)
+    }
+
+    /// Answers calls of the principal's own open exchange: tool messages, several at once or one by one,
+    /// in any order. Returns its page.
+    pub async fn add_results(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
+        let segment = self.writes_to();
+        Ok(self.apply(Edit::AddResults { segment, messages }).await?.pages)
+    }
+
+    /// Answers what is left of the principal's own open exchange as interrupted; returns its page.
+    pub async fn close_exchange(&self) -> Result<Vec<PageIndex>> {
+        let segment = self.writes_to();
+        Ok(self.apply(Edit::CloseExchange { segment }).await?.pages)
+    }
+
     /// Adds a segment. An agent's joins its view, where its own segment is SystemManaged.
     pub async fn add_segment(&self, new: NewSegment) -> Result<EditOutcome> {
         self.apply(Edit::AddSegment(new)).await

@@ -129,7 +129,14 @@ impl<'a> Reader<'a> {
         let page = if page.turn.is_some() { undescribed(page) } else { page };
         let mut page = Arc::unwrap_or_clone(page);
         let (messages, weight) = (heard.messages, heard.weight);
-        page.body = PageBody::Detail(PageDetail { content, messages, counted: None, weight });
+        page.body = PageBody::Detail(PageDetail {
+            content,
+            messages,
+            counted: None,
+            weight,
+            // No filter but the open one lets calls through.
+            open: Vec::new(),
+        });
         // A turn is named after the first words in it, which may be an answer's.
         if speech == MessageFilter::RequestsOnly && !heard.worded {
             page.name = PageName::from_first_line("", "Turn");

@@ -417,7 +417,10 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
         Edit::AddSegment(new) => into.push(root(&new.id)),
         Edit::RemoveSegment { segment, .. }
         | Edit::AddTurn { segment, .. }
-        | Edit::ExtendTurn { segment, .. } => into.push(root(segment)),
+        | Edit::ExtendTurn { segment, .. }
+        | Edit::OpenExchange { segment, .. }
+        | Edit::AddResults { segment, .. }
+        | Edit::CloseExchange { segment } => into.push(root(segment)),
         Edit::PublishTurn { segment, sources, .. } => {
             into.push(root(segment));
             into.extend(sources.iter().cloned());

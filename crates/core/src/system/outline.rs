@@ -204,6 +204,8 @@ impl<'a, 'r> Walk<'a, 'r> {
         let level = self.reader.level(self.segment, &page, &entries);
         let (mut own, system) = entries;
         let pinned = own.pinned.or(system.pinned).unwrap_or(false);
+        // What is being worked on never folds.
+        let stands = pinned || page.is_open();
         if self.segment.stands_in_full() {
             // Folds and runs of other times, when the name stood for another segment.
             (own.fold, own.runs) = (None, Arc::default());
@@ -212,8 +214,8 @@ impl<'a, 'r> Walk<'a, 'r> {
             .then(|| Open::new(page.clone(), own.runs.clone()));
         let shape = PageShape {
             level,
-            fold: own.fold.filter(|_| !pinned),
-            pinned,
+            fold: own.fold.filter(|_| !stands),
+            pinned: stands,
             speech: seen_page.speech,
             entry: own,
         };

@@ -182,8 +182,8 @@ impl<'a> Reader<'a> {
     ) -> Level {
         let level = Level::from(self.visibility(segment, page, entries));
         let pinned = entries.0.pinned.or(entries.1.pinned).unwrap_or(false);
-        // What agents are bound by, and what is pinned, never folds.
-        let stands = pinned || segment.kind == SegmentKind::System;
+        // What agents are bound by, what is pinned and what waits for results never folds.
+        let stands = pinned || page.is_open() || segment.kind == SegmentKind::System;
         match entries.0.fold {
             Some(fold) if !stands => fold.cap().min(level),
             _ => level,

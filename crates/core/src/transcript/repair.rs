@@ -23,9 +23,6 @@ use crate::{
     message::{Exchange, Fields, Part, Text, ToolResult},
 };
 
-/// The text of the result a call gets that has none.
-const INTERRUPTED: &str = "interrupted: no result was recorded";
-
 /// How a result begins whose call is not there.
 const UNKNOWN_CALL: &str = "(result of an unknown call)";
 
@@ -123,7 +120,7 @@ fn interruption(calls: &[String]) -> Option<Message> {
     let result = |call: &String| {
         Part::ToolResult(ToolResult {
             call: call.clone(),
-            content: vec![text(INTERRUPTED)],
+            content: vec![text(ToolResult::INTERRUPTED)],
             error: true,
             extra: Fields::default(),
         })

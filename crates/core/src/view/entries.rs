@@ -1,11 +1,12 @@
 //! What a view keeps as entries of the session's custom state: its level, and the last round of an
-//! application in it. They are named after the view, and touch no other.
+//! application in it. They are named after the view, and touch no other. Open exchanges are kept in the
+//! same place, by author and segment.
 
 use serde::{Deserialize, Serialize};
 
 use super::ViewId;
 use crate::{
-    Error, HistoryEntry, Level, Operation,
+    Actor, Error, HistoryEntry, Level, Operation, SegmentId,
     storage::{CustomDelta, CustomKey},
 };
 
@@ -21,6 +22,7 @@ impl CustomKey {
 
 const LEVEL: &str = "contexture.level.";
 const ROUND: &str = "contexture.round.";
+const OPEN: &str = "contexture.open.";
 
 /// Names the entry of a view's level.
 pub(crate) fn level_key(view: &ViewId) -> CustomKey {
@@ -30,6 +32,18 @@ pub(crate) fn level_key(view: &ViewId) -> CustomKey {
 /// Names the entry of the last round in a view.
 pub(crate) fn round_key(view: &ViewId) -> CustomKey {
     key(ROUND, view)
+}
+
+/// Names the entry of an author's open exchange in a segment. Its value is the page that ends with it.
+pub(crate) fn open_key(segment: &SegmentId, author: &Actor) -> CustomKey {
+    // Names can be too long for a key, so both go in by their hash.
+    let hash = blake3::hash(format!("{segment} {author}").as_bytes()).to_hex();
+    format!("{OPEN}{}", &hash[..32]).parse().expect("it is short and plain")
+}
+
+/// Tells whether an entry is that of an open exchange.
+pub(crate) fn is_open_key(key: &CustomKey) -> bool {
+    key.as_str().starts_with(OPEN)
 }
 
 fn key(prefix: &str, view: &ViewId) -> CustomKey {

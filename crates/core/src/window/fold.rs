@@ -242,7 +242,9 @@ impl Folding<'_> {
     fn too_large(&self, budget: u64) -> Error {
         let last = self.last_page().map(|last| &self.items[last].block.page.index);
         let largest = self.in_scope().max_by_key(|item| item.tokens);
-        let is_pinned = |item: &&Item| item.block.as_page().is_some_and(|shape| shape.pinned);
+        let is_pinned = |item: &&Item| {
+            item.block.as_page().is_some_and(|shape| shape.pinned) && !item.block.page.is_open()
+        };
         let pinned = self.in_scope().filter(is_pinned).filter(|item| !item.system);
         let (pins, pinned) = pinned.fold((0, 0), |(pins, sum), item| (pins + 1, sum + item.tokens));
         let culprit = match largest {
@@ -253,6 +255,9 @@ impl Folding<'_> {
             Some(item) => {
                 let why = match (item.system, item.block.as_page()) {
                     (true, _) => "system prompts never fold",
+                    (false, Some(_)) if item.block.page.is_open() => {
+                        "it waits for results of tool calls"
+                    }
                     (false, Some(shape)) if shape.pinned => "it is pinned",
                     (false, Some(_)) if last == Some(&item.block.page.index) => {
                         "it is the last, which never folds"

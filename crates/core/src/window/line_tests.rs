@@ -21,6 +21,7 @@ fn page(name: &str, description: &str) -> Option<Page> {
             messages: 2,
             counted: None,
             weight: 10,
+            open: Vec::new(),
         }),
         name: name.parse().ok()?,
         description: description.parse().ok()?,

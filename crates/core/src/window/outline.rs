@@ -56,7 +56,7 @@ pub(crate) struct PageShape {
     pub level: Level,
     /// How far a fold lowered it, where that is in force.
     pub fold: Option<Fold>,
-    /// Whether it is kept from folding.
+    /// Whether it is kept from folding: pinned, or waiting for results.
     pub pinned: bool,
     /// Which of its messages are seen.
     pub speech: MessageFilter,

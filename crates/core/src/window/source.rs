@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Message, Role, Tokens,
-    message::{MessageFilter, Part, RawJson},
+    message::{MessageFilter, Part, RawJson, open_calls},
     storage::{ContentHash, CountKey, SentSource},
 };
 
@@ -182,6 +182,9 @@ pub(crate) fn markdown(messages: &[Message], trusted: bool) -> String {
             }
             push_part(&mut text, message.role, part, &outside);
         }
+    }
+    for call in open_calls(messages) {
+        text.push_str(&format!("\n**no result yet:** {}", outside(&call.name)));
     }
     text
 }

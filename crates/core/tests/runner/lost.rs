@@ -82,8 +82,13 @@ fn a_page_that_is_lost_with_its_text_says_so() {
 /// A page as an edit found it, whose content nobody has.
 fn as_it_was(index: &PageIndex, parent: &str) -> Page {
     let content = contexture_core::storage::ContentHash::of(b"nothing");
-    let detail =
-        contexture_core::storage::PageDetail { content, messages: 1, counted: None, weight: 1 };
+    let detail = contexture_core::storage::PageDetail {
+        content,
+        messages: 1,
+        counted: None,
+        weight: 1,
+        open: Vec::new(),
+    };
     Page {
         index: index.clone(),
         parent: Some(page(parent)),

@@ -8,7 +8,8 @@ use contexture_core::{
 };
 use contexture_testkit::{
     fixture::{
-        add_segment, agent, apply, assistant, confined, directory, empty, leaf, page, segment, user,
+        add_segment, agent, apply, assistant, calls, confined, directory, empty, leaf, page,
+        returned, segment, user,
     },
     state::state,
 };
@@ -49,6 +50,9 @@ const MATRIX: &[(&str, [&str; 6])] = &[
     ("archivePage", ["✗✗", "!✓", "!✓", "✗✗", "!✓", "!✓"]),
     ("restorePage", ["✗✗", "!✓", "!✓", "✗✗", "!✓", "!✓"]),
     ("addTurn", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
+    ("openExchange", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
+    ("addResults", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
+    ("closeExchange", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
     ("extendTurn", ["✗✗", "✓✓", "✓✓", "✗✗", "✓✓", "✓✓"]),
     ("purgePage", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
     ("publishTurn", ["✗✗", "✗✗", "✗✗", "✗✗", "✗✗", "✗✗"]),
@@ -150,6 +154,9 @@ async fn prepared(
     let agent = confined(&system, "helper", &["oth", "seg"]);
     match operation {
         "extendTurn" => drop(agent.add_turn(vec![user("hello")]).await.unwrap()),
+        "addResults" | "closeExchange" => {
+            drop(agent.open_exchange(vec![calls("c1", "{}")]).await.unwrap());
+        }
         "restorePage" => drop(apply(&system, Edit::RemovePage(page("seg-1"))).await),
         _ => {}
     }
@@ -204,6 +211,9 @@ async fn run(agent: &AgentContext, operation: &str, subject: &str) -> Result<()>
         "restorePage" => drop(agent.restore_page(subject).await?),
         "addTurn" => drop(agent.add_turn(vec![user("hello")]).await?),
         "extendTurn" => drop(agent.extend_turn(vec![assistant("hello")]).await?),
+        "openExchange" => drop(agent.open_exchange(vec![calls("c1", "{}")]).await?),
+        "addResults" => drop(agent.add_results(vec![returned("c1", "hello")]).await?),
+        "closeExchange" => drop(agent.close_exchange().await?),
         "purgePage" => drop(agent.apply(Edit::PurgePage(index)).await?),
         "publishTurn" => {
             let (segment, agent_name) = (index.segment().clone(), agent.agent().clone());

@@ -10,8 +10,8 @@ use contexture_core::{
 };
 use contexture_testkit::{
     fixture::{
-        add_segment, agent, apply, assistant, description, directory, leaf, memory, new_directory,
-        new_leaf, page, segment, user, valid,
+        add_segment, agent, apply, assistant, calls, description, directory, leaf, memory,
+        new_directory, new_leaf, page, segment, user, valid,
     },
     state::state,
 };
@@ -105,6 +105,11 @@ fn every_kind() -> Vec<Edit> {
         turn("a new turn"),
         extend("and on"),
         extend(&"long ".repeat(2_000)),
+        Edit::OpenExchange { segment: segment("usr"), messages: vec![calls("c1", "{}")] },
+        Edit::OpenExchange {
+            segment: segment("usr"),
+            messages: vec![assistant("so"), user("more"), calls("c1", "{}")],
+        },
         Edit::PublishTurn {
             segment: segment("usr"),
             agent: valid("scout"),
@@ -178,6 +183,9 @@ fn every_kind_of_edit_is_undone_and_redone() {
         Operation::CreatePage,
         Operation::PurgePage,
         Operation::Undo,
+        // `open_exchanges::undo_opens_calls_again`
+        Operation::AddResults,
+        Operation::CloseExchange,
         Operation::Load,
         Operation::Lost,
     ];

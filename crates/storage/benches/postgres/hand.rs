@@ -107,6 +107,7 @@ fn rows(seed: usize, number: i64) -> (Page, Content, HistoryEntry) {
             messages: 1,
             counted: None,
             weight: 1_000,
+            open: Vec::new(),
         }),
         name: format!("Page {seed}").parse().unwrap(),
         description: Description::default(),

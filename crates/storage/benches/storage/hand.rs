@@ -134,6 +134,7 @@ impl Rows {
                 messages: 1,
                 counted: None,
                 weight: 1_000,
+                open: Vec::new(),
             }),
             name: format!("Page {seed}").parse().unwrap(),
             description: Description::default(),

@@ -117,7 +117,8 @@ pub(super) fn steps() -> Vec<Step> {
             steps.push(Step::Edit(caller, edit));
         }
     }
-    // All there are, but one that only an empty session takes, and one that changes nothing.
+    // All there are, but one that only an empty session takes, one that changes nothing, and open
+    // exchanges, which the model does not have.
     let editing = [
         Operation::AddSegment,
         Operation::UpdateSegment,

@@ -363,7 +363,7 @@ impl<'a> Draft<'a> {
         let system = self.entry(&ViewId::SYSTEM, &page.index)?;
         // What agents are bound by, and what is pinned, never folds.
         let pinned = own.pinned.or(system.pinned).unwrap_or(false);
-        if folded && !pinned && segment.kind != SegmentKind::System {
+        if folded && !pinned && !page.is_open() && segment.kind != SegmentKind::System {
             return Ok(Visibility::Hidden);
         }
         Ok(own.shown.or(system.shown).unwrap_or(page.visibility))

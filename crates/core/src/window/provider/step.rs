@@ -1,7 +1,7 @@
 //! Steps: a piece's messages in order, each call with its result, before any provider's spelling.
 //!
-//! [`read`] takes broken lists too. A call without a result is answered, a result without its call
-//! becomes something said, and what cannot stand in a role is told as text. Everything outside
+//! [`read`] takes broken lists too. A call without a result is answered: as open in the last exchange, as
+//! interrupted before it. A result without its call becomes something said, and what cannot stand in a role is told as text. Everything outside
 //! gets its mark defused here, so that the formats need not think of it.
 
 use std::borrow::Cow;
@@ -14,8 +14,8 @@ use crate::{
     window::piece::Mark,
 };
 
-/// What stands for the result of a call that has none.
-pub(super) const INTERRUPTED: &str = "interrupted: no result was recorded";
+/// What stands for the result of a call that is still open.
+pub(super) const OPEN: &str = "no result yet: the call is still open";
 
 /// What a piece is rendered for.
 pub(super) struct Scope<'a> {
@@ -154,6 +154,7 @@ pub(super) fn read<'a>(
     for message in messages {
         reader.read(message);
     }
+    reader.leave_open();
     reader.close();
     reader.steps
 }
@@ -261,13 +262,21 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
+    /// Answers the calls of the last exchange that still wait for their results.
+    fn leave_open(&mut self) {
+        let calls = self.open.as_mut().into_iter().flat_map(|open| &mut open.calls);
+        for (_, outcome) in calls {
+            outcome.get_or_insert_with(|| CallResult { bits: vec![plain(OPEN)], error: false });
+        }
+    }
+
     fn close(&mut self) {
         if let Some(Open { mut answer, calls }) = self.open.take() {
             for (id, outcome) in calls {
                 answer.outcomes.push(outcome.unwrap_or_else(|| {
                     let (page, id) = (self.scope.page, shorten(id));
                     self.repaired.push(format!("{page}: call '{id}' had no result"));
-                    CallResult { bits: vec![plain(INTERRUPTED)], error: true }
+                    CallResult { bits: vec![plain(ToolResult::INTERRUPTED)], error: true }
                 }));
             }
             self.steps.push(Step::Answer(answer));

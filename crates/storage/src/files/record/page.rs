@@ -43,6 +43,8 @@ pub(super) struct PageFile {
     counted: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weight: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open_calls: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     messages: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,6 +101,7 @@ impl PageFile {
             message_count: detail.map(|detail| detail.messages),
             counted: detail.and_then(|detail| detail.counted),
             weight: detail.map(|detail| detail.weight),
+            open_calls: detail.map(|detail| detail.open.clone()).unwrap_or_default(),
             messages,
             encoded,
             bytes,
@@ -110,7 +113,8 @@ impl PageFile {
         let (body, content) = match (self.r#type, self.content, self.message_count, self.weight) {
             (Type::ContentsPage, None, None, None) => (PageBody::Contents, None),
             (Type::DetailPage, Some(content), Some(messages), Some(weight)) => {
-                let detail = PageDetail { content, messages, counted: self.counted, weight };
+                let (counted, open) = (self.counted, self.open_calls);
+                let detail = PageDetail { content, messages, counted, weight, open };
                 (PageBody::Detail(detail), words.content(content)?)
             }
             _ => return Err("its type does not match what it holds".to_owned()),

@@ -6,7 +6,7 @@
 use super::super::lost;
 use crate::{
     Actor, EditLimits, Message, Page, PageStorage, Role, Segment, SegmentKind, SessionId, Trust,
-    message::group_exchanges,
+    message::exchange::{LastExchange, group},
     storage::{Content, PageBody, StorageResult},
 };
 
@@ -76,7 +76,7 @@ fn is_fit(page: &Page, messages: &[Message]) -> bool {
     count == Some(messages.len() as u64)
         && weight <= EditLimits::default().detail_bytes
         && (page.trust == Trust::System || !speaks_as_system)
-        && group_exchanges(messages.to_vec()).is_ok()
+        && group(messages.to_vec(), LastExchange::MayBeOpen).is_ok()
 }
 
 #[cfg(test)]

@@ -94,7 +94,10 @@ impl Plan<'_> {
     fn turn_of(&self, index: &PageIndex, touch: &Touch, text: &Text) -> Option<PageIndex> {
         let of_a_turn = matches!(
             touch.operation,
-            Operation::AddTurn | Operation::ExtendTurn | Operation::PublishTurn
+            Operation::AddTurn
+                | Operation::ExtendTurn
+                | Operation::OpenExchange
+                | Operation::PublishTurn
         );
         (of_a_turn && !matches!(text, Text::Directory)).then(|| index.clone())
     }
