@@ -115,6 +115,7 @@ fn keep(seen: &mut Seen) {
     turn.remove(0);
     sandbox.write("more.json", json!(turn).to_string());
     sandbox.write("parts.json", parts().to_string());
+    sandbox.write("open.json", open().to_string());
     sandbox.write("broken.jsonl", "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\n");
     seen.run_all(&[
         "init --system system.md",
@@ -141,6 +142,10 @@ fn keep(seen: &mut Seen) {
         "turn add --messages turn.json",
         "turn extend --messages more.json",
         "turn add --messages parts.json",
+        "turn open --messages open.json",
+        "turn result c1 --text done",
+        "page show usr-4",
+        "turn close --interrupted",
         "import talk.json",
         "import talk.json",
         "import broken.jsonl",
@@ -207,6 +212,12 @@ fn render_and_look_after(seen: &mut Seen) {
     seen.stage.sandbox.write("session.json", document);
     let loaded = seen.stage.json(&["--session", "copy", "load", "session.json"]);
     seen.note(&["load"], &loaded);
+}
+
+/// Returns a message with calls that have no results.
+fn open() -> Value {
+    let call = |id: &str| json!({ "id": id, "function": { "name": "ls", "arguments": "{}" } });
+    json!([{ "role": "assistant", "tool_calls": [call("c1"), call("c2")] }])
 }
 
 /// Returns a turn with the kinds of parts that a talk with tools lacks.

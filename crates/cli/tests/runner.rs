@@ -53,4 +53,5 @@ mod support;
 mod terminal;
 mod tour;
 mod turns;
+mod turns_open;
 mod window;

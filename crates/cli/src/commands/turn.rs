@@ -1,20 +1,26 @@
 //! `contexture turn …`
 
 mod add;
+mod close;
 mod extend;
+mod open;
+mod result;
 
 use clap::Subcommand;
 use contexture_agents::wire::TurnObject;
-use contexture_core::{EditOutcome, SegmentId, Session};
+use contexture_core::{Edit, EditOutcome, SegmentId, Session};
 
 use super::Status;
-use crate::{error::Result, lines, printer::Printer, settings::Settings};
+use crate::{error::Result, lines, printer::Printer, sanitize, settings::Settings};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Command {
     Add(add::Args),
     Extend(extend::Args),
+    Open(open::Args),
+    Result(result::Args),
+    Close(close::Args),
 }
 
 pub(crate) async fn run(
@@ -25,6 +31,9 @@ pub(crate) async fn run(
     match command {
         Command::Add(args) => add::run(args, settings, printer).await,
         Command::Extend(args) => extend::run(args, settings, printer).await,
+        Command::Open(args) => open::run(args, settings, printer).await,
+        Command::Result(args) => result::run(args, settings, printer).await,
+        Command::Close(args) => close::run(args, settings, printer).await,
     }
 }
 
@@ -46,7 +55,25 @@ async fn print(
     for line in lines::pages(printer.paint(), &pages) {
         printer.line(line)?;
     }
+    for detail in pages.iter().filter_map(|seen| seen.page.detail()) {
+        if !detail.open.is_empty() {
+            printer.line(format_args!("waits for the results of: {}", open_calls(&detail.open)))?;
+        }
+    }
     Ok(Status::Done)
+}
+
+/// Names calls that wait for their results.
+pub(crate) fn open_calls(ids: &[String]) -> String {
+    ids.iter().map(|id| sanitize::line(id)).collect::<Vec<_>>().join(", ")
+}
+
+/// Makes an edit, under a key where one is given.
+async fn apply(session: &Session, edit: Edit, key: Option<&str>) -> Result<EditOutcome> {
+    Ok(match key {
+        Some(key) => session.keyed(key.parse()?).apply(edit).await?,
+        None => session.apply(edit).await?,
+    })
 }
 
 /// Returns the segment for turns: the one named, or the one the caller writes to.

@@ -4,7 +4,13 @@ use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::PageView;
 
 use crate::{
-    commands::Status, context, error::Result, lines, printer::Printer, sanitize, settings::Settings,
+    commands::{Status, turn},
+    context,
+    error::Result,
+    lines,
+    printer::Printer,
+    sanitize,
+    settings::Settings,
 };
 
 /// Show one page with its text or its children
@@ -81,8 +87,12 @@ fn facts(seen: &PageView, object: &PageObject) -> Vec<(&'static str, String)> {
     let (created, updated) = (lines::time(page.created_at), lines::time(page.updated_at));
     facts.push(("version", format!("{}, changed {updated}, created {created}", page.version)));
     match &object.body {
-        BodyObject::Detail { message_count, .. } => {
+        BodyObject::Detail { message_count, open_calls, .. } => {
             facts.push(("messages", message_count.to_string()));
+            if !open_calls.is_empty() {
+                let named = turn::open_calls(open_calls);
+                facts.push(("open", format!("waits for the results of: {named}")));
+            }
         }
         BodyObject::Contents { children, child_count } => {
             const FEW: usize = 20;

@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// A file with an OpenAI- or Anthropic-style array of messages; - reads standard input
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["user", "assistant"])]
     messages: Option<PathBuf>,
+    /// A key of your choice: sent again with the same key and content, it is stored once
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
 }
 
 pub(crate) async fn run(
@@ -48,6 +51,7 @@ pub(crate) async fn run(
     };
     let session = context::open(settings).await?;
     let segment = super::segment(&session, args.segment.as_deref())?;
-    let outcome = session.apply(Edit::AddTurn { segment, messages }).await?;
+    let edit = Edit::AddTurn { segment, messages };
+    let outcome = super::apply(&session, edit, args.key.as_deref()).await?;
     super::print(&session, &outcome, printer).await
 }
