@@ -258,3 +258,13 @@ fn the_first_window_of_a_branch_goes_on_from_its_parents_last() {
         }
     });
 }
+
+#[test]
+fn only_the_system_side_begins_a_branch() {
+    block_on(async {
+        let (_, alpha) = talk().await;
+        let (view, parent) = (valid("alpha.1"), alpha.principal().view_id());
+        let refused = alpha.apply(Edit::BranchView { view, parent, levels: Vec::new() }).await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    });
+}

@@ -61,7 +61,9 @@ const MATRIX: &[(&str, [&str; 6])] = &[
 ];
 
 /// Operations that have their own tests, or are none that anybody asks for.
-const ELSEWHERE: [&str; 10] = [
+const ELSEWHERE: [&str; 11] = [
+    // `branches::only_the_system_side_begins_a_branch`
+    "branchView",
     // What each of its edits is checked as.
     "batch",
     "init",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_core::{
     ContextSystem, Edit, Error, ErrorKind, NewSegment, Operation, PageUpdate, Permission, Revision,
     SegmentKind, SegmentUpdate, Tokens,
-    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place},
+    storage::{Fold, LevelEntry, PageRun, PageRunForm, Place, ViewId},
     window::{FoldPlan, FoldReport, FoldStep},
 };
 use contexture_testkit::{
@@ -127,6 +127,11 @@ fn every_kind() -> Vec<Edit> {
         Edit::UnpinPage(page("usr-2")),
         Edit::FocusPage(page("usr-3")),
         fold(),
+        Edit::BranchView {
+            view: valid("delta.1"),
+            parent: ViewId::SYSTEM,
+            levels: vec![(page("usr-1"), LevelEntry::shown(Visibility::Hidden))],
+        },
         hop("usr-2", "usr-0"),
         hop("usr-2", "usr-1"),
         hop("usr-1", "oth-0"),

@@ -279,9 +279,9 @@ fn read_actor(parts: &mut Parts<'_>) -> Option<Actor> {
 
 /// Reads a view: see [`Builder::view`].
 fn read_view_id(parts: &mut Parts<'_>) -> Option<ViewId> {
-    let name = parts.0.get(1..)?;
+    let [2, name @ ..] = parts.0 else { return Some(ViewId::of(&read_actor(parts)?)) };
     let end = name.iter().position(|byte| *byte <= BRANCH)?;
-    if parts.0.first() != Some(&2) || name[end] != BRANCH {
+    if name[end] != BRANCH {
         return Some(ViewId::of(&read_actor(parts)?));
     }
     let agent = std::str::from_utf8(&name[..end]).ok()?.parse().ok()?;
