@@ -130,7 +130,7 @@ fn every_kind() -> Vec<Edit> {
         Edit::BranchView {
             view: valid("delta.1"),
             parent: ViewId::SYSTEM,
-            levels: vec![(page("usr-1"), LevelEntry::shown(Visibility::Hidden))],
+            levels: vec![(page("usr-1"), LevelEntry::shown(contexture_core::Visibility::Hidden))],
         },
         hop("usr-2", "usr-0"),
         hop("usr-2", "usr-1"),
