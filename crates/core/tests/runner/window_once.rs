@@ -169,7 +169,8 @@ fn a_commit_elsewhere_does_not_disturb_a_window() {
             };
             let (window, ()) = join!(reader.window(&options), write);
             let window = window.unwrap();
-            assert_eq!(scene.prepared(), if elsewhere { 1 } else { 2 });
+            // The writer, with nothing in memory, read custom state too.
+            assert_eq!(scene.prepared() - 1, if elsewhere { 1 } else { 2 });
             assert_eq!(window.body.contains("said meanwhile"), !elsewhere);
             if elsewhere {
                 assert_alike(&window, &expected);
