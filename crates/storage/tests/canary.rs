@@ -303,7 +303,7 @@ fn holds_canary(bytes: &[u8]) -> bool {
 }
 
 fn names_quarantine(trace: &Trace) -> bool {
-    trace.place.starts_with("the quarantine of ") && trace.until.contains("scrub --quarantine")
+    trace.place.starts_with("the quarantine of ") && trace.until.contains("quarantine")
 }
 
 /// Damages what holds the page, repairs, purges the page, and empties the quarantine.

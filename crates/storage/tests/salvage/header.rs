@@ -41,7 +41,7 @@ fn nothing_is_lost_with_the_first_page() {
         fs::write(sandbox.file(), &bytes).unwrap();
         let error = refused(&sandbox);
         assert!(matches!(error, StorageError::Corrupt { .. }), "{name}: {error}");
-        assert!(error.to_string().contains("store check --repair"), "{name}: {error}");
+        assert!(error.to_string().contains("repair"), "{name}: {error}");
         assert!(fs::read(sandbox.file()).unwrap() == bytes, "{name}: opening changed the file");
         let (storage, done) = repaired(&sandbox);
         let after = block_on(state::read(&storage, &session("s")));
