@@ -1,0 +1,55 @@
+//! The documents that one search may see, with the statistics of these alone.
+
+use contexture_core::Timestamp;
+
+use crate::document::{DocKey, Field};
+
+/// How often a term stands in each field of a document.
+pub type Counts = [u16; Field::ALL.len()];
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    /// How many documents.
+    pub documents: u64,
+    /// How many terms all documents have, by field.
+    pub terms: [u64; Field::ALL.len()],
+}
+
+/// What is known of a document without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// How many terms it has, by field.
+    pub lengths: [u16; Field::ALL.len()],
+    /// Whether it asks something.
+    pub question: bool,
+    /// Who said it, as a hash of the name; 0 where nobody is named.
+    pub speaker: u32,
+    /// When.
+    pub at: Timestamp,
+    /// The number of the directory that its page stands in.
+    pub chapter: u32,
+}
+
+/// The documents that one search may see.
+///
+/// Everything is counted over these documents alone: what else an index holds changes no answer.
+pub trait Collection {
+    /// Returns how much there is.
+    fn size(&self) -> Size;
+
+    /// Shows every document that has a term, in the order of keys.
+    fn postings(&self, term: &str, visit: &mut dyn FnMut(DocKey, &Counts));
+
+    /// Returns what is known of a document.
+    fn facts(&self, key: DocKey) -> Option<Facts>;
+
+    /// Returns the message before one, in the order of the conversation.
+    fn before(&self, key: DocKey) -> Option<DocKey>;
+
+    /// Returns the message behind one.
+    fn after(&self, key: DocKey) -> Option<DocKey>;
+
+    /// Returns the terms of a document, each with how often it stands there.
+    fn terms(&self, key: DocKey) -> Vec<(String, u32)>;
+}
