@@ -42,15 +42,27 @@ pub enum ContextMode {
     Isolated,
     /// The main session's, or its group's.
     Shared,
+    /// What another view shows when a run begins, then its own.
+    Fork,
 }
 
 impl ContextMode {
+    /// All of them.
+    pub const ALL: [ContextMode; 3] =
+        [ContextMode::Isolated, ContextMode::Shared, ContextMode::Fork];
+
     /// Returns the mode as it is spelt everywhere.
     pub fn as_str(self) -> &'static str {
         match self {
             ContextMode::Isolated => "isolated",
             ContextMode::Shared => "shared",
+            ContextMode::Fork => "fork",
         }
+    }
+
+    /// Tells whether an agent in this mode sees what others said: the settings may forbid it.
+    pub fn sees_others(self) -> bool {
+        self != ContextMode::Isolated
     }
 }
 
@@ -63,13 +75,12 @@ impl fmt::Display for ContextMode {
 impl FromStr for ContextMode {
     type Err = String;
 
-    /// Reads a mode; nothing but the two exact words is one (M-33).
+    /// Reads a mode; nothing but the exact words is one (M-33).
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "isolated" => Ok(ContextMode::Isolated),
-            "shared" => Ok(ContextMode::Shared),
-            _ => Err(format!("'{text}' is not a context mode: use 'isolated' or 'shared'")),
-        }
+        let mode = ContextMode::ALL.into_iter().find(|mode| mode.as_str() == text);
+        mode.ok_or_else(|| {
+            format!("'{text}' is not a context mode: use 'isolated', 'shared' or 'fork'")
+        })
     }
 }
 
@@ -96,7 +107,9 @@ pub struct AgentDefinition {
     pub context_filter: ContextFilter,
     /// The group it shares with, instead of the main session.
     pub context_group: Option<String>,
-    /// What of an isolated run is recorded in the main session.
+    /// The agent whose view it forks, instead of the main view.
+    pub context_parent: Option<AgentName>,
+    /// What of a run is recorded in the main session, where it does not write there itself.
     pub publish_result: PublishResult,
     /// The tools it may use.
     pub tools: ToolRules,
@@ -139,6 +152,7 @@ impl AgentDefinition {
             context_mode: None,
             context_filter: ContextFilter::default(),
             context_group: None,
+            context_parent: None,
             publish_result: PublishResult::default(),
             tools: ToolRules::default(),
             mcp: Vec::new(),
@@ -184,7 +198,7 @@ pub enum Dialect {
     Codex,
 }
 
-/// What of an isolated run is recorded in the main session.
+/// What of an isolated run or a fork is recorded in the main session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishResult {

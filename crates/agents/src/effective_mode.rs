@@ -47,7 +47,7 @@ impl EffectiveMode {
         self.resolution.said.iter().find(session).map(|(_, mode)| *mode)
     }
 
-    /// Returns whether the settings forbid the shared mode that was meant.
+    /// Returns whether the settings forbid the mode that was meant.
     pub fn is_shared_forbidden(&self) -> bool {
         self.resolution.said.first().is_some_and(|(_, mode)| *mode != self.resolution.mode)
     }

@@ -50,22 +50,27 @@ pub fn resolve(agent: &AgentDefinition, settings: &Settings, asked: Asked) -> Re
         true => Source::Default,
         false => Source::Definition(agent.file.clone()),
     };
-    // An agent that names a group wants to share with it.
-    let defined = agent.context_group.as_ref().map(|_| ContextMode::Shared);
+    // An agent that names a group wants to share with it, one that names a parent to fork it.
+    let shares = agent.context_group.as_ref().map(|_| ContextMode::Shared);
+    let forks = agent.context_parent.as_ref().map(|_| ContextMode::Fork);
+    let defined = shares.or(forks);
     said.extend(agent.context_mode.or(defined).map(|mode| (file(), mode)));
     said.extend(settings.default_mode.clone().map(|set| (set.source, set.value)));
     said.push((Source::Default, ContextMode::Isolated));
     let (source, mode) = said[0].clone();
     let mut resolution = Resolution { mode, source, said, warnings: Vec::new() };
-    let Some(gate) = settings.shared_forbidden.as_ref().filter(|_| mode == ContextMode::Shared)
-    else {
+    let Some(gate) = settings.shared_forbidden.as_ref().filter(|_| mode.sees_others()) else {
         return Ok(resolution);
     };
     if matches!(resolution.source, Source::Flag | Source::SessionOverride) {
         return Err(AgentsError::Denied {
             what: format!(
-                "agent '{}' cannot run shared: agents.allowSharedContext is false in {gate}",
-                agent.name
+                "agent '{}' cannot run {}: agents.allowSharedContext is false in {gate}",
+                agent.name,
+                match mode {
+                    ContextMode::Fork => "as a fork",
+                    _ => "shared",
+                }
             ),
             hint: "run it isolated, or allow shared contexts there".to_owned(),
         });

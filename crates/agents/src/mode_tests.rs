@@ -105,3 +105,23 @@ fn a_group_is_shared_by_default() {
     let resolved = resolve(&member, &Settings::default(), Asked::default()).unwrap();
     assert_eq!(resolved.mode, ContextMode::Isolated);
 }
+
+#[test]
+fn forks_are_forbidden_like_shared_contexts() {
+    let closed = settings(&[(Layer::User, CLOSED)]);
+    let fork = Some(ContextMode::Fork);
+    for asked in [Asked { flag: fork, session: None }, Asked { flag: None, session: fork }] {
+        let refused = resolve(&agent(None), &closed, asked).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @"permission denied: agent 'bug-fixer' cannot run as a fork: agents.allowSharedContext is false in user settings user.json");
+        }
+    }
+    let tamed = resolve(&agent(fork), &closed, Asked::default()).unwrap();
+    assert_eq!((tamed.mode, tamed.warnings.len()), (ContextMode::Isolated, 1));
+    let open = settings(&[(Layer::User, OPEN)]);
+    assert_eq!(resolve(&agent(fork), &open, Asked::default()).unwrap().mode, ContextMode::Fork);
+    // One that names a parent wants to fork it.
+    let mut named = agent(None);
+    named.context_parent = Some("lead".parse().unwrap());
+    assert_eq!(resolve(&named, &open, Asked::default()).unwrap().mode, ContextMode::Fork);
+}

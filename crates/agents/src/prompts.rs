@@ -32,6 +32,15 @@ pub const CHAT: &str = include_str!("prompts/chat.md");
 /// The prompt of the model that writes lines of folded turns.
 pub const SUMMARIZER: &str = include_str!("prompts/summarizer.md");
 
+/// Returns what an agent is told where its fork begins.
+pub fn fork(agent: &AgentDefinition) -> String {
+    let told = filled(include_str!("prompts/fork.md"), agent);
+    match agent.system_prompt.trim() {
+        "" => told,
+        own => format!("{told}\n\n{own}"),
+    }
+}
+
 /// Returns the pages of an agent's prompt segment, in order.
 pub fn pages(agent: &AgentDefinition) -> Vec<PromptPage> {
     let page = |name: &str, text: &str, stance| PromptPage {

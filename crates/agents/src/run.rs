@@ -38,6 +38,7 @@ pub use call::{CallState, Calls, MOST_CALLS};
 use crate::{
     ContextMode,
     model::{Answer, Stop},
+    team::Fork,
     tool::{Effect, ToolOutput},
 };
 
@@ -69,6 +70,9 @@ pub struct Run {
     pub driver: Option<Driver>,
     /// What it may take.
     pub limits: Limits,
+    /// The fork it runs in, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Box<Fork>>,
     /// Whether its exchange is recorded in the main session when it ends.
     pub publishes: bool,
     /// How often the model was asked.

@@ -15,7 +15,7 @@ mod watch;
 use std::sync::Arc;
 
 use contexture_core::{
-    AgentContext, ErrorKind, Mounts, SegmentId, TokenCounter, Tokens, View, ViewFilter,
+    AgentContext, ContextSystem, ErrorKind, Mounts, TokenCounter, Tokens, View, ViewFilter,
     WindowOptions, storage::RunRecord, window::FoldShares,
 };
 
@@ -33,7 +33,7 @@ use crate::{
     run::{Driver, Limits, Phase, Run, Totals},
     settings::Settings,
     shares::{self, ShareSettings},
-    team::{AgentState, Link, Parts, StoredRun, Team},
+    team::{AgentState, Fork, ForkOrigin, Link, Member, Parts, StoredRun, Team, put, state_key},
     tool::{Effect, Tool},
     tools::{Toolbox, context},
 };
@@ -87,6 +87,28 @@ pub struct Job<'a> {
     pub tools: Vec<Arc<dyn Tool>>,
     /// How the agent is run.
     pub options: ExecuteOptions,
+    /// Where a fork begins, and whose requests it continues; by default the main view of a host.
+    pub origin: ForkOrigin,
+}
+
+impl Job<'_> {
+    /// Returns the agent as whom requests are sent, with its mode: the agent itself, unless it is a fork.
+    fn sends_as(&self) -> Option<(&AgentDefinition, ContextMode)> {
+        match (self.mode, &self.origin.sends_as) {
+            (ContextMode::Fork, sends_as) => {
+                sends_as.as_deref().map(|Member { agent, mode }| (agent, *mode))
+            }
+            (mode, _) => Some((self.agent, mode)),
+        }
+    }
+}
+
+/// What a run is made in.
+struct Place {
+    /// The session as the agent writes to it.
+    system: ContextSystem,
+    context: AgentContext,
+    fork: Option<Box<Fork>>,
 }
 
 /// What the windows of a run may take, and what shapes their folds.
@@ -107,6 +129,8 @@ enum By {
 struct Drive<'a> {
     runner: &'a Runner,
     job: &'a Job<'a>,
+    /// The session as the agent sees and writes it: in a fork, as it stands there.
+    system: ContextSystem,
     context: AgentContext,
     toolbox: Toolbox,
     run: Run,
@@ -184,10 +208,14 @@ impl Runner {
             self.close(job, stored, room, watcher).await?;
         }
         self.team.sweep_parts(&job.agent.name).await?;
-        let context = self.team.enter(job.agent, job.mode).await?;
-        let kept = self.team.state(&job.agent.name).await?;
-        let run = self.new_run(job, prompt, kept.0.runs + 1, &context.view().writes_to);
-        let mut drive = self.drive(job, context, run, room, kept, stop);
+        let mut kept = self.team.state(&job.agent.name).await?;
+        let place = match job.mode {
+            // On the heap: it would make every run's own state larger.
+            ContextMode::Fork => Box::pin(self.fork(job, &mut kept)).await?,
+            mode => self.place(self.team.enter(job.agent, mode).await?),
+        };
+        let run = self.new_run(job, prompt, kept.0.runs + 1, &place);
+        let mut drive = self.drive(job, place, run, room, kept, stop);
         drive.begin().await?;
         drive.go(watcher).await
     }
@@ -200,22 +228,26 @@ impl Runner {
         stop: StopSignal,
     ) -> Result<Option<Response>> {
         let Some(stored) = self.interrupted(job.agent).await?.pop() else { return Ok(None) };
-        let context = self.team.enter(job.agent, stored.run.mode).await?;
-        if context.view().writes_to != stored.run.segment {
+        let place = match &stored.run.fork {
+            Some(fork) => Box::pin(self.fork_place(fork.clone())).await?,
+            None => self.place(self.team.enter(job.agent, stored.run.mode).await?),
+        };
+        let writes_to = place.context.view().writes_to.clone();
+        if writes_to != stored.run.segment {
             return Err(AgentsError::Conflict {
                 what: format!(
                     "run {} of '{}' wrote to {}, but the agent now writes to {}",
                     stored.run.number,
                     job.agent.name,
                     stored.run.segment,
-                    context.view().writes_to
+                    writes_to
                 ),
                 hint: "give the agent a new request instead; the results of the run are kept where they are".to_owned(),
             });
         }
         let kept = self.team.state(&job.agent.name).await?;
         let room = self.room(job).await?;
-        let mut drive = self.drive(job, context, stored.run, room, kept, stop);
+        let mut drive = self.drive(job, place, stored.run, room, kept, stop);
         (drive.record, drive.parts) = (Some(stored.record), stored.parts);
         let toolbox = &drive.toolbox;
         // A tool that is gone may well have done something before.
@@ -263,7 +295,8 @@ impl Runner {
         let kept = self.team.state(&job.agent.name).await?;
         let (_, stop) = stop_signal();
         let number = stored.run.number;
-        let mut drive = self.drive(job, context, stored.run, room, kept, stop);
+        let place = self.place(context);
+        let mut drive = self.drive(job, place, stored.run, room, kept, stop);
         (drive.record, drive.parts) = (Some(stored.record), stored.parts);
         drive.run.resume(self.driver.clone(), |_| Effect::Changes);
         drive.run.stop("");
@@ -291,9 +324,36 @@ impl Runner {
         }
     }
 
-    fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64, segment: &SegmentId) -> Run {
+    /// Begins a fork. That it began is stored first: a number is never given twice.
+    async fn fork(
+        &self,
+        job: &Job<'_>,
+        kept: &mut (AgentState, Option<RunRecord>),
+    ) -> Result<Place> {
+        let (state, record) = kept;
+        state.forks += 1;
+        let now = self.team.system().now();
+        let moved = put(state_key(&job.agent.name)?, record.as_ref(), state, now);
+        self.team.system().keep_run(&moved).await?;
+        *record = moved.record();
+        let fork = self.team.fork(job.agent, &job.origin, state.forks).await?;
+        let fork = Box::new(fork);
+        state.fork = Some(fork.clone());
+        self.fork_place(fork).await
+    }
+
+    async fn fork_place(&self, fork: Box<Fork>) -> Result<Place> {
+        let (system, context) = self.team.open_fork(&fork).await?;
+        Ok(Place { system, context, fork: Some(fork) })
+    }
+
+    fn place(&self, context: AgentContext) -> Place {
+        Place { system: self.team.system().clone(), context, fork: None }
+    }
+
+    fn new_run(&self, job: &Job<'_>, prompt: &str, number: u64, place: &Place) -> Run {
         let main_exists = self.team.system().as_system().reader().segment(&main_segment()).is_ok();
-        let publishes = job.mode == ContextMode::Isolated
+        let publishes = job.mode != ContextMode::Shared
             && job.agent.publish_result == PublishResult::Exchange
             && main_exists;
         let mut limits = job.options.limits;
@@ -304,12 +364,13 @@ impl Runner {
             agent: job.agent.name.clone(),
             number,
             mode: job.mode,
-            segment: segment.clone(),
+            segment: place.context.view().writes_to.clone(),
             model: job.model.name().to_owned(),
             prompt: prompt.to_owned(),
             began_at: self.team.system().now(),
             driver: Some(self.driver.clone()),
             limits,
+            fork: place.fork.clone(),
             publishes,
             iterations: 0,
             used: Totals::default(),
@@ -326,20 +387,25 @@ impl Runner {
     fn drive<'a>(
         &'a self,
         job: &'a Job<'a>,
-        context: AgentContext,
+        place: Place,
         run: Run,
         room: Room,
         kept: (AgentState, Option<RunRecord>),
         stop: StopSignal,
     ) -> Drive<'a> {
         let (state, state_record) = kept;
+        let Place { system, context, .. } = place;
         let window = self.window_options(job, room);
         let mut tools = context::tools(context.clone(), window);
         tools.extend(job.tools.iter().cloned());
-        let toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
+        let mut toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
+        if let (ContextMode::Fork, Some((sends_as, _))) = (job.mode, job.sends_as()) {
+            toolbox = toolbox.listed_by(&sends_as.tools);
+        }
         Drive {
             runner: self,
             job,
+            system,
             context,
             toolbox,
             run,
@@ -363,10 +429,12 @@ impl Runner {
         options.model = Some(job.model.name().to_owned());
         options.budget = Some(Tokens(room.budget));
         options.shares = room.shares;
-        // The agents' own prompts say how windows are read, with the tools they have.
-        options.explain = None;
-        if job.mode == ContextMode::Shared {
-            options.max_messages = Some(self.settings.max_messages());
+        if let Some((_, mode)) = job.sends_as() {
+            // The agents' own prompts say how windows are read, with the tools they have.
+            options.explain = None;
+            if mode == ContextMode::Shared {
+                options.max_messages = Some(self.settings.max_messages());
+            }
         }
         options
     }
@@ -374,8 +442,8 @@ impl Runner {
     /// Returns what windows may take and what shapes them, as the call, the session, the agent's file
     /// and the settings say.
     async fn room(&self, job: &Job<'_>) -> Result<Room> {
-        let shares =
-            shares::resolve(&job.options.shares, Some(job.agent), &self.settings)?.shares();
+        let of = job.sends_as().map(|(agent, _)| agent);
+        let shares = shares::resolve(&job.options.shares, of, &self.settings)?.shares();
         if let Some(budget) = job.options.budget {
             return Ok(Room { budget, shares });
         }
@@ -395,5 +463,7 @@ pub fn link_name(link: &Link) -> String {
         Link::Own(segment) => format!("its own history ({segment})"),
         Link::Main(_) => "Main Session".to_owned(),
         Link::Group(segment) => format!("group ({segment})"),
+        Link::Fork { segment, parent: Some(parent) } => format!("fork of {parent} ({segment})"),
+        Link::Fork { segment, parent: None } => format!("fork of Main Session ({segment})"),
     }
 }

@@ -44,7 +44,7 @@ fn what_is_wrong_is_said_with_its_place() {
         cases.iter().map(|case| read(case).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(messages.join("\n"), @r#"
     settings .contexture/settings.json: it is not JSON (line 2, column 25: expected value)
-    settings .contexture/settings.json: agents.defaultContextMode is "Shared": it must be "isolated" or "shared"
+    settings .contexture/settings.json: agents.defaultContextMode is "Shared": it must be "isolated", "shared" or "fork"
     settings .contexture/settings.json: agents.allowSharedContext must be true or false
     settings .contexture/settings.json: agents.sharedContextMaxMessages must be a whole number above 0
     settings .contexture/settings.json: agents must be an object

@@ -4,12 +4,14 @@
 //!  isolated   [system] [prompt-NAME] [agent-NAME]      writes to agent-NAME
 //!  shared     [system] [prompt-NAME] [usr]             writes to usr, the main session
 //!  in a group [system] [prompt-NAME] [group-GROUP]     writes to group-GROUP
+//!  fork       what its parent showed, [fork-NAME]      writes to fork-NAME
 //! ```
 //!
 //! What is not mounted does not exist for the agent; nothing here filters what was already read.
 
 mod approvals;
 mod clear;
+mod fork;
 mod guard;
 mod parts;
 mod purge;
@@ -27,6 +29,7 @@ use contexture_core::{
 
 pub use approvals::{PendingApproval, RunName, WhichCalls};
 pub use clear::{ClearScope, Cleared};
+pub use fork::{Fork, ForkOrigin, Member};
 pub use guard::Absences;
 pub(crate) use guard::lost;
 pub(crate) use parts::{Parts, put_call};
@@ -58,6 +61,13 @@ pub enum Link {
     Main(SegmentId),
     /// A group's segment.
     Group(SegmentId),
+    /// A segment of its own behind what its parent showed.
+    Fork {
+        /// The segment.
+        segment: SegmentId,
+        /// The agent that its file names as the parent; none for the main view.
+        parent: Option<AgentName>,
+    },
 }
 
 impl Link {
@@ -65,14 +75,17 @@ impl Link {
     pub fn segment(&self) -> &SegmentId {
         match self {
             Link::Own(id) | Link::Main(id) | Link::Group(id) => id,
+            Link::Fork { segment, .. } => segment,
         }
     }
 
-    fn stance(&self) -> Stance {
+    /// Returns what the agent's prompt says of it; none for a fork, which is told in a message.
+    fn stance(&self) -> Option<Stance> {
         match self {
-            Link::Own(_) => Stance::Isolated,
-            Link::Main(_) => Stance::Shared,
-            Link::Group(_) => Stance::Group,
+            Link::Own(_) => Some(Stance::Isolated),
+            Link::Main(_) => Some(Stance::Shared),
+            Link::Group(_) => Some(Stance::Group),
+            Link::Fork { .. } => None,
         }
     }
 }
@@ -94,6 +107,10 @@ impl Team {
             (ContextMode::Isolated, _) => Link::Own(format!("agent-{}", agent.name).parse()?),
             (ContextMode::Shared, Some(group)) => Link::Group(format!("group-{group}").parse()?),
             (ContextMode::Shared, None) => Link::Main(MAIN.parse()?),
+            (ContextMode::Fork, _) => Link::Fork {
+                segment: Self::fork_segment(agent)?,
+                parent: agent.context_parent.clone(),
+            },
         })
     }
 
@@ -129,20 +146,38 @@ impl Team {
         Ok(())
     }
 
-    /// Returns an agent's view in a mode. It makes nothing: what is missing is not seen.
-    pub async fn view(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<View> {
+    /// Returns what an agent sees in a mode: of a fork, its latest one. It makes nothing: what is missing
+    /// is not seen.
+    pub async fn context(
+        &self,
+        agent: &AgentDefinition,
+        mode: ContextMode,
+    ) -> Result<AgentContext> {
+        match mode {
+            ContextMode::Fork => self.latest_fork(agent).await,
+            mode => Ok(AgentContext::new(self.system.clone(), self.view(agent, mode).await?)),
+        }
+    }
+
+    /// Returns the segments that prompt every agent.
+    fn system_segments(&self) -> Vec<SegmentId> {
+        let session = self.system.as_system();
+        let segments = session.reader().segments();
+        let common = segments
+            .iter()
+            .filter(|segment| segment.kind == SegmentKind::System && segment.owner.is_none());
+        common.map(|segment| segment.id.clone()).collect()
+    }
+
+    /// Returns an agent's view in a mode that is no fork.
+    async fn view(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<View> {
         let link = Self::link(agent, mode)?;
         let prompt = prompt_segment(agent)?;
-        let mut mounted: Vec<SegmentId> = Vec::new();
-        for segment in self.system.as_system().reader().segments() {
-            if segment.kind == SegmentKind::System && segment.owner.is_none() {
-                mounted.push(segment.id.clone());
-            }
-        }
+        let mut mounted = self.system_segments();
         mounted.push(prompt.clone());
         mounted.push(link.segment().clone());
         let mut filter = match &link {
-            Link::Own(_) => ViewFilter::default(),
+            Link::Own(_) | Link::Fork { .. } => ViewFilter::default(),
             Link::Main(_) | Link::Group(_) => {
                 view_filter(&agent.context_filter, self.system.now())?
             }
@@ -151,7 +186,7 @@ impl Team {
         let (pages, stance) = (prompts::pages(agent), link.stance());
         for (page, index, _) in self.prompt_pages(&prompt).await? {
             let prompt_page = pages.iter().find(|it| it.name.as_str() == page);
-            if prompt_page.and_then(|it| it.stance).is_some_and(|other| other != stance) {
+            if prompt_page.and_then(|it| it.stance).is_some_and(|other| Some(other) != stance) {
                 filter.without.insert(index);
             }
         }
@@ -164,8 +199,12 @@ impl Team {
         Ok(View { agent: agent.name.clone(), mounts, writes_to, filter, branch: None })
     }
 
-    /// Brings an agent into the session: its segments are made, its prompt is brought up to date.
+    /// Brings an agent into the session: its segments are made, its prompt is brought up to date. A fork
+    /// begins with a run only: here it is the latest one.
     pub async fn enter(&self, agent: &AgentDefinition, mode: ContextMode) -> Result<AgentContext> {
+        if mode == ContextMode::Fork {
+            return self.latest_fork(agent).await;
+        }
         let link = Self::link(agent, mode)?;
         // Others of a group may make the same segment at this very moment.
         if let Err(error) = self.make(agent, &link).await {

@@ -56,6 +56,8 @@ fn must_be_named(name: &str) -> bool {
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
     rules: ToolRules,
+    /// By which rules tools are listed, where these are another agent's.
+    listed_by: Option<ToolRules>,
     agent: Option<AgentName>,
 }
 
@@ -87,7 +89,7 @@ impl Toolbox {
         // Stable, so the first of a name stays first; what others bring stands behind our own.
         tools.sort_by(|one, other| place(one).cmp(&place(other)));
         tools.dedup_by(|later, first| later.spec().name == first.spec().name);
-        Self { tools, rules: rules.clone(), agent: None }
+        Self { tools, rules: rules.clone(), listed_by: None, agent: None }
     }
 
     /// Names the agent, for refusals.
@@ -97,16 +99,25 @@ impl Toolbox {
         self
     }
 
-    /// Lists the tools that are allowed, always in the same order.
+    /// Lists tools by the rules of another agent, whose requests a fork continues. What is called must
+    /// be listed, and allowed by the fork's own rules.
+    #[must_use]
+    pub fn listed_by(mut self, rules: &ToolRules) -> Self {
+        self.listed_by = Some(rules.clone());
+        self
+    }
+
+    /// Lists the tools that are offered, always in the same order.
     pub fn specs(&self) -> Vec<&ToolSpec> {
-        self.allowed().map(|tool| tool.spec()).collect()
+        let rules = self.listed_by.as_ref().unwrap_or(&self.rules);
+        self.tools.iter().filter(|tool| allows(rules, tool)).map(|tool| tool.spec()).collect()
     }
 
     /// Returns a tool, if it is there and allowed.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Tool>, Refusal> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name);
         match tool {
-            Some(tool) if allows(&self.rules, tool) => Ok(tool),
+            Some(tool) if self.allows(tool) => Ok(tool),
             Some(_) => Err(self.denied(name)),
             None if self.rules.deny.iter().any(|rule| matches(rule, name, None)) => {
                 Err(self.denied(name))
@@ -165,7 +176,11 @@ impl Toolbox {
     }
 
     fn allowed(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter().filter(|tool| allows(&self.rules, tool))
+        self.tools.iter().filter(|tool| self.allows(tool))
+    }
+
+    fn allows(&self, tool: &Arc<dyn Tool>) -> bool {
+        allows(&self.rules, tool) && self.listed_by.as_ref().is_none_or(|rules| allows(rules, tool))
     }
 
     fn denied(&self, name: &str) -> Refusal {

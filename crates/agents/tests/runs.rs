@@ -4,6 +4,7 @@ mod alike;
 mod approvals;
 mod crash;
 mod faults;
+mod forks;
 mod guard;
 mod modes;
 mod seed;
@@ -21,6 +22,7 @@ use contexture_agents::{
     run::Driver,
     runner::{Quiet, Watcher, stop_signal},
     settings::Settings,
+    team::ForkOrigin,
     tools::workspace::{self, Workspace},
 };
 use contexture_core::{
@@ -92,7 +94,7 @@ pub(crate) fn files(folder: &Path) -> Vec<Arc<dyn Tool>> {
 pub(crate) fn job<'a>(agent: &'a AgentDefinition, model: Arc<dyn Model>) -> Job<'a> {
     let mode = agent.context_mode.unwrap_or(ContextMode::Isolated);
     let options = ExecuteOptions { stream: true, ..ExecuteOptions::default() };
-    Job { agent, mode, model, tools: Vec::new(), options }
+    Job { agent, mode, model, tools: Vec::new(), options, origin: ForkOrigin::default() }
 }
 
 /// Runs an agent, and expects that it works out.

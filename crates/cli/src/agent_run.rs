@@ -7,14 +7,15 @@ use std::{
 };
 
 use contexture_agents::{
-    AgentDefinition, ContextMode, ExecuteOptions, Job, Response, Runner,
+    AgentDefinition, ContextMode, ExecuteOptions, Job, Response, Runner, Team,
     mode::Resolution,
     run::{Ending, Limits},
     runner::{StopSignal, Summarized, Verdict, Watcher, stop_signal},
     shares::ShareSettings,
+    team::{Fork, ForkOrigin},
     tools::Question,
 };
-use contexture_core::{Actor, ContextSystem, ErrorKind, window::FoldReport};
+use contexture_core::{Actor, AgentName, ContextSystem, ErrorKind, window::FoldReport};
 use futures::FutureExt as _;
 use tokio::{
     runtime::{Builder, Runtime},
@@ -52,6 +53,10 @@ pub(crate) fn runtime() -> Result<Runtime> {
 pub(crate) struct RunOptions {
     /// Whose history the agent sees.
     pub(crate) context: Option<ContextMode>,
+    /// The agent whose view a fork begins as.
+    pub(crate) parent: Option<AgentName>,
+    /// The fork that is resumed.
+    pub(crate) fork: Option<Box<Fork>>,
     /// The model.
     pub(crate) model: Option<String>,
     /// The token budget of a window.
@@ -96,12 +101,16 @@ pub(crate) async fn prepare<'a>(
     agent: &'a AgentDefinition,
     options: &RunOptions,
 ) -> Result<ReadyRun<'a>> {
+    let team = Team::new(system.clone());
+    let Resolution { mode, mut warnings, .. } = project.mode(&team, agent, options.context).await?;
+    let origin = origin(project, &team, agent, mode, options).await?;
+    // Tools, model and windows are those of the requests that a fork continues.
+    let sends_as = origin.sends_as.as_ref().map_or(agent, |member| &member.agent);
     // Checked before anything is started.
-    project.shares(&options.shares, Some(agent))?;
-    let (model, _) = project.model_of(agent, options.model.as_deref());
+    project.shares(&options.shares, Some(sends_as))?;
+    let model = options.model.as_deref().or(origin.model.as_deref());
+    let (model, _) = project.model_of(sends_as, model);
     let runner = project.runner(system.clone(), &model);
-    let Resolution { mode, mut warnings, .. } =
-        project.mode(runner.team(), agent, options.context).await?;
     let model = project.connect(&model).await?;
     let runner = match project.summarizer() {
         None => runner,
@@ -112,7 +121,7 @@ pub(crate) async fn prepare<'a>(
             runner
         }
     };
-    let (tools, wrong) = project.tools(agent, options).await?;
+    let (tools, wrong) = project.tools(sends_as, options).await?;
     warnings.extend(wrong);
     warnings.extend(project.shadows(&agent.name));
     warnings.extend(project.settings.warnings.iter().cloned());
@@ -134,9 +143,34 @@ pub(crate) async fn prepare<'a>(
     Ok(ReadyRun {
         ask: options.ask,
         runner,
-        job: Job { agent, mode, model, tools, options: execute_options },
+        job: Job { agent, mode, model, tools, options: execute_options, origin },
         warnings,
     })
+}
+
+/// Finds where a fork begins, or began if it is resumed.
+async fn origin(
+    project: &Project,
+    team: &Team,
+    agent: &AgentDefinition,
+    mode: ContextMode,
+    options: &RunOptions,
+) -> Result<ForkOrigin> {
+    let (catalog, settings) = (&project.catalog, &project.settings);
+    if let Some(fork) = &options.fork {
+        let sends_as = team.sender(fork, catalog, settings).await?;
+        return Ok(ForkOrigin { sends_as, ..ForkOrigin::default() });
+    }
+    match (mode, &options.parent) {
+        (ContextMode::Fork, parent) => {
+            Ok(team.fork_origin(agent, parent.as_ref(), catalog, settings).await?)
+        }
+        (mode, Some(_)) => Err(Stop::invalid(
+            format!("--parent is for forks, and agent '{}' runs {mode}", agent.name),
+            "add --context fork, or leave --parent out",
+        )),
+        (_, None) => Ok(ForkOrigin::default()),
+    }
 }
 
 /// Shows a run: the answer on standard output as it comes, everything else on standard error.

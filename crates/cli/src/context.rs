@@ -42,17 +42,16 @@ async fn open_on(
     let engine = Engine::new(storage, Arc::new(SystemClock));
     let opened = engine.open(&settings.session).await;
     let system = opened.map_err(|error| not_opened(error, settings))?;
-    let principal = match &settings.caller {
-        Actor::System => Principal::System,
-        Actor::User(name) => Principal::User(name.clone()),
+    let session = match &settings.caller {
+        Actor::System => system.held_by(Principal::System),
+        Actor::User(name) => system.held_by(Principal::User(name.clone())),
         Actor::Agent(name) => {
             // Broken settings are an error: they decide the mode.
             let project = Project::load()?;
             let team = Team::new(system.clone());
-            Principal::from(team.view_of(name, &project.catalog, &project.settings).await?)
+            team.context_of(name, &project.catalog, &project.settings).await?.into()
         }
     };
-    let session = system.held_by(principal);
     Ok((system, session))
 }
 

@@ -8,6 +8,7 @@ mod agent_clear;
 mod agent_context;
 mod agent_errors;
 mod agent_files;
+mod agent_forks;
 mod agent_kill;
 mod agent_mcp;
 mod agent_purge;

@@ -144,12 +144,13 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// Returns the owner that a segment's name implies: `agent-NAME`, `prompt-NAME`, `group-NAME`.
+    /// Returns the owner that a segment's name implies: `agent-NAME`, `fork-NAME`, `prompt-NAME`,
+    /// `group-NAME`.
     pub fn implied_by(id: &SegmentId) -> Option<Self> {
         let (prefix, name) = id.as_str().split_once('-')?;
         let name: AgentName = name.parse().ok()?;
         match prefix {
-            "agent" | "prompt" => Some(Owner::Agent(name)),
+            "agent" | "fork" | "prompt" => Some(Owner::Agent(name)),
             "group" => Some(Owner::Group(name)),
             _ => None,
         }

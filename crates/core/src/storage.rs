@@ -66,7 +66,7 @@ pub use crate::ledger::{LedgerKey, Quoted, SentPiece, SentSource, SentWindow};
 
 // What of a storage stays in memory.
 pub use crate::decide::{EditLimits, Segments};
-pub use crate::system::{BranchParent, ResidentLimits, ResidentUsage, SystemSettings};
+pub use crate::system::{Branch, BranchParent, ResidentLimits, ResidentUsage, SystemSettings};
 pub use crate::view::BranchView;
 
 // Run records of agents.

@@ -39,7 +39,7 @@ use std::{
 
 use futures::lock::Mutex;
 
-pub use branch::BranchParent;
+pub use branch::{Branch, BranchParent};
 pub(crate) use load::CONTENTS;
 pub use reader::{
     AdmittedMessage, AdmittedMessages, AdmittedPage, ListQuery, Listing, PageView, Reader,

@@ -30,6 +30,8 @@ pub struct NewAgent {
     pub context_mode: Option<ContextMode>,
     /// The group it shares with.
     pub group: Option<String>,
+    /// The agent whose view it forks.
+    pub parent: Option<AgentName>,
     /// The tools it may use.
     pub tools: ToolRules,
     /// Its system prompt; empty: one line to begin with.
@@ -62,6 +64,7 @@ impl NewAgent {
         field("model", self.model.as_deref().unwrap_or_default().trim());
         field("contextMode", self.context_mode.map_or("", ContextMode::as_str));
         field("contextGroup", self.group.as_deref().unwrap_or_default());
+        field("contextParent", self.parent.as_ref().map_or("", AgentName::as_str));
         text.push_str(&tools(&self.tools));
         text.push_str("---\n\n");
         match self.system_prompt.trim() {

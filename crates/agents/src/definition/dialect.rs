@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::{Dialect, node::Entry};
 
 /// Fields that are understood in every dialect: ours, which are all optional elsewhere (M-05).
-const COMMON: [&str; 17] = [
+const COMMON: [&str; 18] = [
     "kind",
     "name",
     "title",
@@ -17,6 +17,7 @@ const COMMON: [&str; 17] = [
     "contextMode",
     "contextFilter",
     "contextGroup",
+    "contextParent",
     "publishResult",
     "tools",
     "mcp",
@@ -106,15 +107,9 @@ impl Dialect {
                 "initialPrompt",
             ],
             Dialect::OpenCode => &["mode", "hidden", "top_p", "options", "variant"],
-            Dialect::Letta => &[
-                "fork",
-                "background",
-                "skills",
-                "launchProfile",
-                "memoryBlocks",
-                "mode",
-                "permissionMode",
-            ],
+            Dialect::Letta => {
+                &["background", "skills", "launchProfile", "memoryBlocks", "mode", "permissionMode"]
+            }
             Dialect::Codex => &["sandbox_mode", "nickname_candidates", "skills"],
         }
     }
@@ -126,7 +121,7 @@ impl Dialect {
             Dialect::Gemini => &["display_name", "mcp_servers", "mcpServers", "max_turns"],
             Dialect::ClaudeCode => &["disallowedTools", "mcpServers"],
             Dialect::OpenCode => &["permission", "disable", "prompt", "steps", "maxSteps"],
-            Dialect::Letta => &["disallowedTools", "mcpServers"],
+            Dialect::Letta => &["disallowedTools", "fork", "mcpServers"],
             Dialect::Codex => &["developer_instructions", "mcp_servers", "model_reasoning_effort"],
         }
     }

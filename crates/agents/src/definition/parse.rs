@@ -194,8 +194,10 @@ fn define(
     let color = color(fields_ref);
     scope(fields_ref, place.scope);
     let version = fields_ref.text("version").map(|version| version.text);
-    let context_mode = context_mode(fields_ref);
+    let context_mode = context_mode(fields_ref, dialect);
     let context_group = context_group(fields_ref, context_mode);
+    let context_parent =
+        context_parent(fields_ref, named.as_ref().map(|it| &it.name), context_mode);
     let context_filter = filter::filter(fields_ref);
     let publish_result = publish_result(fields_ref);
     let tools = rules::tools(fields_ref, dialect);
@@ -219,6 +221,7 @@ fn define(
         context_mode,
         context_filter,
         context_group,
+        context_parent,
         publish_result,
         tools,
         mcp,
@@ -331,7 +334,8 @@ where
         return Some(*value);
     }
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-    let wanted = format!("it must be '{}'", words.join("' or '"));
+    let (last, others) = words.split_last().expect("there is something to choose from");
+    let wanted = format!("it must be '{}' or '{last}'", others.join("', '"));
     let message = format!("'{key}' is '{}': {wanted}", quoted(&said.text));
     let mut problem = FileProblem::error(message).at(said.line, said.column).field(key);
     problem.hint = nearest(&said.text, words).map(|meant| format!("did you mean '{meant}'?"));
@@ -339,9 +343,15 @@ where
     None
 }
 
-fn context_mode(fields: &mut Fields) -> Option<ContextMode> {
-    let modes = [ContextMode::Isolated, ContextMode::Shared].map(|mode| (mode.as_str(), mode));
-    choice(fields, "contextMode", &modes)
+/// Takes the mode: our own field, or Letta's `fork: true`.
+fn context_mode(fields: &mut Fields, dialect: Dialect) -> Option<ContextMode> {
+    let modes = ContextMode::ALL.map(|mode| (mode.as_str(), mode));
+    let own = choice(fields, "contextMode", &modes);
+    if !dialect.understood().contains(&"fork") {
+        return own;
+    }
+    let forks = fields.boolean("fork") == Some(true);
+    own.or(forks.then_some(ContextMode::Fork))
 }
 
 fn publish_result(fields: &mut Fields) -> PublishResult {
@@ -357,14 +367,43 @@ fn context_group(fields: &mut Fields, mode: Option<ContextMode>) -> Option<Strin
         fields.report(at(FileProblem::error(message)));
         return None;
     }
-    if mode == Some(ContextMode::Isolated) {
-        let message = "'contextGroup' has no effect on an isolated agent";
+    if let Some(mode) = mode.filter(|mode| *mode != ContextMode::Shared) {
+        let message = format!("'contextGroup' has no effect on an agent whose mode is {mode}");
         fields.report(
             at(FileProblem::warning(message))
                 .hint("write `contextMode: shared`, or leave the group out"),
         );
     }
     Some(group.text)
+}
+
+/// Takes the agent whose view it forks.
+fn context_parent(
+    fields: &mut Fields,
+    name: Option<&AgentName>,
+    mode: Option<ContextMode>,
+) -> Option<AgentName> {
+    let parent = fields.text("contextParent")?;
+    let at = |problem: FileProblem| problem.at(parent.line, parent.column).field("contextParent");
+    let named = match parent.text.parse::<AgentName>() {
+        Ok(named) if Some(&named) != name => named,
+        Ok(_) => {
+            fields.report(at(FileProblem::error("an agent cannot be its own 'contextParent'")));
+            return None;
+        }
+        Err(error) => {
+            fields.report(at(FileProblem::error(error.to_string())));
+            return None;
+        }
+    };
+    if let Some(mode) = mode.filter(|mode| *mode != ContextMode::Fork) {
+        let message = format!("'contextParent' has no effect on an agent whose mode is {mode}");
+        fields.report(
+            at(FileProblem::warning(message))
+                .hint("write `contextMode: fork`, or leave the parent out"),
+        );
+    }
+    Some(named)
 }
 
 fn max_turns(fields: &mut Fields, dialect: Dialect) -> Option<u32> {

@@ -133,6 +133,7 @@ Prompt
         context_group: Some(
             "quality",
         ),
+        context_parent: None,
         publish_result: None,
         tools: ToolRules {
             allow: Some(
@@ -201,16 +202,20 @@ fn wrong_modes_are_refused() {
         assert_eq!(parsed.definition, None, "{bad}");
         assert_eq!(parsed.problems[0].line, Some(5), "{bad}");
     }
-    for (word, mode) in [("isolated", ContextMode::Isolated), ("shared", ContextMode::Shared)] {
+    for (word, mode) in [
+        ("isolated", ContextMode::Isolated),
+        ("shared", ContextMode::Shared),
+        ("fork", ContextMode::Fork),
+    ] {
         let text = format!("---\nkind: agent\nname: a\ntitle: A\ncontextMode: {word}\n---\nDo.");
         let parsed = parse_at(".contexture/agents/a.md", &text);
         assert_eq!(parsed.definition.unwrap().context_mode, Some(mode));
     }
     insta::assert_snapshot!(said_of("contextMode: Shared"), @r"
-    .contexture/agents/a.md:5: error: 'contextMode' is 'Shared': it must be 'isolated' or 'shared'
+    .contexture/agents/a.md:5: error: 'contextMode' is 'Shared': it must be 'isolated', 'shared' or 'fork'
       hint: did you mean 'shared'?
     ");
-    insta::assert_snapshot!(said_of("contextMode: both"), @".contexture/agents/a.md:5: error: 'contextMode' is 'both': it must be 'isolated' or 'shared'");
+    insta::assert_snapshot!(said_of("contextMode: both"), @".contexture/agents/a.md:5: error: 'contextMode' is 'both': it must be 'isolated', 'shared' or 'fork'");
 }
 
 #[test]
@@ -269,7 +274,7 @@ fn doubtful_values_are_warnings() {
         shown("a.md", &parsed)
     };
     insta::assert_snapshot!(warned("contextMode: isolated\ncontextGroup: quality"), @r"
-    a.md:6: warning: 'contextGroup' has no effect on an isolated agent
+    a.md:6: warning: 'contextGroup' has no effect on an agent whose mode is isolated
       hint: write `contextMode: shared`, or leave the group out
     ");
     insta::assert_snapshot!(warned("contextmode: shared\ntool: [grep]\nfavourite: tea"), @r"
@@ -527,7 +532,34 @@ fn letta_files_are_understood() {
     let text = "---\nname: recall\ndescription: Recalls.\ntools: all\nskills:\nmodel: auto\nfork: true\nbackground: true\n---\nRecall.";
     let agent = clean(".letta/agents/recall.md", text);
     assert_eq!((agent.dialect, agent.tools.allow, agent.model), (Dialect::Letta, None, None));
-    assert_eq!(agent.extra["fork"], "true");
+    assert_eq!((agent.context_mode, agent.extra.get("fork")), (Some(ContextMode::Fork), None));
+    let letta = |fields: &str| {
+        let text = format!("---\nname: recall\ndescription: Recalls.\n{fields}\n---\nRecall.");
+        clean(".letta/agents/recall.md", &text).context_mode
+    };
+    // Our own field holds where both are there.
+    assert_eq!(letta("fork: true\ncontextMode: isolated"), Some(ContextMode::Isolated));
+    assert_eq!((letta("fork: false"), letta("model: auto")), (None, None));
+    let wrong = "---\nname: recall\ndescription: d\nfork: maybe\n---\nRecall.";
+    insta::assert_snapshot!(said(".letta/agents/recall.md", wrong), @".letta/agents/recall.md:4: error: 'fork' is 'maybe'; it must be true or false");
+    // In other dialects it means nothing.
+    let text = "---\nname: recall\ndescription: d\nfork: true\n---\nRecall.";
+    let other = parse_at(".claude/agents/recall.md", text).definition.unwrap();
+    assert_eq!((other.context_mode, other.extra["fork"].as_str()), (None, "true"));
+}
+
+#[test]
+fn a_parent_is_named() {
+    let text = |fields: &str| format!("---\nkind: agent\nname: a\ntitle: A\n{fields}\n---\nDo.\n");
+    let read = |fields: &str| clean(".contexture/agents/a.md", &text(fields));
+    let agent = read("contextMode: fork\ncontextParent: lead");
+    assert_eq!(agent.context_mode, Some(ContextMode::Fork));
+    assert_eq!(agent.context_parent.unwrap().as_str(), "lead");
+    assert_eq!(read("contextParent: lead").context_mode, None);
+    let said = |fields: &str| said(".contexture/agents/a.md", &text(fields));
+    insta::assert_snapshot!(said("contextParent: a"), @".contexture/agents/a.md:5: error: an agent cannot be its own 'contextParent'");
+    insta::assert_snapshot!(said("contextParent: Lead Agent"), @"");
+    insta::assert_snapshot!(said("contextMode: shared\ncontextParent: lead"), @"");
 }
 
 #[test]

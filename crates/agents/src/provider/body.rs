@@ -17,9 +17,6 @@ const ANTHROPIC_MAX_TOKENS: u64 = 8_192;
 pub(super) fn head(endpoint: &Endpoint, request: &ModelRequest) -> String {
     let mut fields = vec![format!("\"model\":{}", quoted(endpoint.model()))];
     fields.extend(tools(endpoint.kind(), &request.tools));
-    if let Some(temperature) = temperature(request) {
-        fields.push(format!("\"temperature\":{temperature}"));
-    }
     fields.extend(effort(endpoint, request));
     fields.join(",")
 }
@@ -43,6 +40,9 @@ pub(super) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Option<String
 
 fn rest(endpoint: &Endpoint, request: &ModelRequest) -> Vec<String> {
     let mut fields = Vec::new();
+    if endpoint.kind() != ProviderKind::Gemini {
+        fields.extend(temperature(request).map(|it| format!("\"temperature\":{it}")));
+    }
     match endpoint.kind() {
         ProviderKind::OpenAi => {
             let name = if wants_completion_tokens(endpoint) {

@@ -34,6 +34,10 @@ impl Drive<'_> {
         let most = self.room.budget;
         let budget = self.run.shortened.map_or(most, |shorter| shorter.min(most));
         options.budget = Some(Tokens(budget));
+        if self.run.fork.is_some() {
+            // Nothing but a purge changes what it inherited.
+            self.context.refresh().await?;
+        }
         self.take_deferred(&options).await?;
         let must = self.system_pages().await?;
         let conversation = Conversation::new(self.context.clone(), options);
@@ -80,9 +84,9 @@ impl Drive<'_> {
     /// Returns the System pages that must stand in the window.
     async fn system_pages(&mut self) -> Result<BTreeSet<PageIndex>> {
         let before = self.state.absences.clone();
-        let (agent, mode) = (self.job.agent, self.run.mode);
+        let prompted = self.run.fork.is_none().then_some((self.job.agent, self.run.mode));
         let (team, known) = (&self.runner.team, &mut self.state.absences);
-        let must = team.system_pages(agent, mode, &self.context, known).await?;
+        let must = team.system_pages(prompted, &self.system, &self.context, known).await?;
         if self.state.absences != before {
             self.store_state().await?;
         }
@@ -113,7 +117,7 @@ impl Drive<'_> {
             tools: self.toolbox.specs().into_iter().cloned().collect(),
             max_tokens: options.max_tokens,
             temperature: options.temperature.or(self.job.agent.temperature),
-            effort: self.job.agent.effort.clone(),
+            effort: self.job.sends_as().map_or(self.job.agent, |(agent, _)| agent).effort.clone(),
             stream: options.stream,
         }
     }

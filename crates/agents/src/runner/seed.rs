@@ -64,7 +64,8 @@ impl Runner {
         let asked = Asked { flag: Some(flag), session: None };
         let mode = resolve(job.agent, &self.settings, asked)?.mode;
         let (model, tools, options) = (job.model.clone(), job.tools.clone(), job.options.clone());
-        Ok(Some(Job { agent: job.agent, mode, model, tools, options }))
+        let origin = job.origin.clone();
+        Ok(Some(Job { agent: job.agent, mode, model, tools, options, origin }))
     }
 }
 
@@ -80,12 +81,10 @@ impl ContextManager<'_> {
     pub async fn get_context(&self, agent: &str, mode: ContextMode) -> Result<AgentHistory> {
         let agent = self.allowed(agent, mode)?;
         let most = match mode {
-            ContextMode::Isolated => u64::MAX,
+            ContextMode::Isolated | ContextMode::Fork => u64::MAX,
             ContextMode::Shared => self.runner.settings.max_messages(),
         };
-        let system = self.runner.team.system();
-        let view = self.runner.team.view(agent, mode).await?;
-        let context = AgentContext::new(system.clone(), view);
+        let context = self.runner.team.context(agent, mode).await?;
         let conversation_history = history(&context, most).await?;
         let Access { created_at, last_accessed_at } = self.touch(agent, mode).await?;
         Ok(AgentHistory {

@@ -8,7 +8,7 @@ use contexture_core::{
 
 use super::{By, Drive, Response, Verdict, Watcher, approvals::DENIED, main_segment, seed};
 use crate::{
-    AgentsError, Result,
+    AgentsError, Result, prompts,
     run::{CallState, Ending, Next, Run},
     team::{LastRun, PendingApproval, Team, put, put_call, run_key, state_key},
     tool::ToolOutput,
@@ -19,19 +19,28 @@ impl Drive<'_> {
     pub(super) async fn begin(&mut self) -> Result<()> {
         let system = self.runner.team.system();
         let now = system.now();
-        let prompt = Message::text(contexture_core::Role::User, self.run.prompt.clone());
+        let user = |text: String| Message::text(contexture_core::Role::User, text);
         let segment = self.context.view().writes_to.clone();
-        let edit = Edit::AddTurn { segment, messages: vec![prompt] };
+        // A fork is told who it is behind what it inherited, on a page of its own.
+        let told = self.run.fork.as_ref().map(|_| user(prompts::fork(self.job.agent)));
+        let is_fork = told.is_some();
+        let messages = told.into_iter().chain([user(self.run.prompt.clone())]).collect();
+        let edit = Edit::AddTurn { segment, messages };
         self.state.runs = self.run.number;
         let run = put(run_key(&self.run)?, None, &self.run, now);
         let step = self.parts.next_step(&self.run, false, now)?;
         let state = put(state_key(&self.run.agent)?, self.state_record.as_ref(), &self.state, now);
         let puts = [run, step, state];
         let agent = self.context.principal();
-        let outcome = system.apply_with_runs(agent, &edit, &puts).await?;
+        let mut outcome = self.system.apply_with_runs(agent, &edit, &puts).await?;
         let [run, step, state] = puts;
         (self.record, self.state_record) = (run.record(), state.record());
         self.parts.step = step.record();
+        if is_fork {
+            // It stands in place of a system prompt, so no fold may shorten it.
+            let told = outcome.pages.remove(0);
+            self.context.pin_page(told).await?;
+        }
         self.run.pages = outcome.pages;
         Ok(())
     }
@@ -239,6 +248,10 @@ impl Drive<'_> {
     async fn publish(&mut self, messages: Vec<Message>) -> Result<()> {
         let mut moved = self.run.clone();
         moved.published();
+        if self.run.fork.is_some() {
+            // What the fork wrote is news to the session.
+            self.runner.team.system().refresh().await.map_err(contexture_core::Error::from)?;
+        }
         let edit = Edit::PublishTurn {
             segment: main_segment(),
             agent: self.run.agent.clone(),
@@ -288,9 +301,9 @@ impl Drive<'_> {
         let mut puts = vec![run, step];
         puts.extend(self.parts.call_removals(now));
         puts.extend(self.moved_state()?);
-        let by = match by {
-            By::Agent => self.context.principal(),
-            By::Host => &Principal::System,
+        let (system, by) = match by {
+            By::Agent => (&self.system, self.context.principal()),
+            By::Host => (system, &Principal::System),
         };
         let outcome = system.apply_with_runs(by, edit, &puts).await?;
         self.kept(&puts)?;

@@ -145,6 +145,10 @@ impl Writer {
 
     async fn write_all(&mut self, done: &mut Summarized) -> Result<()> {
         for turn in self.context.folded_turns(LIMITS).await? {
+            // What a fork inherited stands as it stood.
+            if turn.pages.iter().any(|page| self.context.view().inherits(page.segment())) {
+                continue;
+            }
             let (request, counted) = self.request(&turn).await?;
             // What may be spent is looked at before, so that it is never exceeded by more than the
             // counting is wrong.

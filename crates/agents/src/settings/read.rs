@@ -170,7 +170,7 @@ impl Reading<'_> {
             let mode = value.as_str().unwrap_or_default().parse();
             let mode = mode.map_err(|_| {
                 self.wrong(&format!(
-                    "agents.defaultContextMode is {value}: it must be \"isolated\" or \"shared\""
+                    "agents.defaultContextMode is {value}: it must be \"isolated\", \"shared\" or \"fork\""
                 ))
             })?;
             self.file.default_mode = Some(mode);

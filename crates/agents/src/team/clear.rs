@@ -12,7 +12,7 @@ use crate::{AgentsError, Result};
 /// What of an agent's history is cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClearScope {
-    /// Its own segment.
+    /// Its own segments, that of its forks too.
     Isolated,
     /// What it published in the main session.
     Published,
@@ -81,11 +81,13 @@ impl Team {
             });
         }
         let mut cleared = Cleared { runs: runs.len() as u64, ..Cleared::default() };
-        let own: SegmentId = format!("agent-{agent}").parse()?;
         let main: SegmentId = MAIN.parse()?;
         if scope != ClearScope::Published {
-            let own = self.listed(&own, |_| true).await?;
-            cleared.isolated = own.into_iter().map(|page| page.index.clone()).collect();
+            for own in ["agent", "fork"] {
+                let own: SegmentId = format!("{own}-{agent}").parse()?;
+                let pages = self.listed(&own, |_| true).await?;
+                cleared.isolated.extend(pages.into_iter().map(|page| page.index.clone()));
+            }
         }
         let by_agent = |page: &Page| page.author.agent() == Some(agent);
         for page in self.listed(&main, by_agent).await? {

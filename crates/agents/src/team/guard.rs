@@ -10,8 +10,8 @@ mod absent;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    AgentContext, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment, SegmentId,
-    SegmentKind, View, Visibility,
+    AgentContext, ContextSystem, Error, ErrorKind, Lifecycle, Page, PageIndex, Permission, Segment,
+    SegmentId, SegmentKind, View, Visibility,
     message::detail_text,
     storage::{PageStanding, ScanQuery, StandingFilter, check::is_guess},
 };
@@ -30,16 +30,18 @@ const SYSTEM: &str = "sys";
 impl Team {
     /// Returns the System pages that must stand in an agent's window, or says that some are lost.
     ///
-    /// `known` says which were looked for already and are gone rightly; what is found out is added.
+    /// `known` says which were looked for already and are gone rightly; what is found out is added. A fork
+    /// has no prompt of its own among them: `shown` is the session as it stands in the fork.
     pub(crate) async fn system_pages(
         &self,
-        agent: &AgentDefinition,
-        mode: ContextMode,
+        prompted: Option<(&AgentDefinition, ContextMode)>,
+        shown: &ContextSystem,
         context: &AgentContext,
         known: &mut Absences,
     ) -> Result<BTreeSet<PageIndex>> {
         let segments = self.all_segments().await?;
-        let prompt = prompt_segment(agent)?;
+        let prompt = prompted.map(|(agent, _)| prompt_segment(agent)).transpose()?;
+        let shown = Team::new(shown.clone());
         let mut must = BTreeSet::new();
         let mut search = Search::new(&segments, known);
         for segment in segments.iter().filter(|it| it.kind == SegmentKind::System) {
@@ -51,17 +53,30 @@ impl Team {
                 return Err(lost(format!("page {} is", segment.root())));
             }
             search.count(segment, &pages, known);
-            for page in pages.values() {
-                if must_stand(context, &pages, page).await? {
+            // In a fork pages stand as they stood: others than now, perhaps.
+            let stood = match prompted {
+                Some(_) => pages,
+                None => shown.all_pages(&segment.id).await?,
+            };
+            for page in stood.values() {
+                if must_stand(context, &stood, page).await? {
                     must.insert(page.index.clone());
                 }
             }
             // Where agents may write it, what stands there is theirs until the next run.
-            if segment.id == prompt && segment.permission == Permission::ReadOnly {
-                self.check_prompt(agent, mode, &pages).await?;
+            if let Some((agent, mode)) = prompted
+                && prompt.as_ref() == Some(&segment.id)
+                && segment.permission == Permission::ReadOnly
+            {
+                self.check_prompt(agent, mode, &stood).await?;
             }
         }
-        if !segments.iter().any(|it| it.id == prompt && context.view().mounts(it)) {
+        let is_mounted = |prompt: &SegmentId| {
+            segments.iter().any(|it| it.id == *prompt && context.view().mounts(it))
+        };
+        if let (Some(prompt), Some((agent, _))) = (&prompt, prompted)
+            && !is_mounted(prompt)
+        {
             return Err(lost(format!(
                 "segment {prompt}, the prompt of agent '{}', is",
                 agent.name
@@ -120,7 +135,7 @@ impl Team {
         let session = self.system.as_system();
         let reader = session.reader();
         for prompt_page in prompts::pages(agent) {
-            if prompt_page.stance.is_some_and(|other| other != stance) {
+            if prompt_page.stance.is_some_and(|other| Some(other) != stance) {
                 continue;
             }
             let mut found = false;

@@ -6,7 +6,7 @@ use contexture_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Absences, Team, parts::Parts};
+use super::{Absences, Fork, Team, parts::Parts};
 use crate::{
     AgentsError, ContextMode, Result,
     run::{Ending, Run, Totals},
@@ -21,6 +21,12 @@ pub(super) const STATES: &str = "agent.";
 pub struct AgentState {
     /// How many runs it had.
     pub runs: u64,
+    /// How many forks of it have begun, also those whose run never did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forks: u64,
+    /// Its latest fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Box<Fork>>,
     /// Its last run that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRun>,
@@ -100,6 +106,10 @@ impl Team {
         }
         Ok(runs)
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 pub(crate) fn state_key(agent: &AgentName) -> Result<RunKey> {

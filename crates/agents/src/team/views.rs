@@ -1,6 +1,6 @@
 //! Which view an agent's name stands for.
 
-use contexture_core::{AgentName, View};
+use contexture_core::{AgentContext, AgentName, View};
 
 use super::Team;
 use crate::{
@@ -22,23 +22,23 @@ impl Team {
         mode::resolve(agent, settings, Asked { flag, session })
     }
 
-    /// Returns the view of an agent: that of its mode where it has a file, else of all that is common. It
-    /// makes nothing. Broken files of other agents do not matter to one that has its own.
-    pub async fn view_of(
+    /// Returns what an agent sees: in its mode where it has a file, else all that is common. It makes
+    /// nothing. Broken files of other agents do not matter to one that has its own.
+    pub async fn context_of(
         &self,
         name: &AgentName,
         catalog: &Catalog,
         settings: &Settings,
-    ) -> Result<View> {
+    ) -> Result<AgentContext> {
         if let Some(agent) = catalog.definition(name)? {
             let mode = self.mode(agent, settings, None).await?.mode;
-            return self.view(agent, mode).await;
+            return self.context(agent, mode).await;
         }
         // One whose file lies elsewhere must not see more than with it: its prompt is here, so it had one.
         let prompt = format!("prompt-{name}").parse()?;
         if self.system().as_system().reader().segment(&prompt).is_ok() {
             return Err(AgentsError::FileMissing { name: name.clone() });
         }
-        Ok(View::common(name.clone()))
+        Ok(AgentContext::new(self.system().clone(), View::common(name.clone())))
     }
 }

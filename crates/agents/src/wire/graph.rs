@@ -42,6 +42,8 @@ pub enum HistoryKind {
     Group,
     /// An agent's own.
     Own,
+    /// That of an agent's forks, each behind what its parent showed.
+    Fork,
 }
 
 /// An agent that has to do with a history.
@@ -66,6 +68,8 @@ pub enum HistoryRelation {
     Shares,
     /// Only its requests and answers are recorded there.
     Publishes,
+    /// Its runs begin as what is seen there.
+    Forks,
 }
 
 impl GraphObject {
@@ -85,6 +89,7 @@ impl GraphObject {
                     (HistoryKind::Group, format!("Group {group}"))
                 }
                 Link::Own(_) => (HistoryKind::Own, format!("{} alone", agent.name)),
+                Link::Fork { .. } => (HistoryKind::Fork, format!("Forks of {}", agent.name)),
             };
             let segment = effective.link.segment().clone();
             let at = match histories.iter().position(|there| there.segment == segment) {
@@ -95,9 +100,17 @@ impl GraphObject {
                 }
             };
             histories[at].agents.push(member(agent, mode, HistoryRelation::Shares));
-            if mode == ContextMode::Isolated && agent.publish_result == PublishResult::Exchange {
+            if mode != ContextMode::Shared && agent.publish_result == PublishResult::Exchange {
                 histories[0].agents.push(member(agent, mode, HistoryRelation::Publishes));
             }
+        }
+        for (agent, effective) in agents {
+            let Link::Fork { parent, .. } = &effective.link else { continue };
+            let named = |(other, _): &&(&AgentDefinition, _)| Some(&other.name) == parent.as_ref();
+            let segment = agents.iter().find(named).map(|(_, parent)| parent.link.segment());
+            let at = histories.iter().position(|there| Some(&there.segment) == segment);
+            let forked = &mut histories[at.unwrap_or_default()];
+            forked.agents.push(member(agent, effective.mode(), HistoryRelation::Forks));
         }
         histories.sort_by(|one, other| (one.kind, &one.segment).cmp(&(other.kind, &other.segment)));
         if let Some(team) = team {

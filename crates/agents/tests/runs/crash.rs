@@ -122,7 +122,7 @@ async fn a_run_survives_death_at_every_step() {
                 let left = system.runs("").await.unwrap();
                 let keys: Vec<&str> = left.iter().map(|record| record.key.as_str()).collect();
                 assert_eq!(keys, ["agent.worker"], "{told}");
-                is_valid_everywhere(&system, &runner, &told).await;
+                is_valid_everywhere(&runner, &told).await;
                 assert_eq!(world.server.violations(), Vec::<String>::new(), "{told}");
             }
         }
@@ -131,10 +131,9 @@ async fn a_run_survives_death_at_every_step() {
 }
 
 /// Checks that the agent's window keeps the rules of every provider.
-async fn is_valid_everywhere(system: &ContextSystem, runner: &Runner, told: &str) {
+async fn is_valid_everywhere(runner: &Runner, told: &str) {
     let worker = agent("worker", ContextMode::Isolated);
-    let view = runner.team().view(&worker, ContextMode::Isolated).await.unwrap();
-    let context = contexture_core::AgentContext::new(system.clone(), view);
+    let context = runner.team().context(&worker, ContextMode::Isolated).await.unwrap();
     for format in ProviderFormat::ALL {
         let counter = contexture_tokens::counter_for("gpt-4o");
         let options = WindowOptions::new(Format::Provider(format), counter);

@@ -305,11 +305,12 @@ async fn a_shared_window_is_bounded() {
 // where it says, also when the session's mode is switched meanwhile.
 #[tokio::test]
 async fn every_message_of_a_run_goes_where_its_mode_says() {
-    for mode in [ContextMode::Isolated, ContextMode::Shared] {
+    for mode in ContextMode::ALL {
         let system = memory().await;
         let other = match mode {
             ContextMode::Isolated => ContextMode::Shared,
-            ContextMode::Shared => ContextMode::Isolated,
+            ContextMode::Shared => ContextMode::Fork,
+            ContextMode::Fork => ContextMode::Isolated,
         };
         let (team, name) = (Team::new(system.clone()), "asked".parse().unwrap());
         let server = ProviderServer::answering(move |request| {
@@ -338,10 +339,11 @@ async fn every_message_of_a_run_goes_where_its_mode_says() {
                     "it wrote nowhere else"
                 );
             }
-            ContextMode::Isolated => {
+            ContextMode::Isolated | ContextMode::Fork => {
                 // The exchange is published; how it came about is the agent's own.
                 assert_eq!(whole(&main), [true, false, false, true], "{main}");
-                assert_eq!(whole(&texts(&system, "agent-asked").await.concat()), [true; 4]);
+                let own = if mode == ContextMode::Fork { "fork-asked" } else { "agent-asked" };
+                assert_eq!(whole(&texts(&system, own).await.concat()), [true; 4]);
             }
         }
     }

@@ -12,19 +12,25 @@
 //! is the page that is stored, and what it was before each later edit stands in the history, which every
 //! storage keeps. Only a purge reaches what is inherited, because it reaches the history too.
 
+mod closed;
+mod past;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use closed::ClosedExchanges;
+use past::Past;
+
 use super::{
     Capabilities, ChildQuery, ChunkKey, Commit, Committed, Content, ContentHash, CountKey,
-    CustomKey, Hints, HistoryQuery, ImportPart, Keep, LedgerKey, LedgerQuery, LevelChunk,
-    LevelEntry, Order, PageStorage, Place, Quarantine, RunRecord, ScanQuery, SentWindow,
-    SessionInfo, StandingFilter, StorageError, StorageResult, Trace, ViewHead, ViewId,
+    CustomKey, Hints, HistoryQuery, ImportPart, Keep, LedgerKey, LedgerQuery, LevelChunk, Order,
+    PageStorage, Place, Quarantine, RunRecord, ScanQuery, SentWindow, SessionInfo, StandingFilter,
+    StorageError, StorageResult, Trace, ViewHead, ViewId,
 };
 use crate::{
     Actor, HistoryEntry, Page, PageIndex, Revision, Segment, SegmentId, SessionId, Tokens,
@@ -32,9 +38,6 @@ use crate::{
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
-
-/// How many entries of the history are read at a time.
-const ENTRIES: usize = 256;
 
 /// Where a branch leaves its session, and what is its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +53,9 @@ pub struct BranchPoint {
     pub place: Place,
     /// The view of the branch's own level state.
     pub view: ViewId,
+    /// The inherited pages that end with an open exchange: the branch shows it as interrupted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<PageIndex>,
 }
 
 /// A segment that a branch inherits.
@@ -80,119 +86,14 @@ pub(crate) struct BranchStorage {
     point: Arc<BranchPoint>,
     /// What stood at each revision that something is inherited from.
     past: Arc<BTreeMap<Revision, Past>>,
-}
-
-/// What stood at a revision, where later edits changed it.
-struct Past {
-    at: Revision,
-    changed: Mutex<Changed>,
-}
-
-/// What was changed after a revision, as it stood at that revision.
-struct Changed {
-    /// The newest edit that was looked at.
-    upto: Revision,
-    pages: HashMap<PageIndex, Option<Page>>,
-    /// The pages among them that stood under a directory.
-    below: HashMap<PageIndex, BTreeSet<PageIndex>>,
-    segments: HashMap<SegmentId, Option<Segment>>,
-    levels: HashMap<(ViewId, PageIndex), LevelEntry>,
-}
-
-impl Past {
-    fn new(at: Revision) -> Self {
-        let changed = Changed {
-            upto: at,
-            pages: HashMap::new(),
-            below: HashMap::new(),
-            segments: HashMap::new(),
-            levels: HashMap::new(),
-        };
-        Self { at, changed: Mutex::new(changed) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Changed> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Looks at all edits up to a revision.
-    async fn cover(
-        &self,
-        storage: &dyn PageStorage,
-        session: &SessionId,
-        upto: Revision,
-    ) -> StorageResult<()> {
-        loop {
-            let after = self.lock().upto;
-            if after >= upto {
-                return Ok(());
-            }
-            let (after, order, limit) = (Some(after), Order::Forward, ENTRIES);
-            let query = HistoryQuery { after, order, limit, ..HistoryQuery::default() };
-            let entries = storage.history(session, &query).await?;
-            if entries.is_empty() {
-                return Ok(());
-            }
-            let mut changed = self.lock();
-            for entry in &entries {
-                // Another reader may have looked at it meanwhile.
-                if entry.revision > changed.upto {
-                    changed.note(entry);
-                }
-            }
-        }
-    }
-
-    /// Looks at all edits there are.
-    async fn cover_all(&self, storage: &dyn PageStorage, session: &SessionId) -> StorageResult<()> {
-        let newest = storage.revision(session).await?;
-        self.cover(storage, session, newest.unwrap_or(self.at)).await
-    }
-}
-
-impl Changed {
-    /// Notes what an edit changed. The first edit that touches something says how it stood before.
-    fn note(&mut self, entry: &HistoryEntry) {
-        self.upto = entry.revision;
-        for touched in &entry.inverse.pages {
-            if touched.purged {
-                // A purge reaches the branch too.
-                self.forget(&touched.index);
-                continue;
-            }
-            if self.pages.contains_key(&touched.index) {
-                continue;
-            }
-            let parent = touched.before.as_ref().and_then(|page| page.parent.clone());
-            if let Some(parent) = parent {
-                self.below.entry(parent).or_default().insert(touched.index.clone());
-            }
-            self.pages.insert(touched.index.clone(), touched.before.clone());
-        }
-        for touched in &entry.inverse.segments {
-            self.segments.entry(touched.id.clone()).or_insert_with(|| touched.before.clone());
-        }
-        for delta in &entry.inverse.levels {
-            let at = (delta.view.clone(), delta.page.clone());
-            self.levels.entry(at).or_insert_with(|| delta.before.clone());
-        }
-    }
-
-    fn forget(&mut self, index: &PageIndex) {
-        let known = self.pages.insert(index.clone(), None).flatten();
-        if let Some(parent) = known.and_then(|page| page.parent)
-            && let Some(below) = self.below.get_mut(&parent)
-        {
-            below.remove(index);
-        }
-    }
+    exchanges: Arc<ClosedExchanges>,
 }
 
 impl BranchStorage {
     /// Shows a session as a branch sees it.
     pub(crate) fn new(inner: Arc<dyn PageStorage>, point: BranchPoint) -> Self {
         let past = point.inherited.iter().map(|it| (it.at, Past::new(it.at))).collect();
-        Self { inner, point: Arc::new(point), past: Arc::new(past) }
+        Self { inner, point: Arc::new(point), past: Arc::new(past), exchanges: Arc::default() }
     }
 
     fn past(&self, inherited: &Inherited) -> &Past {
@@ -237,13 +138,26 @@ impl BranchStorage {
         if now.is_none() && !past.lock().pages.contains_key(index) {
             past.cover_all(&*self.inner, session).await?;
         }
-        match self.as_it_stood(inherited, index, now.clone()) {
-            Ok(page) => Ok(page),
+        let stood = match self.as_it_stood(inherited, index, now.clone()) {
+            Ok(page) => page,
             Err(upto) => {
                 past.cover(&*self.inner, session, upto).await?;
-                Ok(self.as_it_stood(inherited, index, now).unwrap_or_default())
+                self.as_it_stood(inherited, index, now).unwrap_or_default()
             }
+        };
+        match stood {
+            Some(page) => self.exchanges.close(&*self.inner, session, page).await.map(Some),
+            None => Ok(None),
         }
+    }
+
+    /// Returns inherited pages with their open exchanges closed.
+    async fn closed(&self, session: &SessionId, pages: Vec<Page>) -> StorageResult<Vec<Page>> {
+        let mut closed = Vec::with_capacity(pages.len());
+        for page in pages {
+            closed.push(self.exchanges.close(&*self.inner, session, page).await?);
+        }
+        Ok(closed)
     }
 
     /// Lists the pages that stood under an inherited directory.
@@ -277,15 +191,8 @@ impl BranchStorage {
             past.cover_all(&*self.inner, session).await?;
             let done = pages.len() < now.limit;
             let last = pages.last().map(|page| page.place);
-            let changed = past.lock();
-            for page in pages {
-                let is_as_it_stood =
-                    page.revision <= past.at && !changed.pages.contains_key(&page.index);
-                if is_as_it_stood && wanted(&page) {
-                    found.insert(page.place, page);
-                }
-            }
-            drop(changed);
+            let stood = past.untouched(pages);
+            found.extend(stood.filter(&wanted).map(|page| (page.place, page)));
             let ends =
                 last.is_some_and(|last| query.order == Order::Forward && last >= inherited.before);
             if done || ends || found.len() >= query.limit {
@@ -293,19 +200,21 @@ impl BranchStorage {
             }
             now.after = last;
         }
-        let changed = past.lock();
-        let below = changed.below.get(&query.parent).into_iter().flatten();
-        for page in below.filter_map(|index| changed.pages.get(index)?.as_ref()) {
-            if wanted(page) {
-                found.insert(page.place, page.clone());
+        {
+            let changed = past.lock();
+            let below = changed.below.get(&query.parent).into_iter().flatten();
+            for page in below.filter_map(|index| changed.pages.get(index)?.as_ref()) {
+                if wanted(page) {
+                    found.insert(page.place, page.clone());
+                }
             }
         }
-        drop(changed);
         let pages = found.into_values();
-        Ok(match query.order {
+        let pages = match query.order {
             Order::Forward => pages.take(query.limit).collect(),
             Order::Backward => pages.rev().take(query.limit).collect(),
-        })
+        };
+        self.closed(session, pages).await
     }
 
     /// Returns the first page under an inherited root that passes, in order.
@@ -496,28 +405,19 @@ impl PageStorage for BranchStorage {
             let pages = self.inner.scan(session, &now).await?;
             past.cover_all(&*self.inner, session).await?;
             let (done, last) = (pages.len() < BATCH, pages.last().map(|it| it.index.number()));
-            let changed = past.lock();
-            for page in pages {
-                let is_as_it_stood =
-                    page.revision <= past.at && !changed.pages.contains_key(&page.index);
-                if is_as_it_stood && wanted(&page) {
-                    found.insert(page.index.number(), page);
-                }
-            }
-            drop(changed);
+            let stood = past.untouched(pages);
+            found.extend(stood.filter(&wanted).map(|page| (page.index.number(), page)));
             if done || found.len() >= query.limit {
                 break;
             }
             now.after = last;
         }
-        let changed = past.lock();
-        for page in changed.pages.values().flatten() {
+        for page in past.lock().pages.values().flatten() {
             if *page.index.segment() == query.segment && wanted(page) {
                 found.insert(page.index.number(), page.clone());
             }
         }
-        drop(changed);
-        Ok(found.into_values().take(query.limit).collect())
+        self.closed(session, found.into_values().take(query.limit).collect()).await
     }
 
     async fn last_turn_page(
@@ -566,7 +466,17 @@ impl PageStorage for BranchStorage {
         session: &SessionId,
         hashes: &[ContentHash],
     ) -> StorageResult<Vec<Option<Content>>> {
-        self.inner.contents(session, hashes).await
+        let mut contents = self.inner.contents(session, hashes).await?;
+        // Those that are closed here are known once their pages were read.
+        if contents.iter().any(Option::is_none) && !self.point.open.is_empty() {
+            self.pages(session, &self.point.open).await?;
+            for (content, hash) in contents.iter_mut().zip(hashes) {
+                if content.is_none() {
+                    *content = self.exchanges.content(hash);
+                }
+            }
+        }
+        Ok(contents)
     }
 
     async fn levels(
@@ -675,7 +585,8 @@ impl PageStorage for BranchStorage {
 
     async fn snapshot(&self) -> StorageResult<Arc<dyn PageStorage>> {
         let (point, past) = (self.point.clone(), self.past.clone());
-        Ok(Arc::new(Self { inner: self.inner.snapshot().await?, point, past }))
+        let exchanges = self.exchanges.clone();
+        Ok(Arc::new(Self { inner: self.inner.snapshot().await?, point, past, exchanges }))
     }
 
     async fn verify(&self) -> StorageResult<Vec<String>> {

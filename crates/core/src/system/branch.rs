@@ -5,59 +5,89 @@
 //! are what they are everywhere. What it adds lies in its own segment, and its level state is its own: it
 //! begins as a copy of the parent's.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde::{Deserialize, Serialize};
 
 use super::{ContextSystem, Reader};
 use crate::{
-    AgentContext, AgentName, Edit, Error, PageIndex, Principal, Result, SegmentId, View,
+    AgentName, Edit, Error, PageIndex, Principal, Result, SegmentId, View,
     storage::{
         BranchPoint, BranchStorage, ChunkKey, Inherited, LevelEntry, PageStorage, SessionInfo,
         ViewId,
     },
-    view::{BranchView, Mounts},
+    view::{BranchView, Mounts, entries},
 };
+
+/// A branch: the view that an agent has of it, and where it left its parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The view.
+    pub view: View,
+    /// Where it left its parent, and what is its own.
+    pub point: BranchPoint,
+}
 
 /// Whose view a branch begins as.
 #[derive(Debug, Clone, Copy)]
-pub struct BranchParent<'a> {
-    /// The parent, as it holds the session.
-    pub principal: &'a Principal,
-    /// Where the parent itself branched off, where it is a branch.
-    pub point: Option<&'a BranchPoint>,
+pub enum BranchParent<'a> {
+    /// What a principal sees of the session.
+    Session(&'a Principal),
+    /// What another branch shows.
+    Branch(&'a Branch),
+}
+
+impl BranchParent<'_> {
+    fn principal(self) -> Principal {
+        match self {
+            BranchParent::Session(principal) => principal.clone(),
+            BranchParent::Branch(branch) => Principal::from(branch.view.clone()),
+        }
+    }
+
+    fn point(&self) -> Option<&BranchPoint> {
+        match self {
+            BranchParent::Session(_) => None,
+            BranchParent::Branch(branch) => Some(&branch.point),
+        }
+    }
 }
 
 impl ContextSystem {
     /// Begins a branch of a parent's view as it stands now, for an agent. What the branch adds goes to
     /// `segment`, which must exist; `number` tells the agent's branches apart and is used once.
     ///
-    /// The point and the view are what [`open_branch`](Self::open_branch) needs to go on with it.
+    /// It is what [`open_branch`](Self::open_branch) needs to go on with it.
     pub async fn branch(
         &self,
         parent: BranchParent<'_>,
         agent: &AgentName,
         number: u64,
         segment: &SegmentId,
-    ) -> Result<(View, BranchPoint)> {
+    ) -> Result<Branch> {
         self.refresh().await?;
         let info = self.info().await?;
         let own = self.segments().get(segment).cloned();
         let own = own.filter(|segment| !segment.removed);
         let own = own.ok_or_else(|| Error::SegmentNotFound { segment: segment.clone() })?;
         let view_id = ViewId::of_branch(agent, number);
-        let inherited = self.inherited(parent, &info, segment);
+        let principal = parent.principal();
+        let inherited = self.inherited(&principal, parent.point(), &info, segment);
+        let open = self.open_pages(&inherited, parent.point()).await?;
         let point = BranchPoint {
             inherited,
+            open,
             segment: segment.clone(),
             first: self.with_counter(&own).next_number,
             place: info.next_place,
             view: view_id.clone(),
         };
-        let parent_id = parent.principal.view_id();
+        let parent_id = principal.view_id();
         let levels = self.levels_of(&parent_id, &point).await?;
         let begin = Edit::BranchView { view: view_id, parent: parent_id, levels };
         self.as_system().apply(begin).await?;
         let listed = point.inherited.iter().map(|it| it.segment.clone());
-        let parent = parent.principal.view();
+        let parent = principal.view();
         let view = View {
             agent: agent.clone(),
             mounts: Mounts::Listed(listed.chain([segment.clone()]).collect()),
@@ -65,41 +95,57 @@ impl ContextSystem {
             filter: parent.map(|view| view.filter.clone()).unwrap_or_default(),
             branch: Some(BranchView { number, parent: parent.cloned().map(Arc::new) }),
         };
-        Ok((view, point))
+        Ok(Branch { view, point })
     }
 
-    /// Opens a branch: the session as it stands in it.
-    pub async fn open_branch(&self, view: View, point: BranchPoint) -> Result<AgentContext> {
-        let storage: Arc<dyn PageStorage> = Arc::new(BranchStorage::new(self.storage(), point));
+    /// Opens a branch: the session as it stands in it. Its agent looks at that through the branch's view.
+    pub async fn open_branch(&self, branch: &Branch) -> Result<ContextSystem> {
+        let storage: Arc<dyn PageStorage> =
+            Arc::new(BranchStorage::new(self.storage(), branch.point.clone()));
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
         let (memory, settings) = (self.inner.memory.clone(), self.inner.settings);
-        let system = Self::open_in(memory, storage, session, clock, settings).await?;
-        Ok(AgentContext::new(system, view))
+        Self::open_in(memory, storage, session, clock, settings).await
     }
 
     /// Returns what a branch of a view inherits now, in the order in which the view shows it.
     fn inherited(
         &self,
-        parent: BranchParent<'_>,
+        parent: &Principal,
+        point: Option<&BranchPoint>,
         info: &SessionInfo,
         own: &SegmentId,
     ) -> Vec<Inherited> {
-        let shown = Reader::of(self, parent.principal).segments_as_shown();
+        let shown = Reader::of(self, parent).segments_as_shown();
         // The branch's own segment is not inherited, and what a branch inherited it still does.
         let shown = shown.into_iter().filter(|segment| segment.id != *own);
         let inherited = shown.map(|segment| {
-            let before = parent.point.and_then(|point| point.inherited(&segment.id)).cloned();
+            let before = point.and_then(|point| point.inherited(&segment.id)).cloned();
             before.unwrap_or_else(|| Inherited {
                 segment: segment.id.clone(),
                 at: info.revision,
                 before: info.next_place,
-                first: parent
-                    .point
+                first: point
                     .filter(|point| point.segment == segment.id)
                     .map_or(0, |point| point.first),
             })
         });
         inherited.collect()
+    }
+
+    /// Returns the inherited pages that end with an open exchange.
+    async fn open_pages(
+        &self,
+        inherited: &[Inherited],
+        before: Option<&BranchPoint>,
+    ) -> Result<Vec<PageIndex>> {
+        let custom = self.storage().custom(self.session()).await?;
+        let entries = custom.iter().filter(|(key, _)| entries::is_open_key(key));
+        let now = entries.filter_map(|(_, page)| page.parse::<PageIndex>().ok());
+        let then = before.into_iter().flat_map(|point| point.open.iter().cloned());
+        let is_inherited =
+            |page: &PageIndex| inherited.iter().any(|it| it.segment == *page.segment());
+        let open: BTreeSet<PageIndex> = now.chain(then).filter(is_inherited).collect();
+        Ok(open.into_iter().collect())
     }
 
     /// Returns what a view said of inherited pages at the branch's point.

@@ -2,11 +2,12 @@
 
 use contexture_core::{
     AgentContext, ContextSystem, Edit, ErrorKind, Format, NewSegment, PageUpdate, Principal,
-    ProviderFormat, SegmentKind, Session, View, WindowOptions,
-    storage::{BranchParent, BranchPoint},
+    ProviderFormat, SegmentKind, Session, WindowOptions,
+    message::ToolResult,
+    storage::{Branch, BranchParent},
 };
 use contexture_testkit::{
-    fixture::{agent, apply, assistant, memory, page, segment, user, valid},
+    fixture::{agent, apply, assistant, calls, memory, page, returned, segment, user, valid},
     window::{SECRET, World, options},
 };
 use futures::executor::block_on;
@@ -27,15 +28,22 @@ async fn own_segment(system: &ContextSystem, name: &str) {
 /// Begins and opens a branch.
 async fn branch(
     system: &ContextSystem,
-    parent: &Principal,
-    point: Option<&BranchPoint>,
+    parent: BranchParent<'_>,
     (name, number): (&str, u64),
-) -> (AgentContext, View, BranchPoint) {
-    let parent = BranchParent { principal: parent, point };
+) -> (AgentContext, Branch) {
     let own = segment(&format!("agent-{name}"));
-    let (view, point) = system.branch(parent, &valid(name), number, &own).await.unwrap();
-    let opened = system.open_branch(view.clone(), point.clone()).await.unwrap();
-    (opened, view, point)
+    let branch = system.branch(parent, &valid(name), number, &own).await.unwrap();
+    (open_branch(system, &branch).await, branch)
+}
+
+/// What a session shows, as the parent of a branch.
+fn of(session: &Session) -> BranchParent<'_> {
+    BranchParent::Session(session.principal())
+}
+
+/// Opens a branch for its agent.
+async fn open_branch(system: &ContextSystem, branch: &Branch) -> AgentContext {
+    AgentContext::new(system.open_branch(branch).await.unwrap(), branch.view.clone())
 }
 
 async fn body(of: &Session, asked: &WindowOptions) -> Result<String, ErrorKind> {
@@ -95,14 +103,15 @@ fn a_branch_stands_as_its_parent_stood() {
             None => Principal::System,
         };
         let shown = bodies(&world.system.held_by(parent.clone()));
-        let (delta, view, point) = block_on(branch(&world.system, &parent, None, (&name, 1)));
+        let (delta, begun) =
+            block_on(branch(&world.system, BranchParent::Session(&parent), (&name, 1)));
         assert_same(&bodies(&delta), &shown, &format!("seed {seed}, agent {at}"));
         for _ in 0..40 {
             world.step();
         }
         assert_same(&bodies(&delta), &shown, &format!("seed {seed}, later"));
         let cold = world.cold();
-        let cold = block_on(cold.open_branch(view, point)).unwrap();
+        let cold = block_on(open_branch(&cold, &begun));
         assert_same(&bodies(&cold), &shown, &format!("seed {seed}, opened again"));
     }
 }
@@ -133,7 +142,7 @@ fn what_either_adds_is_unseen_by_the_other() {
     block_on(async {
         let (system, alpha) = talk().await;
         let before = messages(&alpha).await;
-        let (delta, ..) = branch(&system, alpha.principal(), None, ("delta", 1)).await;
+        let (delta, ..) = branch(&system, of(&alpha), ("delta", 1)).await;
         delta.add_turn(vec![user("try it another way"), assistant("done")]).await.unwrap();
         alpha.add_turn(vec![user("question 4")]).await.unwrap();
         let (mine, theirs) = (messages(&delta).await, messages(&alpha).await);
@@ -141,7 +150,7 @@ fn what_either_adds_is_unseen_by_the_other() {
         assert!(mine.concat().contains("another way") && !mine.concat().contains("question 4"));
         assert!(!theirs.concat().contains("another way"));
         // The next branch of the same agent begins again.
-        let (again, ..) = branch(&system, alpha.principal(), None, ("delta", 2)).await;
+        let (again, ..) = branch(&system, of(&alpha), ("delta", 2)).await;
         assert_eq!(messages(&again).await, theirs);
         let last = delta.extend_turn(vec![assistant("and more")]).await.unwrap();
         assert_eq!(last[0].segment().as_str(), "agent-delta");
@@ -154,7 +163,7 @@ fn what_either_adds_is_unseen_by_the_other() {
 fn what_is_inherited_is_read_only() {
     block_on(async {
         let (system, alpha) = talk().await;
-        let (delta, ..) = branch(&system, alpha.principal(), None, ("delta", 1)).await;
+        let (delta, ..) = branch(&system, of(&alpha), ("delta", 1)).await;
         let rename = PageUpdate { name: Some(valid("Mine")), ..PageUpdate::of(page("usr-1")) };
         for edit in [
             Edit::UpdatePage(rename),
@@ -183,12 +192,12 @@ fn what_is_inherited_is_read_only() {
 fn a_branch_of_a_branch_stands_as_that_stood() {
     block_on(async {
         let (system, alpha) = talk().await;
-        let (delta, _, point) = branch(&system, alpha.principal(), None, ("delta", 1)).await;
+        let (delta, begun) = branch(&system, of(&alpha), ("delta", 1)).await;
         delta.add_turn(vec![user("aside"), assistant("one")]).await.unwrap();
         alpha.update_page("usr-1", "Renamed", "").await.unwrap();
         alpha.remove_page("usr-2").await.unwrap();
         let shown = messages(&delta).await;
-        let (epsilon, ..) = branch(&system, delta.principal(), Some(&point), ("epsilon", 1)).await;
+        let (epsilon, ..) = branch(&system, BranchParent::Branch(&begun), ("epsilon", 1)).await;
         assert_eq!(messages(&epsilon).await, shown);
         delta.add_turn(vec![user("later")]).await.unwrap();
         alpha.remove_page("usr-3").await.unwrap();
@@ -203,12 +212,12 @@ fn a_branch_of_a_branch_stands_as_that_stood() {
 fn only_a_purge_reaches_what_is_inherited() {
     block_on(async {
         let (system, alpha) = talk().await;
-        let (delta, view, point) = branch(&system, alpha.principal(), None, ("delta", 1)).await;
+        let (delta, begun) = branch(&system, of(&alpha), ("delta", 1)).await;
         system.as_system().update_page("usr-1", "Other", "").await.unwrap();
         apply(&system, Edit::RemovePage(page("usr-2"))).await;
         assert!(messages(&delta).await.concat().contains("answer 2"));
         apply(&system, Edit::PurgePage(page("usr-2"))).await;
-        let cold = system.open_branch(view, point).await.unwrap();
+        let cold = open_branch(&system, &begun).await;
         for branch in [&cold, &delta] {
             branch.refresh().await.unwrap();
             let shown = messages(branch).await.concat();
@@ -225,7 +234,7 @@ fn a_branch_folds_alone() {
             let text = format!("question {number} {}", "and some words ".repeat(12));
             alpha.add_turn(vec![user(&text), assistant("yes")]).await.unwrap();
         }
-        let (delta, view, point) = branch(&system, alpha.principal(), None, ("delta", 1)).await;
+        let (delta, begun) = branch(&system, of(&alpha), ("delta", 1)).await;
         let before = body(&alpha, &asked(ProviderFormat::OpenAi, None)).await.unwrap();
         let tight = asked(ProviderFormat::OpenAi, Some(900));
         delta.add_turn(vec![user("go on")]).await.unwrap();
@@ -233,7 +242,7 @@ fn a_branch_folds_alone() {
         assert!(sent.record.fold.is_some() && sent.record.number == 1);
         assert_eq!(body(&alpha, &asked(ProviderFormat::OpenAi, None)).await.unwrap(), before);
         let folded = body(&delta, &asked(ProviderFormat::OpenAi, None)).await.unwrap();
-        let cold = system.open_branch(view, point).await.unwrap();
+        let cold = open_branch(&system, &begun).await;
         assert_eq!(body(&cold, &asked(ProviderFormat::OpenAi, None)).await.unwrap(), folded);
         delta.undo(None).await.unwrap();
     });
@@ -248,7 +257,7 @@ fn the_first_window_of_a_branch_goes_on_from_its_parents_last() {
             let asked = asked(format, None);
             let theirs = alpha.send(&asked).await.unwrap();
             let number = 10 + format as u64;
-            let (delta, ..) = branch(&system, alpha.principal(), None, ("delta", number)).await;
+            let (delta, ..) = branch(&system, of(&alpha), ("delta", number)).await;
             delta.add_turn(vec![user("another way")]).await.unwrap();
             let mine = delta.send(&asked).await.unwrap();
             assert_eq!(mine.record.number, 1);
@@ -266,5 +275,39 @@ fn only_the_system_side_begins_a_branch() {
         let (view, parent) = (valid("alpha.1"), alpha.principal().view_id());
         let refused = alpha.apply(Edit::BranchView { view, parent, levels: Vec::new() }).await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    });
+}
+
+// Its results go to the parent: the branch goes on without them.
+#[test]
+fn an_open_exchange_is_interrupted_in_the_branch_alone() {
+    block_on(async {
+        let (system, alpha) = talk().await;
+        let mut both = calls("c1", "{}");
+        both.parts.extend(calls("c2", "{}").parts);
+        alpha.open_exchange(vec![user("look"), both]).await.unwrap();
+        let found = |call: &str, text: &str| vec![returned(call, text)];
+        alpha.add_results(found("c2", "found")).await.unwrap();
+        let (delta, begun) = branch(&system, of(&alpha), ("delta", 1)).await;
+        let (open, lost) = ("no result yet: the call is still open", ToolResult::INTERRUPTED);
+        for format in FORMATS {
+            let asked = asked(format, None);
+            let (parents, ours) =
+                (body(&alpha, &asked).await.unwrap(), body(&delta, &asked).await.unwrap());
+            assert!(parents.contains(open) && !parents.contains(lost), "{format}");
+            assert!(ours.contains(lost) && !ours.contains(open) && ours.contains("found"));
+        }
+        delta.add_turn(vec![user("go on")]).await.unwrap();
+        let sent = delta.send(&asked(ProviderFormat::OpenAi, None)).await.unwrap();
+        alpha.add_results(found("c1", "the file")).await.unwrap();
+        let parents = body(&alpha, &asked(ProviderFormat::OpenAi, None)).await.unwrap();
+        assert!(parents.contains("the file") && !parents.contains(open));
+        // Opened again, what was sent can be shown before any page was read.
+        let cold = open_branch(&system, &begun).await;
+        let again =
+            cold.sent(&asked(ProviderFormat::OpenAi, None), sent.record.number).await.unwrap();
+        assert_eq!(again.window.body, sent.window.body);
+        let ours = body(&cold, &asked(ProviderFormat::OpenAi, None)).await.unwrap();
+        assert!(ours.contains(lost) && !ours.contains("the file"));
     });
 }

@@ -14,6 +14,7 @@ use contexture_agents::{
     run::Driver,
     runner::{Quiet, stop_signal},
     settings::Settings,
+    team::ForkOrigin,
 };
 use contexture_core::{
     Clock, ContextSystem, Edit, Format, ManualClock, Message, NewContentsPage, NewDetailPage,
@@ -180,7 +181,14 @@ async fn request(system: &ContextSystem, prompt: &str) -> Result<String> {
     let runner = Runner::new(team, Settings::default(), counter, Driver::default(), |_| false);
     let options = ExecuteOptions { budget: Some(400_000), ..ExecuteOptions::default() };
     let mode = ContextMode::Shared;
-    let job = Job { agent: &agent, mode, model: model.clone(), tools: Vec::new(), options };
+    let job = Job {
+        agent: &agent,
+        mode,
+        model: model.clone(),
+        tools: Vec::new(),
+        options,
+        origin: ForkOrigin::default(),
+    };
     let (_stopper, stop) = stop_signal();
     let ran = runner.execute(&job, prompt, &mut Quiet, stop).await;
     let heard = std::mem::take(&mut *model.0.lock().unwrap_or_else(PoisonError::into_inner));

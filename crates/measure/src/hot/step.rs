@@ -13,6 +13,7 @@ use contexture_agents::{
     run::Driver,
     runner::{Quiet, stop_signal},
     settings::Settings,
+    team::ForkOrigin,
     tool::Effect,
 };
 use contexture_core::message::RawJson;
@@ -113,7 +114,14 @@ async fn one(dir: &Path, name: &str, shape: Shape, figures: &mut Figures) -> Res
     agent.system_prompt = "You note what you are told.".to_owned();
     let options = ExecuteOptions { stream: true, ..ExecuteOptions::default() };
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Note::new()?)];
-    let job = Job { agent: &agent, mode: ContextMode::Isolated, model, tools, options };
+    let job = Job {
+        agent: &agent,
+        mode: ContextMode::Isolated,
+        model,
+        tools,
+        options,
+        origin: ForkOrigin::default(),
+    };
     // The first run makes the agent's segments and loads the vocabulary.
     let quiet = &mut Quiet;
     let (_stopper, stop) = stop_signal();

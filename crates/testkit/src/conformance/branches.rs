@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture_core::{
-    Edit, Format, NewSegment, PageStorage, ProviderFormat, SegmentKind,
+    AgentContext, Edit, Format, NewSegment, PageStorage, ProviderFormat, SegmentKind,
     storage::{BranchParent, ViewId},
 };
 
@@ -28,7 +28,7 @@ pub(super) async fn branches_stand_as_their_parents_stood(storage: Arc<dyn PageS
     let shown = alpha.window(&asked).await.expect("it fits").body;
     let mut branches = Vec::new();
     for number in [2, 10] {
-        let parent = BranchParent { principal: alpha.principal(), point: None };
+        let parent = BranchParent::Session(alpha.principal());
         let begun = system.branch(parent, &valid("delta"), number, &segment("agent-delta")).await;
         branches.push(begun.expect("it can branch"));
     }
@@ -43,8 +43,9 @@ pub(super) async fn branches_stand_as_their_parents_stood(storage: Arc<dyn PageS
     apply(&system, Edit::RemoveSegment { segment: segment("usr"), cascade: true, force: false })
         .await;
     let again = reopen(storage.clone()).await;
-    for (view, point) in branches {
-        let branch = again.open_branch(view, point).await.expect("it opens");
+    for branch in branches {
+        let branch_system = again.open_branch(&branch).await.expect("it opens");
+        let branch = AgentContext::new(branch_system, branch.view);
         // What was moved to its own segment is no turn of its own, but lies there.
         let body = branch.window(&asked).await.expect("it fits").body;
         let same = body.bytes().zip(shown.bytes()).take_while(|(one, other)| one == other).count();

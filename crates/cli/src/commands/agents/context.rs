@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The values that `--mode` suggests.
-const MODES: &[&str] = &["isolated", "shared", "default"];
+const MODES: &[&str] = &["isolated", "shared", "fork", "default"];
 
 /// Show whose history an agent sees and why, or change it for this session
 ///
@@ -100,7 +100,7 @@ pub(crate) async fn run(
 
 /// Parses a mode.
 pub(super) fn mode(text: &str) -> Result<ContextMode> {
-    text.parse().map_err(|reason: String| Stop::invalid(reason, "use isolated or shared"))
+    text.parse().map_err(|reason: String| Stop::invalid(reason, "use isolated, shared or fork"))
 }
 
 /// Prints an agent's mode in the words of the seed (M-31, M-32).
@@ -188,7 +188,10 @@ async fn set(
         "default" => None,
         wanted => Some(wanted.parse::<ContextMode>().map_err(|_| {
             let message = format!("unknown context mode '{wanted}'");
-            Stop::invalid(message, "use isolated, shared, or default to follow the files again")
+            Stop::invalid(
+                message,
+                "use isolated, shared, fork, or default to follow the files again",
+            )
         })?),
     };
     let team = team(settings).await?;

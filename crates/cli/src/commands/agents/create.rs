@@ -7,6 +7,8 @@ use contexture_agents::{
 };
 
 use super::shown;
+use contexture_core::AgentName;
+
 use crate::{
     args::Suggested,
     commands::Status,
@@ -17,7 +19,7 @@ use crate::{
 };
 
 /// The values that `--context` suggests.
-pub(super) const MODES: &[&str] = &["isolated", "shared"];
+pub(super) const MODES: &[&str] = &["isolated", "shared", "fork"];
 
 /// Create an agent: a file with its name, its tools and a prompt to start from
 #[derive(Debug, clap::Args)]
@@ -37,12 +39,15 @@ pub(crate) struct Args {
     /// The model it runs on, such as openai/gpt-4o
     #[arg(long)]
     model: Option<String>,
-    /// Whose history it sees: its own, or the main session's
+    /// Whose history it sees: its own, the main session's, or a fork of another view
     #[arg(long, value_name = "MODE", value_parser = Suggested(MODES))]
     context: Option<String>,
     /// The group whose history it shares instead of the main session's
     #[arg(long)]
     group: Option<String>,
+    /// The agent whose view it forks instead of the main view
+    #[arg(long, value_name = "NAME")]
+    parent: Option<AgentName>,
     /// A tool it may use, by default all; repeatable
     #[arg(long = "tool", value_name = "TOOL")]
     tools: Vec<String>,
@@ -71,6 +76,7 @@ pub(crate) fn run(args: Args, project: &Project, printer: &mut Printer<'_>) -> R
         model: args.model,
         context_mode,
         group: args.group,
+        parent: args.parent,
         tools: ToolRules {
             allow: (!args.tools.is_empty()).then_some(args.tools),
             deny: args.denied,

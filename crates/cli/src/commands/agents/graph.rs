@@ -59,6 +59,8 @@ fn draw(history: &SharedHistoryObject, printer: &mut Printer<'_>) -> Result<()> 
             (true, HistoryRelation::Shares) => ("└─", "reads and writes"),
             (false, HistoryRelation::Publishes) => ("├╌", "only records its answers here"),
             (true, HistoryRelation::Publishes) => ("└╌", "only records its answers here"),
+            (false, HistoryRelation::Forks) => ("├╌", "begins as what is seen here"),
+            (true, HistoryRelation::Forks) => ("└╌", "begins as what is seen here"),
         };
         let filter = member.filter.as_ref().map(show::filter).unwrap_or_default();
         let line = lines::join([

@@ -7,7 +7,7 @@ use std::{ffi::OsString, path::Path};
 use contexture_agents::{
     AgentDefinition, Response, run::Ending, team::StoredRun, wire::ResponseObject,
 };
-use contexture_core::{ContextSystem, ErrorKind};
+use contexture_core::{AgentName, ContextSystem, ErrorKind};
 
 use super::{approvals, create::MODES, team};
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
     /// Resume the agent's interrupted run instead of a new request, in its mode and with its limits
-    #[arg(long, conflicts_with_all = ["prompt", "context", "max_turns", "token_limit"])]
+    #[arg(long, conflicts_with_all = ["prompt", "context", "parent", "max_turns", "token_limit"])]
     resume: bool,
     /// The request; - reads standard input
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
@@ -87,6 +87,9 @@ struct Flags {
     /// Whose history it sees, for this run
     #[arg(long, value_name = "MODE", value_parser = Suggested(MODES))]
     context: Option<String>,
+    /// The agent whose view a fork begins as, instead of the main view
+    #[arg(long, value_name = "NAME")]
+    parent: Option<AgentName>,
     /// The model to use
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -138,6 +141,7 @@ pub(crate) async fn run(
         let interrupted = interrupted_run(project, &system, agent).await?;
         // It resumes as it began, unless the call says otherwise.
         options.context = Some(interrupted.run.mode);
+        options.fork = interrupted.run.fork;
         options.model.get_or_insert(interrupted.run.model);
         if options.ask != Some(Ask::Now)
             && let Some(response) = still_waiting(project, &system, agent, settings).await?
@@ -181,6 +185,8 @@ fn run_options(flags: Flags) -> Result<RunOptions> {
     }
     Ok(RunOptions {
         context,
+        parent: flags.parent,
+        fork: None,
         model: flags.model,
         budget: flags.budget,
         shares: flags.shares.read()?,

@@ -52,6 +52,7 @@ impl Chat<'_> {
         let Some(interrupted) = interrupted else { return Err(no_interrupted_run(agent)) };
         let options = RunOptions {
             context: Some(interrupted.run.mode),
+            fork: interrupted.run.fork,
             model: Some(interrupted.run.model),
             ..self.run_options()
         };

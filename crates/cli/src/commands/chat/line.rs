@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The options a request may have.
-const OPTIONS: [&str; 5] = ["--shared", "--isolated", "--context", "--model", "--budget"];
+const OPTIONS: [&str; 6] = ["--shared", "--isolated", "--fork", "--context", "--model", "--budget"];
 
 /// The options that have a value.
 const VALUED: [&str; 3] = ["--context", "--model", "--budget"];
@@ -129,6 +129,7 @@ impl<'a> ChatRequest<'a> {
         match word {
             "--shared" => self.mode(ContextMode::Shared)?,
             "--isolated" => self.mode(ContextMode::Isolated)?,
+            "--fork" => self.mode(ContextMode::Fork)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -156,7 +157,7 @@ impl<'a> ChatRequest<'a> {
     fn mode(&mut self, mode: ContextMode) -> Result<()> {
         match self.context.replace(mode) {
             Some(other) if other != mode => {
-                Err(Stop::invalid("a request cannot be both shared and isolated", AS_IT_IS))
+                Err(Stop::invalid(format!("a request cannot be both {other} and {mode}"), AS_IT_IS))
             }
             _ => Ok(()),
         }

@@ -257,8 +257,7 @@ impl Seen {
         if mode == ContextMode::Shared {
             options.max_messages = Some(project.settings.max_messages());
         }
-        let view = team.view(agent, mode).await?;
-        let context = AgentContext::new(system, view);
+        let context = team.context(agent, mode).await?;
         Ok(Self { context, options })
     }
 
