@@ -68,6 +68,9 @@ fn replies() -> Vec<Reply> {
         Reply::text("`last` still fails on an empty list."),
         // The group.
         Reply::text("A helper that returns the first item, or None."),
+        // A fork, and a tool that its parent has and it has not.
+        Reply::call("call_9", "edit_file", &edit("def last(items)", "def last(x)")),
+        Reply::text("Line 6 still says `x`: `last` fails now."),
         // Shared contexts are forbidden.
         Reply::text("I cannot see any issues above: please tell me which."),
     ]

@@ -558,8 +558,11 @@ fn a_parent_is_named() {
     assert_eq!(read("contextParent: lead").context_mode, None);
     let said = |fields: &str| said(".contexture/agents/a.md", &text(fields));
     insta::assert_snapshot!(said("contextParent: a"), @".contexture/agents/a.md:5: error: an agent cannot be its own 'contextParent'");
-    insta::assert_snapshot!(said("contextParent: Lead Agent"), @"");
-    insta::assert_snapshot!(said("contextMode: shared\ncontextParent: lead"), @"");
+    insta::assert_snapshot!(said("contextParent: Lead Agent"), @".contexture/agents/a.md:5: error: invalid agent name 'Lead Agent': it must begin with a lower-case letter and contain only lower-case letters and digits, joined by single '-' or '_'");
+    insta::assert_snapshot!(said("contextMode: shared\ncontextParent: lead"), @r"
+    .contexture/agents/a.md:6: warning: 'contextParent' has no effect on an agent whose mode is shared
+      hint: write `contextMode: fork`, or leave the parent out
+    ");
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct AgentFileObject<'a> {
     pub context_mode: Option<ContextMode>,
     /// The group whose history it shares.
     pub context_group: Option<&'a str>,
+    /// The agent whose view it forks.
+    pub context_parent: Option<&'a AgentName>,
     /// What it sees of a shared history.
     pub context_filter: &'a ContextFilter,
     /// What of its work is recorded in the main session.
@@ -141,6 +143,7 @@ impl<'a> AgentFileObject<'a> {
             version: agent.version.as_deref(),
             context_mode: agent.context_mode,
             context_group: agent.context_group.as_deref(),
+            context_parent: agent.context_parent.as_ref(),
             context_filter: &agent.context_filter,
             publish_result: agent.publish_result,
             tools: &agent.tools,

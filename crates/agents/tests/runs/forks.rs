@@ -3,6 +3,7 @@
 use contexture_agents::{
     definition::ToolRules,
     runner::stop_signal,
+    settings::{Layer, SettingsDialect, SettingsFile},
     team::{ClearScope, Member},
 };
 use contexture_core::{
@@ -291,5 +292,29 @@ async fn a_purge_reaches_a_fork() {
                 assert!(!after.contains("CANARY-PURGED") && after.contains("Friday"), "{after}");
             }
         }
+    }
+}
+
+// M-37: the bound of a shared window holds for forks of it.
+#[tokio::test]
+async fn a_fork_of_a_shared_window_is_bounded_like_it() {
+    for name in MODELS {
+        let system = memory().await;
+        for number in 0..80 {
+            talk(&system, &format!("question {number}.")).await;
+        }
+        let text = br#"{"agents":{"sharedContextMaxMessages":20}}"#;
+        let path = std::path::Path::new("settings.json");
+        let file = SettingsFile::parse(Layer::User, path, SettingsDialect::Contexture, text);
+        let runner = runner_with(&system, Settings::merge(&[file.unwrap()]));
+        let server = ProviderServer::scripted([Reply::text("Here."), Reply::text("There.")]);
+        let lead = agent("lead", ContextMode::Shared);
+        let helper = agent("helper", ContextMode::Fork);
+        execute(&runner, &job(&lead, model(&server, name)), "where are we?").await;
+        execute(&runner, &fork(&helper, &lead, model(&server, name)), "and you?").await;
+        let requests = bodies(&server);
+        assert!(requests[1].contains("messages folded"), "{name}");
+        assert!(unmarked(&requests[1]).starts_with(&prefix(&requests[0])), "{name}");
+        assert!(requests[1].matches("Understood.").count() * 2 <= 20, "{name}");
     }
 }

@@ -86,7 +86,14 @@ fn report(
     let pages = |pages: &[PageIndex]| lines::count(pages.len() as u64, "page");
     let mut lines = Vec::new();
     if scope != ClearScope::Published {
-        lines.push(format!("{} of agent-{agent} moved to the archive", pages(&cleared.isolated)));
+        let is_forked = |page: &&PageIndex| page.segment().as_str().starts_with("fork-");
+        let forked = cleared.isolated.iter().filter(is_forked).count() as u64;
+        let own = lines::count(cleared.isolated.len() as u64 - forked, "page");
+        lines.push(format!("{own} of agent-{agent} moved to the archive"));
+        if forked > 0 {
+            let forked = lines::count(forked, "page");
+            lines.push(format!("{forked} of fork-{agent} moved to the archive"));
+        }
     }
     if scope != ClearScope::Isolated {
         let published = pages(&cleared.published);

@@ -87,6 +87,7 @@ fn fields(
         ("color", optional(&agent.color)),
         ("mode", effective.map_or_else(|| "refused".to_owned(), effective_mode::short)),
         ("group", optional(&agent.context_group)),
+        ("parent", agent.context_parent.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("filter", filter(&agent.context_filter)),
         ("publishes", publishes.to_owned()),
         ("model", sanitize::line(&model)),

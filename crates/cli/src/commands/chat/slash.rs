@@ -67,7 +67,10 @@ const LOOKED_BACK: usize = 1_000;
 const FORMS: [(&str, &str); 7] = [
     ("TEXT", "ask the assistant; start with a space to send / or @ as text"),
     ("@AGENT TEXT", "run an agent in its own mode"),
-    ("@AGENT --shared TEXT", "run it with the main session's history; --isolated with its own"),
+    (
+        "@AGENT --shared TEXT",
+        "run it with the main session's history; --isolated with its own, --fork with a fork of this",
+    ),
     ("/agents run AGENT TEXT [--context MODE]", "the same, spelled out"),
     (
         "/agents context AGENT [--mode MODE]",
