@@ -318,3 +318,55 @@ async fn a_fork_of_a_shared_window_is_bounded_like_it() {
         assert!(requests[1].matches("Understood.").count() * 2 <= 20, "{name}");
     }
 }
+
+// Two at once, a fork of a fork whose run is not over, and parents whose history was taken away.
+#[tokio::test]
+async fn forks_of_what_is_under_way_or_gone() {
+    let system = memory().await;
+    talk(&system, "The launch is on Friday.").await;
+    let runner = runner(&system);
+    let server = ProviderServer::answering(|request| {
+        let is = |name: &str| request.body.contains(&format!("You are {name}."));
+        match is("first") && !is("second") && !is("third") {
+            true => Reply::failing(400, "gone"),
+            false => Reply::text("Done."),
+        }
+    });
+    let lead = agent("lead", ContextMode::Shared);
+    let [mut first, second, third] =
+        ["first", "second", "third"].map(|name| agent(name, ContextMode::Fork));
+    first.publish_result = contexture_agents::definition::PublishResult::None;
+    let model = model(&server, MODELS[0]);
+    execute(&runner, &job(&lead, model.clone()), "Well?").await;
+    let (_stopper, stop) = stop_signal();
+    let failed = runner.execute(&fork(&first, &lead, model.clone()), "Go.", &mut Quiet, stop).await;
+    assert!(failed.is_err(), "its run is not over");
+    // Both see what the first had come to, and neither sees the other.
+    let of_first = |agent| {
+        let member = Arc::new(Member { agent: first.clone(), mode: ContextMode::Fork });
+        let sends_as = Some(Arc::new(Member { agent: lead.clone(), mode: ContextMode::Shared }));
+        let origin = ForkOrigin { parent: Some(member), sends_as, model: None };
+        Job { origin, ..job(agent, model.clone()) }
+    };
+    let (two, three) = (of_first(&second), of_first(&third));
+    tokio::join!(execute(&runner, &two, "CANARY-TWO"), execute(&runner, &three, "CANARY-THREE"));
+    let requests = bodies(&server);
+    let of = |name: &str| {
+        let told = format!("You are {name}.");
+        requests.iter().find(|body| body.contains(&told)).unwrap().clone()
+    };
+    for (name, canary, other) in
+        [("second", "CANARY-TWO", "CANARY-THREE"), ("third", "CANARY-THREE", "CANARY-TWO")]
+    {
+        let body = of(name);
+        assert!(body.contains("You are first.") && body.contains(canary), "{body}");
+        assert!(!body.contains(other), "{body}");
+    }
+    // The parent's history is gone: what is left of its view is forked.
+    let gone = Edit::RemoveSegment { segment: "usr".parse().unwrap(), cascade: true, force: false };
+    system.as_system().apply(gone).await.unwrap();
+    let response = execute(&runner, &fork(&third, &lead, model.clone()), "Alone?").await;
+    assert_eq!(response.text, "Done.");
+    let last = bodies(&server).pop().unwrap();
+    assert!(!last.contains("Friday") && last.contains("You are lead."), "{last}");
+}
