@@ -255,6 +255,7 @@ model: openai/gpt-4o
 color: red
 version: \"1\"
 contextGroup: studio
+contextParent: lead
 contextFilter:
   agents: [painter]
   roles: [user]
