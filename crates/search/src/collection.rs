@@ -16,6 +16,17 @@ pub struct Size {
     pub terms: [u64; Field::ALL.len()],
 }
 
+/// One document that has a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posting {
+    /// Which document.
+    pub key: DocKey,
+    /// How often the term stands in each field.
+    pub counts: Counts,
+    /// How many terms the document has, by field. Fields that the search may not see count nothing.
+    pub lengths: [u16; Field::ALL.len()],
+}
+
 /// What is known of a document without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
@@ -38,8 +49,16 @@ pub trait Collection {
     /// Returns how much there is.
     fn size(&self) -> Size;
 
-    /// Shows every document that has a term, in the order of keys.
-    fn postings(&self, term: &str, visit: &mut dyn FnMut(DocKey, &Counts));
+    /// Shows every document that has a term, in the order of keys, each once.
+    ///
+    /// A document that has the term in a hidden field only is not shown.
+    fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting));
+
+    /// Returns terms that begin with a prefix, the first `limit` of them in the order of bytes.
+    fn completions(&self, prefix: &str, limit: usize) -> Vec<String>;
+
+    /// Returns whether any document was said by this speaker, given as the hash in [`Facts`].
+    fn speaks(&self, speaker: u32) -> bool;
 
     /// Returns what is known of a document.
     fn facts(&self, key: DocKey) -> Option<Facts>;

@@ -10,5 +10,5 @@
 mod collection;
 mod document;
 
-pub use collection::{Collection, Counts, Facts, Size};
+pub use collection::{Collection, Counts, Facts, Posting, Size};
 pub use document::{DocKey, Document, Field};
