@@ -9,6 +9,10 @@
 
 mod collection;
 mod document;
+mod error;
+mod index;
+mod text;
 
 pub use collection::{Collection, Counts, Facts, Posting, Size};
 pub use document::{DocKey, Document, Field};
+pub use error::SearchError;

@@ -70,11 +70,19 @@ impl ContextSystem {
 
     /// Opens a branch: the session as it stands in it.
     pub async fn open_branch(&self, view: View, point: BranchPoint) -> Result<AgentContext> {
-        let storage: Arc<dyn PageStorage> = Arc::new(BranchStorage::new(self.storage(), point));
+        let storage = BranchStorage::new(self.storage(), point.clone());
+        let storage: Arc<dyn PageStorage> = Arc::new(storage);
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
         let (memory, settings) = (self.inner.memory.clone(), self.inner.settings);
         let system = Self::open_in(memory, storage, session, clock, settings).await?;
+        // It was opened a moment ago, so nobody has set it.
+        let _ = system.inner.branch.set(point);
         Ok(AgentContext::new(system, view))
+    }
+
+    /// Returns where it branched off, where it is a branch.
+    pub(crate) fn branch_point(&self) -> Option<&BranchPoint> {
+        self.inner.branch.get()
     }
 
     /// Returns what a branch of a view inherits now, in the order in which the view shows it.
