@@ -10,9 +10,11 @@
 mod collection;
 mod document;
 mod error;
+mod follow;
 mod index;
 mod text;
 
 pub use collection::{Collection, Counts, Facts, Posting, Size};
 pub use document::{DocKey, Document, Field};
 pub use error::SearchError;
+pub use index::{IndexLimits, SearchIndex};

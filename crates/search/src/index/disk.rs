@@ -43,8 +43,8 @@ pub(crate) struct Batch {
     pub(crate) session: SessionId,
     pub(crate) mark: MarkHash,
     pub(crate) upto: Revision,
-    /// Whether the index is to forget all it has of the session first.
-    pub(crate) anew: bool,
+    /// What the index has of the session must be of this build; none where it is to forget all of it first.
+    pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<(SegmentId, u32, Arc<[Entry]>)>,
 }
 
@@ -116,8 +116,13 @@ impl Disk {
         Err(SearchError::Busy)
     }
 
-    /// Writes batches and commits them as one.
-    pub(crate) fn write(&self, batches: &[Batch], scrub: bool) -> Result<Written, SearchError> {
+    /// Writes batches and commits them as one. Returns the build that each became part of; none for one that
+    /// another process has overtaken. Nothing is written while another process is writing.
+    pub(crate) fn write(
+        &self,
+        batches: &[&Batch],
+        scrub: bool,
+    ) -> Result<Option<Vec<Option<u64>>>, SearchError> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .num_merge_threads(1)
@@ -125,7 +130,7 @@ impl Disk {
             .build();
         let mut writer: IndexWriter = match self.index.writer_with_options(options) {
             Ok(writer) => writer,
-            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(Written::Busy),
+            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let mut policy = LogMergePolicy::default();
@@ -136,8 +141,9 @@ impl Disk {
             what: "what it says of itself".to_owned(),
         })?;
         let mut classes = super::classes::Classes::new(&state.classes);
+        let mut builds = Vec::with_capacity(batches.len());
         for batch in batches {
-            self.add(&writer, &mut state, &mut classes, batch)?;
+            builds.push(self.add(&writer, &mut state, &mut classes, batch)?);
         }
         state.classes = classes.into_list();
         let mut commit = writer.prepare_commit()?;
@@ -147,7 +153,7 @@ impl Disk {
             self.scrub(&mut writer)?;
         }
         writer.wait_merging_threads()?;
-        Ok(Written::Committed)
+        Ok(Some(builds))
     }
 
     fn add(
@@ -156,11 +162,12 @@ impl Disk {
         state: &mut State,
         classes: &mut super::classes::Classes,
         batch: &Batch,
-    ) -> Result<(), SearchError> {
+    ) -> Result<Option<u64>, SearchError> {
         let known = state.sessions.get(&batch.session).cloned();
-        let current = known.clone().filter(|known| !batch.anew && known.mark == batch.mark);
-        if current.as_ref().is_some_and(|known| known.revision >= batch.upto) {
-            return Ok(());
+        let current = known.clone().filter(|known| Some(known.build) == batch.build);
+        let is_done = |known: &SessionState| known.revision >= batch.upto && known.revision.0 > 0;
+        if current.as_ref().is_some_and(is_done) || (batch.build.is_some() && current.is_none()) {
+            return Ok(None);
         }
         if let (Some(known), None) = (&known, &current) {
             let spaces: Vec<Range<u64>> =
@@ -169,6 +176,7 @@ impl Disk {
         }
         let mut session = current.unwrap_or_else(|| SessionState {
             mark: batch.mark.clone(),
+            build: state.next_build(),
             revision: batch.upto,
             spaces: Default::default(),
         });
@@ -193,8 +201,9 @@ impl Disk {
                 writer.add_document(self.fields.document(space, entry, class))?;
             }
         }
+        let build = session.build;
         state.sessions.insert(batch.session.clone(), session);
-        Ok(())
+        Ok(Some(build))
     }
 
     /// Writes everything again that has deleted documents in it, so that none of their words stay.

@@ -13,6 +13,8 @@ pub(crate) struct State {
     pub(crate) sessions: BTreeMap<SessionId, SessionState>,
     /// The number of the next segment.
     next_space: u32,
+    /// The number of the next build.
+    next_build: u64,
     /// Classes, by their number.
     pub(crate) classes: Vec<Class>,
 }
@@ -21,7 +23,9 @@ pub(crate) struct State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionState {
     pub(crate) mark: MarkHash,
-    /// Everything up to this edit is in the index.
+    /// Tells it from the same session indexed again: pages of two builds never stand together.
+    pub(crate) build: u64,
+    /// Everything up to this edit is in the index; 0 while it is being read for the first time.
     pub(crate) revision: Revision,
     pub(crate) spaces: BTreeMap<SegmentId, u32>,
 }
@@ -53,6 +57,12 @@ impl State {
     /// Returns the number of a segment of a session, if the index holds any of it.
     pub(crate) fn space(&self, session: &SessionId, segment: &SegmentId) -> Option<Space> {
         self.sessions.get(session)?.spaces.get(segment).copied().map(Space)
+    }
+
+    /// Gives out the number of the next build.
+    pub(crate) fn next_build(&mut self) -> u64 {
+        self.next_build += 1;
+        self.next_build
     }
 
     /// Gives out the number of the next segment; none where there are too many.
