@@ -50,7 +50,7 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use state::{MarkHash, SessionState, State};
 pub(crate) use tail::Tail;
 
-use crate::{error::SearchError, follow::Followed};
+use crate::{error::SearchError, follow::Followed, search::Branches};
 use worker::Worker;
 
 /// The search index of a store. Cheap to clone; usable from many threads.
@@ -86,6 +86,7 @@ pub(crate) struct Inner {
     writing: Mutex<()>,
     /// Whether words of purged pages may still be on disk.
     pub(crate) unscrubbed: AtomicBool,
+    pub(crate) branches: Branches,
 }
 
 impl SearchIndex {
@@ -104,9 +105,16 @@ impl SearchIndex {
     ) -> Result<Self, SearchError> {
         let disk = Disk::open(folder)?;
         let snapshot = RwLock::new(Arc::new(disk.snapshot(None)?));
-        let (followed, writing, unscrubbed) = Default::default();
-        let inner = Inner { storage, limits, disk, snapshot, followed, writing, unscrubbed };
-        let inner = Arc::new(inner);
+        let inner = Arc::new(Inner {
+            storage,
+            limits,
+            disk,
+            snapshot,
+            followed: Mutex::default(),
+            writing: Mutex::default(),
+            unscrubbed: AtomicBool::default(),
+            branches: Branches::default(),
+        });
         let worker = Arc::new(Worker::start(inner.clone())?);
         Ok(Self { inner, worker })
     }

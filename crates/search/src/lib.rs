@@ -12,9 +12,13 @@ mod document;
 mod error;
 mod follow;
 mod index;
+mod ranking;
+mod search;
 mod text;
 
 pub use collection::{Collection, Counts, Facts, Posting, Size};
-pub use document::{DocKey, Document, Field};
+pub use document::{DocKey, Document, Field, Marks, speaker_hash};
 pub use error::SearchError;
 pub use index::{IndexLimits, SearchIndex};
+pub use search::{FindQuery, Hit, Snippet};
+pub use text::{MAX_TERM, Term, TermKind, cut};

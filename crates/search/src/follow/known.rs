@@ -28,10 +28,10 @@ pub(crate) struct Known {
     mark: Option<MarkHash>,
     /// The build on disk that the tails stand in front of; none where nothing on disk is true.
     build: Option<u64>,
-    /// Everything up to this edit is in the tails or on disk; 0 while the session is read from the beginning.
-    upto: Revision,
+    /// Everything up to this edit is in the tails or on disk; none while the session is read from the beginning.
+    upto: Option<Revision>,
     /// Everything up to this edit is on disk.
-    committed: Revision,
+    committed: Option<Revision>,
     tails: BTreeMap<SegmentId, Tail>,
     /// Tells states of pages apart.
     stamp: u64,
@@ -87,28 +87,28 @@ impl Followed {
     /// Begins to follow a session with this mark, or goes on.
     pub(super) fn begin(&self, mark: &MarkHash, head: Revision, state: &State) -> Epoch {
         let mut known = self.lock();
-        let goes_on = known.mark.as_ref() == Some(mark) && known.upto.0 > 0 && known.upto <= head;
+        let reached = known.upto.is_some_and(|upto| upto <= head);
+        let goes_on = known.mark.as_ref() == Some(mark) && reached;
         if !goes_on {
             known.forget();
             known.mark = Some(mark.clone());
             let indexed = state.sessions.get(&self.session);
             let is_true = |it: &&crate::index::SessionState| {
-                it.mark == *mark && it.revision.0 > 0 && it.revision <= head
+                it.mark == *mark && it.revision.is_some_and(|revision| revision <= head)
             };
             if let Some(indexed) = indexed.filter(is_true) {
                 known.build = Some(indexed.build);
                 (known.upto, known.committed) = (indexed.revision, indexed.revision);
             }
         }
-        let behind = head.0.saturating_sub(known.upto.0);
-        // A session without an edit has nothing to be read, but for what an import brought.
-        Epoch { number: known.epoch, whole: known.upto.0 == 0, behind }
+        let behind = head.0.saturating_sub(known.upto.unwrap_or_default().0);
+        Epoch { number: known.epoch, whole: known.upto.is_none(), behind }
     }
 
     /// Returns up to where the session is known; none where it was forgotten.
     pub(super) fn upto(&self, epoch: Epoch) -> Option<Revision> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        (known.epoch == epoch.number).then_some(known.upto)
+        known.upto.filter(|_| known.epoch == epoch.number)
     }
 
     /// Takes pages in; tells whether the session was not forgotten meanwhile.
@@ -135,7 +135,7 @@ impl Followed {
             }
             known.tails.entry(index.segment().clone()).or_default().put(page, entries, stamp);
         }
-        known.upto = upto.unwrap_or(known.upto);
+        known.upto = upto.or(known.upto);
         true
     }
 
@@ -148,7 +148,8 @@ impl Followed {
     pub(crate) fn take(&self) -> Option<Taken> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mark = known.mark.clone()?;
-        let quiet = known.upto.0.saturating_sub(known.committed.0) <= QUIET;
+        let number = |revision: Option<Revision>| revision.unwrap_or_default().0;
+        let quiet = number(known.upto).saturating_sub(number(known.committed)) <= QUIET;
         if known.build.is_some() && quiet && known.tails.values().all(Tail::is_empty) {
             return None;
         }
@@ -186,8 +187,7 @@ impl Followed {
         let Some(build) = known.build else { return };
         match state.sessions.get(&self.session).filter(|indexed| indexed.build == build) {
             None => known.forget(),
-            Some(indexed) if indexed.revision.0 > 0 && indexed.revision >= known.upto => {
-                // A reading from the beginning that is not done has 0, and so has its build.
+            Some(indexed) if indexed.revision.is_some() && indexed.revision >= known.upto => {
                 (known.upto, known.committed) = (indexed.revision, indexed.revision);
                 known.tails.clear();
             }
@@ -200,11 +200,6 @@ impl Known {
     /// Returns what is in memory of a segment.
     pub(crate) fn tail(&self, segment: &SegmentId) -> Option<&Tail> {
         self.tails.get(segment).filter(|tail| !tail.is_empty())
-    }
-
-    /// Returns the segments that are in memory.
-    pub(crate) fn upto(&self) -> Revision {
-        self.upto
     }
 
     /// Returns the number of a segment whose documents on disk are true.
@@ -225,7 +220,7 @@ impl Known {
 
     /// Tells whether a search can be answered from it.
     pub(crate) fn is_whole(&self, session: &SessionId, state: &State) -> bool {
-        self.mark.is_some() && self.upto.0 > 0
+        self.upto.is_some()
             && (self.build.is_none() || self.is_current(session, state))
     }
 

@@ -8,6 +8,7 @@ use contexture_core::{
     message::{Hearing, MessageFilter},
     storage::{ContentHash, PageBody, PageDetail, PageStanding, Place, Version},
 };
+use crate::document::Marks;
 use serde::{Deserialize, Serialize};
 
 /// A text of a document that a view sees or does not see.
@@ -65,8 +66,11 @@ pub(crate) struct Class {
     pub(crate) leaf: bool,
     /// What the document is.
     pub(crate) kind: Kind,
-    /// Whether it asks something.
-    pub(crate) question: bool,
+    /// The parts that have any term.
+    pub(crate) parts: u8,
+    /// What the ranking wants to know of the texts: of all; of a message without tools, or a page's description;
+    /// of an answer without thinking, or a page's name.
+    pub(crate) marks: [u8; 3],
 }
 
 /// What a document is.
@@ -106,10 +110,11 @@ pub(crate) struct Seen {
 impl Class {
     /// Returns what a view sees of documents of this class in a segment it mounts.
     pub(crate) fn seen_by(&self, view: &View, segment: &Segment) -> Seen {
+        let seen = |parts: Parts, timed| Seen { parts: Parts(parts.0 & self.parts), timed };
         match view.hearing(segment, &self.page(segment)) {
-            Hearing::Unjudged => Seen { parts: Parts::ALL, timed: false },
-            Hearing::Judged(speech) => Seen { parts: self.heard(speech), timed: true },
-            Hearing::Nothing => Seen { parts: Parts::NONE, timed: false },
+            Hearing::Unjudged => seen(Parts::ALL, false),
+            Hearing::Judged(speech) => seen(self.heard(speech), true),
+            Hearing::Nothing => seen(Parts::NONE, false),
         }
     }
 
@@ -168,6 +173,19 @@ impl Class {
             updated_at: Timestamp::from_millis(0),
             index,
         }
+    }
+
+    /// Returns what the ranking wants to know of the parts that are seen.
+    pub(crate) fn marks(&self, seen: Parts) -> Marks {
+        let [all, fewer, first] = self.marks;
+        let hidden = Parts(self.parts & !seen.0);
+        Marks::from_bits(if hidden == Parts::NONE {
+            all
+        } else if hidden.has(Part::Thinking) || hidden.has(Part::Description) {
+            first
+        } else {
+            fewer
+        })
     }
 
     /// Returns the role of the message; none for a page's own name.

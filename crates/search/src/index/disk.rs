@@ -42,7 +42,7 @@ pub(crate) struct Disk {
 pub(crate) struct Batch {
     pub(crate) session: SessionId,
     pub(crate) mark: MarkHash,
-    pub(crate) upto: Revision,
+    pub(crate) upto: Option<Revision>,
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<(SegmentId, u32, Arc<[Entry]>)>,
@@ -165,7 +165,7 @@ impl Disk {
     ) -> Result<Option<u64>, SearchError> {
         let known = state.sessions.get(&batch.session).cloned();
         let current = known.clone().filter(|known| Some(known.build) == batch.build);
-        let is_done = |known: &SessionState| known.revision >= batch.upto && known.revision.0 > 0;
+        let is_done = |known: &SessionState| known.revision.is_some() && known.revision >= batch.upto;
         if current.as_ref().is_some_and(is_done) || (batch.build.is_some() && current.is_none()) {
             return Ok(None);
         }

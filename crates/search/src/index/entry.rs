@@ -7,10 +7,13 @@ use contexture_core::{
 };
 
 use super::{
-    class::{Class, Heard, Kind, PARTS, Part},
+    class::{Class, Heard, Kind, PARTS, Part, Parts},
     key::At,
 };
-use crate::document::{self, Document, Field};
+use crate::{
+    document::{Document, Field, Marks},
+    text::cut,
+};
 
 /// Stands between the terms of a part. No term holds it.
 pub(crate) const SEPARATOR: char = '\u{1f}';
@@ -65,42 +68,43 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
     };
     let heard = heard(messages);
     let tools = tools_by_call(messages);
-    let documents = document::of_page(page, messages);
+    let documents = Document::of_page(page, messages);
     let fits = |document: &Document| document.message <= At::LAST_MESSAGE;
     let entry = |document: Document| {
         let message = usize::from(document.message).checked_sub(1).and_then(|at| messages.get(at));
-        let parts: Vec<(Part, &str)> = match message {
-            Some(_) => {
-                let texts = document.texts.iter();
-                let texts = texts.map(|(field, text)| (part(*field), text.as_str()));
-                texts.filter(|(part, _)| *part >= Part::Request).collect()
-            }
-            None => vec![
-                (Part::Name, page.name.as_str()),
-                (Part::Description, page.description.as_str()),
-            ],
-        };
+        let parts = parts(page, &document);
         let mut lengths = [0; PARTS];
         let mut terms: Vec<(Part, String)> = Vec::new();
-        for (part, text) in parts {
+        for (part, text) in &parts {
             cut(text, &mut |term| {
-                match terms.iter_mut().find(|(known, _)| *known == part) {
+                match terms.iter_mut().find(|(known, _)| known == part) {
                     Some((_, joined)) => {
                         joined.push(SEPARATOR);
-                        joined.push_str(term);
+                        joined.push_str(term.text);
                     }
-                    None => terms.push((part, term.to_owned())),
+                    None => {
+                        let mut joined = String::with_capacity(text.len() + text.len() / 4);
+                        joined.push_str(term.text);
+                        terms.push((*part, joined));
+                    }
                 }
-                lengths[part as usize] = u16::saturating_add(lengths[part as usize], 1);
+                let length = &mut lengths[*part as usize];
+                *length = u16::saturating_add(*length, u16::from(term.counts()));
             });
         }
+        let seen = Parts::of(&terms.iter().map(|(part, _)| *part).collect::<Vec<_>>());
+        let marks = [
+            marks(&parts, Parts::ALL),
+            marks(&parts, Parts::ALL.without(Part::Tool).without(Part::Name)),
+            marks(&parts, Parts::of(&[Part::Answer, Part::Name])),
+        ];
         let described = message.is_none() && !page.description.is_empty();
         Entry {
             at: At { page: number, message: document.message },
-            class: class(page, message, heard, asks(&document)),
+            class: class(page, message, heard, seen, marks),
             terms,
             lengths,
-            speaker: document.speaker.as_deref().map_or(0, document::speaker_hash),
+            speaker: document.speaker_hash(),
             said: document.at.as_millis(),
             began: began.as_millis(),
             chapter: document.chapter,
@@ -111,8 +115,23 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
     documents.into_iter().filter(fits).map(entry).collect()
 }
 
-fn asks(document: &Document) -> bool {
-    document::is_question(document)
+/// Returns the texts of a document by part.
+fn parts<'a>(page: &Page, document: &'a Document) -> Vec<(Part, &'a str)> {
+    let texts = document.texts.iter().map(|(field, text)| (part(*field), text.as_str()));
+    if document.message > 0 {
+        return texts.filter(|(part, _)| *part >= Part::Request).collect();
+    }
+    let own = texts.map(|(_, text)| match text == page.description.as_str() {
+        true => (Part::Description, text),
+        false => (Part::Name, text),
+    });
+    own.collect()
+}
+
+/// Returns what the ranking wants to know of some parts.
+fn marks(parts: &[(Part, &str)], seen: Parts) -> u8 {
+    let texts = parts.iter().filter(|(part, _)| seen.has(*part));
+    texts.fold(Marks::default(), |marks, (_, text)| marks.and(Marks::of(text))).bits()
 }
 
 fn part(field: Field) -> Part {
@@ -125,7 +144,13 @@ fn part(field: Field) -> Part {
     }
 }
 
-fn class(page: &Page, message: Option<&Message>, heard: Heard, question: bool) -> Class {
+fn class(
+    page: &Page,
+    message: Option<&Message>,
+    heard: Heard,
+    parts: Parts,
+    marks: [u8; 3],
+) -> Class {
     let kind = match message {
         None => Kind::Page(heard),
         Some(message) => match message.role {
@@ -142,7 +167,8 @@ fn class(page: &Page, message: Option<&Message>, heard: Heard, question: bool) -
         turn: page.turn.is_some(),
         leaf: matches!(page.body, PageBody::Detail(_)),
         kind,
-        question,
+        parts: parts.0,
+        marks,
     }
 }
 
@@ -187,9 +213,4 @@ fn tools_of(message: &Message, known: &[(&str, &str)]) -> Vec<String> {
     tools.sort();
     tools.dedup();
     tools
-}
-
-/// Cuts a text into terms.
-fn cut(text: &str, emit: &mut dyn FnMut(&str)) {
-    crate::text::terms(text, emit);
 }

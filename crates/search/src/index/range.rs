@@ -71,7 +71,7 @@ impl DocSet for Documents {
     fn advance(&mut self) -> DocId {
         if let Some(range) = self.ranges.last_mut() {
             range.start += 1;
-            if range.is_empty() {
+            if range.start >= range.end {
                 self.ranges.pop();
             }
         }

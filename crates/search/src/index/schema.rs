@@ -99,7 +99,7 @@ impl Fields {
         if entry.at.message == 0 && entry.is_directory() {
             notes.push(DIRECTORY.to_owned());
         }
-        if entry.at.message == 0 && entry.class.sourced {
+        if entry.class.sourced {
             notes.push(SOURCED.to_owned());
         }
         if !notes.is_empty() {
@@ -152,7 +152,7 @@ impl Fields {
 
 /// A note on the page's own document of a directory.
 pub(crate) const DIRECTORY: &str = "directory";
-/// A note on the page's own document of a page that was made from others.
+/// A note on documents of a page that was made from others.
 pub(crate) const SOURCED: &str = "sourced";
 
 /// The note on what somebody said.

@@ -107,8 +107,8 @@ impl<'a> SeenSegment<'a> {
     }
 
     fn lengths(&self, block: &SeenBlock<'_>, doc: DocId, at: At) -> Option<[u16; PARTS]> {
-        let mut lengths = block.block.lengths(doc);
-        sight::mask(&mut lengths, self.parts(block, doc, at)).then_some(lengths)
+        let parts = self.parts(block, doc, at);
+        (parts != Parts::NONE).then(|| masked(block.block.lengths(doc), parts))
     }
 
     /// Returns a document in memory as it is seen, unless a tail before this one hides it.
@@ -117,8 +117,8 @@ impl<'a> SeenSegment<'a> {
         if !self.has(page) || self.tails[..tail].iter().any(|it| it.pages().contains_key(&page)) {
             return None;
         }
-        let mut lengths = entry.lengths;
-        sight::mask(&mut lengths, self.sight.of_entry(entry)).then_some(lengths)
+        let parts = self.sight.of_entry(entry);
+        (parts != Parts::NONE).then(|| masked(entry.lengths, parts))
     }
 
     /// Returns how much of it is seen.
@@ -154,11 +154,12 @@ impl<'a> SeenSegment<'a> {
         size
     }
 
-    fn find(&self, at: At) -> Option<(Found<'a>, [u16; PARTS])> {
+    fn find(&self, at: At) -> Option<(Found<'a>, Parts)> {
         for (number, tail) in self.tails.iter().enumerate() {
             if tail.pages().contains_key(&at.page) {
                 let entry = tail.entry(at)?;
-                return Some((Found::Memory(entry), self.entry_lengths(number, entry)?));
+                self.entry_lengths(number, entry)?;
+                return Some((Found::Memory(entry), self.sight.of_entry(entry)));
             }
         }
         let key = self.space?.key(at);
@@ -166,8 +167,9 @@ impl<'a> SeenSegment<'a> {
             let doc = range::first_from(&*block.block.keys, block.docs.clone(), key);
             if doc < block.docs.end && block.block.keys.get_val(doc) == key {
                 // A deleted document may stand in one block and its successor in another.
-                if let Some(lengths) = self.lengths(block, doc, at) {
-                    return Some((Found::Disk(block.block, doc), lengths));
+                let parts = self.parts(block, doc, at);
+                if parts != Parts::NONE {
+                    return Some((Found::Disk(block.block, doc), parts));
                 }
             }
         }
@@ -252,12 +254,6 @@ impl<'a> SeenDocuments<'a> {
         self.wanted.borrow().clone()
     }
 
-    /// Gives it the terms of documents.
-    pub(crate) fn read(&mut self, terms: impl IntoIterator<Item = (DocKey, Vec<(String, u32)>)>) {
-        self.read.extend(terms);
-        self.wanted.borrow_mut().clear();
-    }
-
     /// Reports what went wrong while it was read.
     pub(crate) fn check(&self) -> Result<(), SearchError> {
         self.fault.take().map_or(Ok(()), Err)
@@ -302,8 +298,8 @@ impl<'a> SeenDocuments<'a> {
         found
     }
 
-    /// Returns the number and the directory of each directory of a segment that is on disk.
-    pub(crate) fn directories(
+    /// Returns the number and the directory of each page of a segment on disk that carries a note.
+    pub(crate) fn noted_pages(
         fields: &Fields,
         snapshot: &Snapshot,
         space: Space,
@@ -418,7 +414,7 @@ impl Collection for SeenDocuments<'_> {
         self.size
     }
 
-    fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting)) {
+    fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool) {
         for (number, segment) in self.numbered() {
             let mut sources: Vec<Box<dyn Iterator<Item = Posting> + '_>> = Vec::new();
             for block in segment.space.iter().flat_map(|space| {
@@ -450,7 +446,9 @@ impl Collection for SeenDocuments<'_> {
                     posting(number, *at, *counts, entry.lengths, segment.sight.of_entry(entry))
                 })));
             }
-            merge::in_order(sources, visit);
+            if !merge::in_order(sources, visit) {
+                return;
+            }
         }
     }
 
@@ -503,19 +501,19 @@ impl Collection for SeenDocuments<'_> {
 
     fn facts(&self, key: DocKey) -> Option<Facts> {
         let segment = self.segments.get(usize::from(key.segment))?;
-        let (found, lengths) = segment.find(place(key))?;
-        let lengths = by_field_counts(lengths);
+        let (found, parts) = segment.find(place(key))?;
+        let lengths = |lengths| by_field_counts(masked(lengths, parts));
         Some(match found {
             Found::Disk(block, doc) => Facts {
-                lengths,
-                question: self.snapshot.state.classes.get(block.class(doc))?.question,
+                lengths: lengths(block.lengths(doc)),
+                marks: self.snapshot.state.classes.get(block.class(doc))?.marks(parts),
                 speaker: block.speaker(doc),
                 at: Timestamp::from_millis(block.said(doc)),
                 chapter: block.chapter(doc),
             },
             Found::Memory(entry) => Facts {
-                lengths,
-                question: entry.class.question,
+                lengths: lengths(entry.lengths),
+                marks: entry.class.marks(parts),
                 speaker: entry.speaker,
                 at: Timestamp::from_millis(entry.said),
                 chapter: entry.chapter,
@@ -523,14 +521,17 @@ impl Collection for SeenDocuments<'_> {
         })
     }
 
-    fn before(&self, key: DocKey) -> Option<DocKey> {
-        let segment = self.segments.get(usize::from(key.segment))?;
-        Some(self::key(key.segment, segment.neighbour(place(key), Direction::Back)?))
-    }
-
-    fn after(&self, key: DocKey) -> Option<DocKey> {
-        let segment = self.segments.get(usize::from(key.segment))?;
-        Some(self::key(key.segment, segment.neighbour(place(key), Direction::On)?))
+    fn around(&self, key: DocKey, reach: usize, visit: &mut dyn FnMut(DocKey)) {
+        let Some(segment) = self.segments.get(usize::from(key.segment)) else { return };
+        let step = |direction| {
+            let walk = move |at: &At| segment.neighbour(*at, direction);
+            std::iter::successors(Some(place(key)), walk).skip(1).take(reach)
+        };
+        let mut before: Vec<At> = step(Direction::Back).collect();
+        before.reverse();
+        before.into_iter().for_each(|at| visit(self::key(key.segment, at)));
+        visit(key);
+        step(Direction::On).for_each(|at| visit(self::key(key.segment, at)));
     }
 
     fn terms(&self, key: DocKey) -> Vec<(String, u32)> {
@@ -565,21 +566,25 @@ pub(crate) fn terms_of(entry: &Entry, parts: Parts) -> Vec<(String, u32)> {
 fn posting(
     segment: u16,
     at: At,
-    mut counts: PartCounts,
-    mut lengths: [u16; PARTS],
+    counts: PartCounts,
+    lengths: [u16; PARTS],
     parts: Parts,
 ) -> Option<Posting> {
-    if !sight::mask(&mut counts, parts) {
+    if !is_counted(&counts, parts) {
         return None;
     }
-    sight::mask(&mut lengths, parts);
-    let (counts, lengths) = (by_field_counts(counts), by_field_counts(lengths));
+    let counts = by_field_counts(masked(counts, parts));
+    let lengths = by_field_counts(masked(lengths, parts));
     Some(Posting { key: key(segment, at), counts, lengths })
 }
 
 fn is_counted(counts: &PartCounts, parts: Parts) -> bool {
-    let mut counts = *counts;
-    sight::mask(&mut counts, parts)
+    Part::ALL.iter().any(|part| counts[*part as usize] > 0 && parts.has(*part))
+}
+
+fn masked(mut counts: [u16; PARTS], parts: Parts) -> [u16; PARTS] {
+    sight::mask(&mut counts, parts);
+    counts
 }
 
 fn place(key: DocKey) -> At {

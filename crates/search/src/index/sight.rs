@@ -42,10 +42,11 @@ pub(crate) struct LeftOut {
 
 impl Sight {
     /// The sight of those who see everything.
-    pub(crate) fn open() -> Self {
+    pub(crate) fn open(classes: &[Class]) -> Self {
+        let all = |class: &Class| Seen { parts: Parts(class.parts), timed: false };
         Self {
             open: true,
-            classes: Vec::new(),
+            classes: classes.iter().map(all).collect(),
             judge: None,
             asked: Mutex::default(),
             since: None,
@@ -57,7 +58,7 @@ impl Sight {
     /// Returns what a view sees of a segment.
     pub(crate) fn new(view: &View, segment: &Segment, classes: &[Class], left_out: LeftOut) -> Self {
         if view.filter.is_open() {
-            return Self::open();
+            return Self::open(classes);
         }
         let classes: Vec<Seen> = classes.iter().map(|class| class.seen_by(view, segment)).collect();
         let since = view.filter.since.map(|since| since.as_millis());
@@ -81,17 +82,17 @@ impl Sight {
 
     /// Returns what is seen of a document on disk.
     pub(crate) fn of_document(&self, block: &Block, doc: DocId) -> Parts {
-        if self.open {
-            return Parts::ALL;
-        }
         let seen = self.classes.get(block.class(doc)).copied();
         let seen = seen.unwrap_or(Seen { parts: Parts::NONE, timed: false });
+        if self.open {
+            return seen.parts;
+        }
         self.judged(seen, block.at(doc), || block.began(doc), || block.chapter(doc), || block.turn(doc))
     }
 
     /// Returns what is seen of a document in memory.
     pub(crate) fn of_entry(&self, entry: &Entry) -> Parts {
-        let Some((view, segment)) = &self.judge else { return Parts::ALL };
+        let Some((view, segment)) = &self.judge else { return Parts(entry.class.parts) };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = match asked.get(&entry.class) {
             Some(seen) => *seen,
@@ -132,16 +133,13 @@ impl Sight {
     }
 }
 
-/// Takes out what is not seen; tells whether anything is left.
-pub(crate) fn mask(lengths: &mut [u16; PARTS], parts: Parts) -> bool {
-    if parts != Parts::ALL {
-        for part in Part::ALL {
-            if !parts.has(part) {
-                lengths[part as usize] = 0;
-            }
+/// Takes out what is not seen.
+pub(crate) fn mask(counts: &mut [u16; PARTS], parts: Parts) {
+    for part in Part::ALL {
+        if !parts.has(part) {
+            counts[part as usize] = 0;
         }
     }
-    lengths.iter().any(|length| *length > 0)
 }
 
 /// Returns everything at or below some pages, given the directory that each directory stands in.

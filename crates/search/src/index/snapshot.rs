@@ -13,11 +13,11 @@ use tantivy::{
 };
 
 use super::{
-    class::PARTS,
+    class::{PARTS, Parts},
     key::{At, Space},
     range,
     schema::{self, Fields},
-    sight::Sight,
+    sight::{self, Sight},
     state::State,
 };
 use crate::error::SearchError;
@@ -191,9 +191,11 @@ impl Block {
     /// Returns the lengths of a document as a view sees it; none where it sees nothing of it.
     pub(crate) fn seen_lengths(&self, doc: DocId, sight: &Sight) -> Option<[u16; PARTS]> {
         let parts = sight.of_document(self, doc);
+        if parts == Parts::NONE {
+            return None;
+        }
         let mut lengths = self.lengths(doc);
-        sight::mask(&mut lengths, parts).then_some(lengths)
+        sight::mask(&mut lengths, parts);
+        Some(lengths)
     }
 }
-
-use super::sight;

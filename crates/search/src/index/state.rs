@@ -25,8 +25,8 @@ pub(crate) struct SessionState {
     pub(crate) mark: MarkHash,
     /// Tells it from the same session indexed again: pages of two builds never stand together.
     pub(crate) build: u64,
-    /// Everything up to this edit is in the index; 0 while it is being read for the first time.
-    pub(crate) revision: Revision,
+    /// Everything up to this edit is in the index; none while the session is read from the beginning.
+    pub(crate) revision: Option<Revision>,
     pub(crate) spaces: BTreeMap<SegmentId, u32>,
 }
 
