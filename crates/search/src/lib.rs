@@ -9,6 +9,8 @@
 
 mod collection;
 mod document;
+mod text;
 
 pub use collection::{Collection, Counts, Facts, Posting, Size};
-pub use document::{DocKey, Document, Field};
+pub use document::{DocKey, Document, Field, Marks, speaker_hash};
+pub use text::{MAX_TERM, Term, TermKind, cut};
