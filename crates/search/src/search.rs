@@ -307,3 +307,7 @@ fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &ranki
     let (score, features) = (ranked.score, ranked.features.clone());
     Hit { page, message, role, snippet, score, features }
 }
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -219,7 +219,8 @@ fn slot(first: usize, at: usize) -> Option<usize> {
 
 /// Returns the tokenizers that an index needs.
 pub(crate) fn tokenizers() -> TokenizerManager {
-    let tokenizers = TokenizerManager::new();
+    // tantivy asks for one for every field, texts or not.
+    let tokenizers = TokenizerManager::default();
     tokenizers.register(TERMS, Spelling::default());
     tokenizers
 }

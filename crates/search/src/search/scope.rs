@@ -40,6 +40,12 @@ impl Scope {
         Some(PageIndex::new(segment.segment.id.clone(), u64::from(key.page)))
     }
 
+    /// Returns the names of its segments, in order.
+    #[cfg(test)]
+    pub(super) fn ids(&self) -> Vec<SegmentId> {
+        self.segments.iter().map(|scope| scope.segment.id.clone()).collect()
+    }
+
     /// Returns its segments as they are searched.
     pub(crate) fn segments<'a>(
         &'a self,
