@@ -18,6 +18,7 @@ mod disk;
 mod entry;
 mod key;
 mod merge;
+mod narrow;
 mod postings;
 mod range;
 mod schema;
@@ -39,10 +40,11 @@ use std::{
 
 use contexture_core::{PageStorage, SessionId};
 
-pub(crate) use class::{Class, Parts};
+pub(crate) use class::Parts;
 pub(crate) use disk::{Batch, Disk, Written};
 pub(crate) use entry::{Entry, entries, turn_hash};
 pub(crate) use key::Space;
+pub(crate) use narrow::Narrow;
 pub(crate) use schema::{DIRECTORY, SOURCED};
 pub(crate) use seen::{SeenDocuments, SeenSegment, terms_of};
 pub(crate) use sight::{LeftOut, Sight, below};

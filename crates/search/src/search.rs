@@ -29,13 +29,17 @@ pub use snippet::Snippet;
 use crate::{
     document::{DocKey, Document},
     error::SearchError,
-    index::{Class, SearchIndex, SeenDocuments, entries, terms_of},
-    ranking::{self, Ranked},
+    index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
+    query::{Asked, Query},
+    rank::{Features, RankOptions, Ranked, rank},
 };
 use scope::Scope;
 
 /// How often a search begins again because the session was indexed from the beginning meanwhile.
 const ATTEMPTS: usize = 4;
+
+/// How many documents are ranked. A page is found by its best one.
+const CANDIDATES: usize = 1_000;
 
 /// How many results are admitted at a time, beyond those asked for.
 const SPARE: usize = 16;
@@ -69,6 +73,16 @@ impl FindQuery {
         Self { text: text.into(), limit: 10, ..Self::default() }
     }
 
+    fn narrow(&self) -> Narrow {
+        Narrow {
+            by: self.by.clone(),
+            roles: self.roles.clone(),
+            tools: self.tools.clone(),
+            since: self.since.map(Timestamp::as_millis),
+            until: self.until.map(Timestamp::as_millis),
+        }
+    }
+
     fn is_filtered(&self) -> bool {
         !self.by.is_empty()
             || !self.roles.is_empty()
@@ -92,7 +106,7 @@ pub struct Hit {
     /// How well it fits: larger is better. Scores of different queries cannot be compared.
     pub score: f32,
     /// What the score is made of.
-    pub features: Vec<(&'static str, f32)>,
+    pub features: Features,
 }
 
 impl Hit {
@@ -109,7 +123,7 @@ impl SearchIndex {
             return Ok(Vec::new());
         }
         session.refresh().await?;
-        let parsed = ranking::parse(&query.text, session.now());
+        let parsed = Query::read(&query.text, session.now());
         for _ in 0..ATTEMPTS {
             self.catch_up(session.id()).await?;
             let scope = self.scope(session, query).await?;
@@ -125,15 +139,18 @@ impl SearchIndex {
         &self,
         session: &Session,
         query: &FindQuery,
-        parsed: &ranking::Query,
+        parsed: &Query,
         scope: &Scope,
     ) -> Result<Option<Vec<Ranked>>, SearchError> {
         let mut read = HashMap::new();
+        let narrow = query.is_filtered().then(|| query.narrow());
         for _ in 0..2 {
             let wanted = {
-                let Some(ranked) = self.with_documents(session, scope, &read, |documents| {
-                    let ranked = rank(documents, query, parsed);
-                    documents.check().map(|()| (ranked, documents.wanted()))
+                let Some(ranked) = self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
+                    let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
+                    let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
+                    let kept: Vec<Ranked> = kept.collect();
+                    documents.check().map(|()| (kept, documents.wanted()))
                 }) else {
                     return Ok(None);
                 };
@@ -154,6 +171,7 @@ impl SearchIndex {
         session: &Session,
         scope: &Scope,
         read: &HashMap<DocKey, Vec<(String, u32)>>,
+        narrow: Option<&Narrow>,
         show: impl FnOnce(&SeenDocuments<'_>) -> T,
     ) -> Option<T> {
         let followed = self.inner.followed(session.id());
@@ -165,7 +183,8 @@ impl SearchIndex {
         }
         let segments = scope.segments(session.id(), &known, &snapshot);
         let fields = self.inner.disk.fields();
-        Some(show(&SeenDocuments::new(fields, &snapshot, segments, read.clone())))
+        let documents = SeenDocuments::new(fields, &snapshot, segments, read.clone());
+        Some(show(&documents.narrowed(narrow)))
     }
 
     /// Reads the terms of documents that are on disk.
@@ -219,7 +238,7 @@ impl SearchIndex {
         &self,
         session: &Session,
         query: &FindQuery,
-        parsed: &ranking::Query,
+        parsed: &Query,
         scope: &Scope,
         ranked: Vec<Ranked>,
     ) -> Result<Vec<Hit>, SearchError> {
@@ -238,7 +257,7 @@ impl SearchIndex {
                     continue;
                 }
                 let messages = said(&admitted, &contents);
-                hits.push(hit(admitted, &messages, ranked, parsed));
+                hits.extend(hit(admitted, &messages, ranked, parsed));
                 if hits.len() == query.limit {
                     return Ok(hits);
                 }
@@ -246,24 +265,6 @@ impl SearchIndex {
         }
         Ok(hits)
     }
-}
-
-fn rank(documents: &SeenDocuments<'_>, query: &FindQuery, parsed: &ranking::Query) -> Vec<Ranked> {
-    if !query.is_filtered() {
-        return ranking::rank(documents, parsed, &|_| true);
-    }
-    let using = (!query.tools.is_empty()).then(|| documents.using(&query.tools));
-    ranking::rank(documents, parsed, &|key| {
-        let Some((class, said)) = documents.profile(key) else { return false };
-        using.as_ref().is_none_or(|using| using.contains(&key)) && passes(query, class, said)
-    })
-}
-
-fn passes(query: &FindQuery, class: &Class, said: i64) -> bool {
-    (query.by.is_empty() || query.by.contains(&class.author))
-        && (query.roles.is_empty() || class.role().is_some_and(|role| query.roles.contains(&role)))
-        && query.since.is_none_or(|since| said >= since.as_millis())
-        && query.until.is_none_or(|until| said < until.as_millis())
 }
 
 /// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.
@@ -290,7 +291,13 @@ fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) ->
     messages
 }
 
-fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &ranking::Query) -> Hit {
+/// Returns a result; none where it lacks a phrase that was asked for.
+fn hit(
+    page: AdmittedPage,
+    messages: &[Message],
+    ranked: &Ranked,
+    parsed: &Query,
+) -> Option<Hit> {
     let message = usize::from(ranked.key.message).checked_sub(1);
     let said = message.and_then(|message| messages.get(message));
     let texts: Vec<String> = match said {
@@ -302,10 +309,25 @@ fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &ranki
         }
         None => vec![page.page.name.to_string(), page.page.description.to_string()],
     };
-    let snippet = Snippet::cut(&texts, |term| parsed.weight(term));
+    let confirms = |text: &String| parsed.confirms(text);
+    if !parsed.phrases.is_empty() && !texts.iter().any(confirms) {
+        return None;
+    }
+    let snippet = Snippet::cut(&texts, |term| weight(parsed, term));
     let role = said.map(|said| said.role);
-    let (score, features) = (ranked.score, ranked.features.clone());
-    Hit { page, message, role, snippet, score, features }
+    let (score, features) = (ranked.score, ranked.features);
+    Some(Hit { page, message, role, snippet, score, features })
+}
+
+/// Returns what a term of a text weighs in a query. Common words count where nothing else is asked.
+fn weight(query: &Query, term: &str) -> f32 {
+    let says = query.asked.iter().any(|asked| !asked.stop);
+    let asked = query.asked.iter().filter(|asked| !asked.stop || asked.required || !says);
+    let fits = |asked: &&Asked| match asked.prefix {
+        true => term.starts_with(&asked.term),
+        false => asked.term == term,
+    };
+    asked.filter(fits).map(|asked| asked.weight).fold(0.0, f32::max)
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ async fn compare(index: &SearchIndex, session: &Session, storage: &dyn PageStora
     index.catch_up(session.id()).await.unwrap();
     let scope = index.scope(session, &FindQuery::default()).await.unwrap();
     let naive = Naive::read(session, storage, &scope.ids()).await;
-    let compared = index.with_documents(session, &scope, &Default::default(), |documents| {
+    let compared = index.with_documents(session, &scope, &Default::default(), None, |documents| {
         same(&naive, documents, at);
         documents.check().unwrap();
     });

@@ -16,10 +16,11 @@ use contexture_core::Timestamp;
 use tantivy::{DocId, TERMINATED, Term, schema::IndexRecordOption};
 
 use super::{
-    class::{Class, PARTS, Part, Parts},
+    class::{PARTS, Part, Parts},
     entry::Entry,
     key::{At, Space},
     merge,
+    narrow::Narrow,
     postings::DiskPostings,
     range,
     schema::{self, Fields},
@@ -46,6 +47,16 @@ pub(crate) struct SeenDocuments<'a> {
     wanted: RefCell<BTreeSet<DocKey>>,
     fault: Cell<Option<SearchError>>,
     size: Size,
+    narrow: Option<Narrowed<'a>>,
+}
+
+/// What a search is narrowed to, made ready.
+struct Narrowed<'a> {
+    narrow: &'a Narrow,
+    /// Whether each class on disk may pass.
+    classes: Vec<bool>,
+    /// The messages that use one of the tools.
+    using: Option<BTreeSet<DocKey>>,
 }
 
 /// A segment as a search sees it.
@@ -246,7 +257,28 @@ impl<'a> SeenDocuments<'a> {
         segments.iter().for_each(|segment| size.join(&segment.size(snapshot)));
         let size = Size { documents: size.documents, terms: by_field(size.terms) };
         let (wanted, fault) = (RefCell::default(), Cell::default());
-        Self { fields, snapshot, segments, read, wanted, fault, size }
+        Self { fields, snapshot, segments, read, wanted, fault, size, narrow: None }
+    }
+
+    /// Narrows what its postings show.
+    pub(crate) fn narrowed(mut self, narrow: Option<&'a Narrow>) -> Self {
+        self.narrow = narrow.map(|narrow| Narrowed {
+            narrow,
+            classes: self.snapshot.state.classes.iter().map(|it| narrow.admits(it)).collect(),
+            using: (!narrow.tools.is_empty()).then(|| self.using(&narrow.tools)),
+        });
+        self
+    }
+
+    /// Tells whether a document is one of those that the search is narrowed to.
+    pub(crate) fn passes(&self, key: DocKey) -> bool {
+        let Some(narrow) = &self.narrow else { return true };
+        let segment = self.segments.get(usize::from(key.segment));
+        match segment.and_then(|segment| segment.find(place(key))) {
+            Some((Found::Disk(block, doc), _)) => narrow.has_document(block, doc, key),
+            Some((Found::Memory(entry), _)) => narrow.has_entry(entry, key),
+            None => false,
+        }
     }
 
     /// Returns the documents whose terms were asked for and are not known.
@@ -259,20 +291,8 @@ impl<'a> SeenDocuments<'a> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Returns what is kept of a document for filters: its class, and when it was said.
-    pub(crate) fn profile(&self, key: DocKey) -> Option<(&Class, i64)> {
-        let segment = self.segments.get(usize::from(key.segment))?;
-        match segment.find(place(key))?.0 {
-            Found::Disk(block, doc) => {
-                let class = self.snapshot.state.classes.get(block.class(doc))?;
-                Some((class, block.said(doc)))
-            }
-            Found::Memory(entry) => Some((&entry.class, entry.said)),
-        }
-    }
-
     /// Returns the messages that call one of these tools, or have its result.
-    pub(crate) fn using(&self, tools: &[String]) -> BTreeSet<DocKey> {
+    fn using(&self, tools: &[String]) -> BTreeSet<DocKey> {
         let mut found = BTreeSet::new();
         for (number, segment) in self.numbered() {
             for tool in tools {
@@ -409,12 +429,27 @@ impl<'a> SeenDocuments<'a> {
     }
 }
 
+impl Narrowed<'_> {
+    fn has_document(&self, block: &Block, doc: DocId, key: DocKey) -> bool {
+        self.classes.get(block.class(doc)).copied().unwrap_or(false)
+            && self.narrow.has(block.said(doc))
+            && self.using.as_ref().is_none_or(|using| using.contains(&key))
+    }
+
+    fn has_entry(&self, entry: &Entry, key: DocKey) -> bool {
+        self.narrow.admits(&entry.class)
+            && self.narrow.has(entry.said)
+            && self.using.as_ref().is_none_or(|using| using.contains(&key))
+    }
+}
+
 impl Collection for SeenDocuments<'_> {
     fn size(&self) -> Size {
         self.size
     }
 
     fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool) {
+        let narrow = self.narrow.as_ref();
         for (number, segment) in self.numbered() {
             let mut sources: Vec<Box<dyn Iterator<Item = Posting> + '_>> = Vec::new();
             for block in segment.space.iter().flat_map(|space| {
@@ -431,6 +466,7 @@ impl Collection for SeenDocuments<'_> {
                         if parts != Parts::NONE
                             && let Some(posting) =
                                 posting(number, at, counts, block.block.lengths(doc), parts)
+                            && narrow.is_none_or(|it| it.has_document(block.block, doc, posting.key))
                         {
                             return Some(posting);
                         }
@@ -443,6 +479,9 @@ impl Collection for SeenDocuments<'_> {
                 sources.push(Box::new(found.iter().filter_map(move |(at, counts)| {
                     let entry = tail.entry(*at)?;
                     segment.entry_lengths(place, entry)?;
+                    if !narrow.is_none_or(|it| it.has_entry(entry, key(number, *at))) {
+                        return None;
+                    }
                     posting(number, *at, *counts, entry.lengths, segment.sight.of_entry(entry))
                 })));
             }
