@@ -6,7 +6,7 @@ mod naive;
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, MemoryStorage, PageIndex, PageStorage, Principal, Session, View,
+    Actor, ContextSystem, Edit, MemoryStorage, PageIndex, PageStorage, Principal, Session, Timestamp, View,
     message::MessageFilter,
 };
 use contexture_testkit::{
@@ -66,6 +66,10 @@ fn view(random: &mut Random, pages: &[PageIndex]) -> View {
         MessageFilter::WithoutTools,
         MessageFilter::RequestsOnly,
     ]);
+    if random.chance(25) {
+        let since = 1_760_000_000_000 + random.below(400) as i64;
+        view.filter.since = Some(Timestamp::from_millis(since));
+    }
     if random.chance(30) && !pages.is_empty() {
         view.filter.without = (0..1 + random.below(3)).map(|_| random.pick(pages).clone()).collect();
     }
@@ -231,7 +235,7 @@ fn the_index_holds_what_views_read() {
 #[test]
 #[ignore = "takes minutes"]
 fn the_index_holds_what_views_read_at_length() {
-    for seed in 100..160 {
+    for seed in 100..130 {
         random_edits(seed, 400);
     }
 }

@@ -11,7 +11,7 @@ use contexture_core::{Revision, SegmentId, SessionId};
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, TantivyError,
     directory::{MmapDirectory, RamDirectory, error::LockError},
-    indexer::{IndexWriterOptions, LogMergePolicy},
+    indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy, NoMergePolicy},
 };
 
 use super::{
@@ -133,9 +133,7 @@ impl Disk {
             Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut policy = LogMergePolicy::default();
-        policy.set_del_docs_ratio_before_merge(0.3);
-        writer.set_merge_policy(Box::new(policy));
+        writer.set_merge_policy(merge_policy(scrub));
         let payload = self.index.load_metas()?.payload;
         let mut state = State::read(payload.as_deref()).ok_or(SearchError::Damaged {
             what: "what it says of itself".to_owned(),
@@ -237,6 +235,16 @@ impl Disk {
         let sizes = fs::read_dir(folder)?.map(|file| Ok(file?.metadata()?.len()));
         sizes.sum()
     }
+}
+
+/// Returns how parts of the index are joined. What is scrubbed must not be taken away meanwhile.
+fn merge_policy(scrub: bool) -> Box<dyn MergePolicy> {
+    if scrub {
+        return Box::new(NoMergePolicy);
+    }
+    let mut policy = LogMergePolicy::default();
+    policy.set_del_docs_ratio_before_merge(0.3);
+    Box::new(policy)
 }
 
 /// Deletes documents by their keys, many ranges at a time: each query opens every part of the index.

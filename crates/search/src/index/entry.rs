@@ -121,11 +121,10 @@ fn parts<'a>(page: &Page, document: &'a Document) -> Vec<(Part, &'a str)> {
     if document.message > 0 {
         return texts.filter(|(part, _)| *part >= Part::Request).collect();
     }
-    let own = texts.map(|(_, text)| match text == page.description.as_str() {
-        true => (Part::Description, text),
-        false => (Part::Name, text),
-    });
-    own.collect()
+    // The name, unless the text repeats it, and then the description, if there is one.
+    let named = document.texts.len() > usize::from(!page.description.is_empty());
+    let own = if named { [Part::Name, Part::Description] } else { [Part::Description; 2] };
+    own.into_iter().zip(texts).map(|(part, (_, text))| (part, text)).collect()
 }
 
 /// Returns what the ranking wants to know of some parts.

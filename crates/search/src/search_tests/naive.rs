@@ -55,10 +55,15 @@ impl Naive {
                 };
                 for mut document in Document::of_page(stored, &messages) {
                     match usize::from(document.message).checked_sub(1) {
-                        None => document.texts.retain(|(_, text)| {
+                        None => {
                             let seen = &admitted.page;
-                            text == seen.name.as_str() || text == seen.description.as_str()
-                        }),
+                            let described = usize::from(!stored.description.is_empty());
+                            let mut named = document.texts.len() > described;
+                            document.texts.retain(|_| match std::mem::take(&mut named) {
+                                true => seen.name == stored.name,
+                                false => seen.description == stored.description,
+                            });
+                        }
                         Some(position) => {
                             document.texts = seen_texts(stored, &admitted.messages, &messages, position);
                         }
