@@ -15,7 +15,7 @@ pub use raw::{Fields, RawJson};
 pub use wire::parse_messages;
 
 pub use crate::system::{AdmittedMessage, AdmittedMessages, AdmittedPage};
-pub use crate::view::MessageFilter;
+pub use crate::view::{Hearing, MessageFilter};
 
 use crate::{AgentName, Timestamp, Trust};
 

@@ -17,8 +17,9 @@ pub use keyed::KeyedSession;
 
 use crate::{
     ContextSystem, Error, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,
-    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, Timestamp, permission,
-    storage::{CustomKey, Order},
+    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, SessionId, Timestamp,
+    permission,
+    storage::{BranchPoint, CustomKey, Order},
 };
 
 /// A context system held by a principal. Cheap to clone; usable from many threads.
@@ -66,6 +67,16 @@ impl Session {
     /// Returns who holds it.
     pub fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// Returns the session's name.
+    pub fn id(&self) -> &SessionId {
+        self.system.session()
+    }
+
+    /// Returns where it branched off its session, where it is a branch.
+    pub fn branch_point(&self) -> Option<&BranchPoint> {
+        self.system.branch_point()
     }
 
     /// Returns the segment that turns are written to where none is named.

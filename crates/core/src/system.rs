@@ -55,8 +55,8 @@ use crate::{
     Session, SessionId, Timestamp,
     decide::{EditRequest, Halt, Known, decide},
     storage::{
-        Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo, StorageError,
-        ViewId,
+        BranchPoint, Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo,
+        StorageError, ViewId,
     },
 };
 use change_counts::ChangeCounts;
@@ -95,6 +95,8 @@ struct Inner {
     memory: Arc<Memory>,
     /// When it was last used, in uses of all sessions that share its memory.
     used: AtomicU64,
+    /// Where it branched off, where it is a branch.
+    branch: std::sync::OnceLock<BranchPoint>,
     /// Whether the session was found removed.
     gone: AtomicBool,
     resident: Resident,
@@ -188,6 +190,7 @@ impl ContextSystem {
             custom: custom_cache::CustomCache::default(),
             newest_windows: window::NewestWindows::new(&memory),
             used: AtomicU64::new(0),
+            branch: std::sync::OnceLock::new(),
             gone: AtomicBool::new(false),
             memory,
             moves: ChangeCounts::default(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentName, Error, Owner, Segment, SegmentId, UserName};
 
-pub use filter::{FilterKey, MessageFilter, ViewFilter};
+pub use filter::{FilterKey, Hearing, MessageFilter, ViewFilter};
 
 /// Who makes an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

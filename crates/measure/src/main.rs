@@ -10,6 +10,7 @@
 //!                                  windows while others write
 //!                        damage    what is read from a store that is damaged, at every place
 //!  data ──────────────► agent_files   how agent files of all dialects are read
+//!  data ──────────────► recall        how well questions find the turns that answer them
 //! ```
 //!
 //! The first two read a folder of sessions, one a line. All print to standard output. They are for
@@ -22,6 +23,7 @@ mod data;
 mod economy;
 mod hot;
 mod latency;
+mod recall;
 mod replay;
 mod sessions;
 
@@ -51,6 +53,8 @@ enum Command {
     Damage(damage::Args),
     /// Reads agent files of all dialects and counts what became of them, as a Markdown table.
     AgentFiles(agent_files::Args),
+    /// Measures how well questions find the turns that answer them, as Markdown tables.
+    Recall(recall::Args),
     /// Measures one window in a process of its own.
     #[command(hide = true)]
     LatencyChild {
@@ -79,6 +83,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Hot(args) => hot::run(&args, &mut out)?,
         Command::Damage(args) => damage::run(&args, &mut out)?,
         Command::AgentFiles(args) => agent_files::run(&args, &mut out)?,
+        Command::Recall(args) => recall::run(&args, &mut out)?,
         Command::LatencyChild { path } => latency::child(&path, &mut out)?,
         Command::SessionsChild { path, way, sessions } => {
             sessions::child(&path, way, sessions, &mut out)?

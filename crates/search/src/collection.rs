@@ -2,7 +2,7 @@
 
 use contexture_core::Timestamp;
 
-use crate::document::{DocKey, Field};
+use crate::document::{DocKey, Field, Marks};
 
 /// How often a term stands in each field of a document.
 pub type Counts = [u16; Field::ALL.len()];
@@ -16,14 +16,25 @@ pub struct Size {
     pub terms: [u64; Field::ALL.len()],
 }
 
+/// One document that has a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posting {
+    /// Which document.
+    pub key: DocKey,
+    /// How often the term stands in each field.
+    pub counts: Counts,
+    /// How many terms the document has, by field. Fields that the search may not see count nothing.
+    pub lengths: [u16; Field::ALL.len()],
+}
+
 /// What is known of a document without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// How many terms it has, by field.
     pub lengths: [u16; Field::ALL.len()],
-    /// Whether it asks something.
-    pub question: bool,
-    /// Who said it, as a hash of the name; 0 where nobody is named.
+    /// Small facts about what it says, of the fields that the search may see.
+    pub marks: Marks,
+    /// Who said it, as [`crate::speaker_hash`] of the name; 0 where nobody did, such as for a note.
     pub speaker: u32,
     /// When.
     pub at: Timestamp,
@@ -38,17 +49,26 @@ pub trait Collection {
     /// Returns how much there is.
     fn size(&self) -> Size;
 
-    /// Shows every document that has a term, in the order of keys.
-    fn postings(&self, term: &str, visit: &mut dyn FnMut(DocKey, &Counts));
+    /// Shows every document that has a term, in the order of keys, each once, until `visit` returns
+    /// false.
+    ///
+    /// A document that has the term in a hidden field only is not shown.
+    fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool);
+
+    /// Returns terms that begin with a prefix, the first `limit` of them in the order of bytes.
+    fn completions(&self, prefix: &str, limit: usize) -> Vec<String>;
+
+    /// Returns whether any document was said by this speaker, given as the hash in [`Facts`].
+    fn speaks(&self, speaker: u32) -> bool;
 
     /// Returns what is known of a document.
     fn facts(&self, key: DocKey) -> Option<Facts>;
 
-    /// Returns the message before one, in the order of the conversation.
-    fn before(&self, key: DocKey) -> Option<DocKey>;
-
-    /// Returns the message behind one.
-    fn after(&self, key: DocKey) -> Option<DocKey>;
+    /// Shows the messages around one in the order of the conversation: up to `reach` before it, itself,
+    /// and up to `reach` behind it. Names of pages are no messages.
+    ///
+    /// The ranking asks this for about a hundred messages of every search.
+    fn around(&self, key: DocKey, reach: usize, visit: &mut dyn FnMut(DocKey));
 
     /// Returns the terms of a document, each with how often it stands there.
     fn terms(&self, key: DocKey) -> Vec<(String, u32)>;

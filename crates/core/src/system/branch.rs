@@ -104,7 +104,15 @@ impl ContextSystem {
             Arc::new(BranchStorage::new(self.storage(), branch.point.clone()));
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
         let (memory, settings) = (self.inner.memory.clone(), self.inner.settings);
-        Self::open_in(memory, storage, session, clock, settings).await
+        let system = Self::open_in(memory, storage, session, clock, settings).await?;
+        // It was opened a moment ago, so nobody has set it.
+        let _ = system.inner.branch.set(branch.point.clone());
+        Ok(system)
+    }
+
+    /// Returns where it branched off, where it is a branch.
+    pub(crate) fn branch_point(&self) -> Option<&BranchPoint> {
+        self.inner.branch.get()
     }
 
     /// Returns what a branch of a view inherits now, in the order in which the view shows it.

@@ -8,7 +8,7 @@ use super::{Reader, lists::Gap};
 use crate::{
     Description, Error, Page, PageIndex, PageName, Result, Segment, View,
     decide::MOST_MOVES,
-    message::MessageFilter,
+    message::{Hearing, MessageFilter},
     storage::{PageBody, PageDetail, PageRun, PageStanding, Place},
 };
 
@@ -66,12 +66,14 @@ impl<'a> Reader<'a> {
             true => undescribed(page),
             false => page,
         };
-        let Some(filter) = view.judged(segment, &page) else {
-            return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
+        let speech = match view.hearing(segment, &page) {
+            Hearing::Unjudged => {
+                return Ok(Some(SeenPage { page, speech: MessageFilter::All }));
+            }
+            Hearing::Judged(speech) => speech,
+            Hearing::Nothing => return Ok(None),
         };
-        let Some(speech) = filter.speech_of(&page).filter(|_| view.hears(&page)) else {
-            return Ok(None);
-        };
+        let filter = &view.filter;
         if filter.since.is_some() {
             let first = match &page.turn {
                 Some(first) if *first != page.index => self.system.page(first).await?,

@@ -85,7 +85,29 @@ impl ViewFilter {
     }
 }
 
+/// What a view hears of a page, by who wrote it: [`ViewFilter::since`] and [`ViewFilter::without`] are
+/// judged apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hearing {
+    /// All of it: it is not judged.
+    Unjudged,
+    /// These messages, if the turn began in time.
+    Judged(MessageFilter),
+    /// Nothing: it does not exist for the view.
+    Nothing,
+}
+
 impl View {
+    /// Returns what it hears of a page of a segment it mounts. It looks at the page's index, body, author,
+    /// rewriter, turn and sources, and at nothing else of it.
+    pub fn hearing(&self, segment: &Segment, page: &Page) -> Hearing {
+        let Some(filter) = self.judged(segment, page) else { return Hearing::Unjudged };
+        match filter.speech_of(page).filter(|_| self.hears(page)) {
+            Some(speech) => Hearing::Judged(speech),
+            None => Hearing::Nothing,
+        }
+    }
+
     /// Returns the filter that judges a page: a turn or a note of another, in a shared segment.
     pub(crate) fn judged(&self, segment: &Segment, page: &Page) -> Option<&ViewFilter> {
         let reader = self.reader_of(&segment.id);
@@ -128,7 +150,7 @@ impl ViewFilter {
     }
 
     /// Tells whether a turn that began then, or a note made then, is seen.
-    pub(crate) fn reaches(&self, began: Timestamp) -> bool {
+    pub fn reaches(&self, began: Timestamp) -> bool {
         self.since.is_none_or(|since| began >= since)
     }
 }

@@ -1,0 +1,174 @@
+//! Following a session: what its edits touched is read from the store and taken into the index.
+//!
+//! The rule is that of the change feed: what was purged is dropped first, then what was put and what is gone is taken
+//! in. An edit only says which pages it touched. They are read as they stand now, so reading an edit twice, or
+//! late, does no harm.
+
+mod known;
+mod read;
+
+use std::{collections::BTreeSet, sync::atomic::Ordering};
+
+use contexture_core::{
+    ContextSystem, FeedEntry, Operation, PageIndex, SessionId,
+    storage::{SessionInfo, StorageError, StorageResult},
+};
+use futures::StreamExt;
+
+pub(crate) use known::{Followed, Known};
+
+use crate::{
+    error::SearchError,
+    index::{MarkHash, Scrub, SearchIndex},
+};
+use known::Epoch;
+
+/// How many edits are read at a time.
+const EDITS: usize = 512;
+
+/// How often a session is begun again that another process indexes at the same time.
+const ATTEMPTS: usize = 8;
+
+impl SearchIndex {
+    /// Takes in what was committed to a session of the store, up to now.
+    ///
+    /// Every search does this first. Callers that want searches to find little left to do have
+    /// [`follow`](Self::follow) do it as edits are made.
+    pub async fn catch_up(&self, session: &SessionId) -> Result<(), SearchError> {
+        let followed = self.inner.followed(session);
+        let _turn = followed.turn.lock().await;
+        let info = self.inner.storage.session(session).await?;
+        let missing = || StorageError::SessionMissing { session: session.clone() };
+        let info = info.ok_or_else(missing)?;
+        for _ in 0..ATTEMPTS {
+            if self.reach(&followed, &info).await? {
+                return Ok(());
+            }
+        }
+        Err(SearchError::Busy)
+    }
+
+    /// Takes in what is committed to a session as it happens, for as long as it is polled.
+    ///
+    /// It ends when the session is removed. Several edits that come together are taken in together.
+    pub async fn follow(&self, system: &ContextSystem) -> Result<(), SearchError> {
+        let mut events = system.subscribe().ready_chunks(EDITS);
+        self.catch_up(system.session()).await?;
+        while events.next().await.is_some() {
+            match self.catch_up(system.session()).await {
+                Err(SearchError::Storage(StorageError::SessionMissing { .. })) => break,
+                Err(error) => {
+                    tracing::warn!(session = %system.session(), "cannot follow for search: {error}");
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in all edits up to a session's head; tells whether it got there.
+    async fn reach(&self, followed: &Followed, info: &SessionInfo) -> Result<bool, SearchError> {
+        let mark = MarkHash::of(&info.mark);
+        let snapshot = self.inner.snapshot();
+        let mut epoch = followed.begin(&mark, info.revision, &snapshot.state);
+        if epoch.behind > EDITS as u64 || epoch.whole {
+            // Another process may have done it.
+            self.inner.reload()?;
+            let snapshot = self.inner.snapshot();
+            epoch = followed.begin(&mark, info.revision, &snapshot.state);
+        }
+        if epoch.whole && !self.read_whole(followed, info, epoch).await? {
+            return Ok(false);
+        }
+        loop {
+            let Some(upto) = followed.upto(epoch) else { return Ok(false) };
+            if upto >= info.revision {
+                return Ok(true);
+            }
+            let edits = self.inner.storage.changes(&info.id, upto, EDITS).await?;
+            let dense = (upto.0 + 1..).zip(&edits).all(|(next, edit)| edit.revision.0 == next);
+            if !dense || edits.iter().any(|edit| edit.operation == Operation::Lost) {
+                followed.forget();
+                return Ok(false);
+            }
+            let Some(last) = edits.last().map(|edit| edit.revision) else { return Ok(true) };
+            let purged = edits.iter().any(|edit| !edit.purged.is_empty());
+            let touched = self.touched(&info.id, &edits).await?;
+            let pages = self.read(&info.id, touched).await?;
+            if !followed.put(epoch, pages, Some(last)) {
+                return Ok(false);
+            }
+            if purged {
+                self.inner.unscrubbed.store(true, Ordering::Release);
+                self.write_now(Scrub::Yes).await?;
+            }
+            self.make_room().await?;
+        }
+    }
+
+    /// Reads a session from the beginning.
+    async fn read_whole(
+        &self,
+        followed: &Followed,
+        info: &SessionInfo,
+        epoch: Epoch,
+    ) -> Result<bool, SearchError> {
+        for segment in self.inner.storage.segments(&info.id).await? {
+            let mut after = None;
+            loop {
+                let pages = self.scan(&info.id, &segment.id, after).await?;
+                let Some(last) = pages.last().map(|(index, _)| index.number()) else { break };
+                after = Some(last);
+                if !followed.put(epoch, pages, None) {
+                    return Ok(false);
+                }
+                self.make_room().await?;
+            }
+        }
+        // What was edited meanwhile is in the feed behind it.
+        Ok(followed.put(epoch, Vec::new(), Some(info.revision)))
+    }
+
+    /// Returns the pages that edits touched, and those that are judged by them.
+    async fn touched(
+        &self,
+        session: &SessionId,
+        edits: &[FeedEntry],
+    ) -> StorageResult<BTreeSet<PageIndex>> {
+        let mut touched: BTreeSet<PageIndex> = BTreeSet::new();
+        for edit in edits {
+            touched.extend(edit.touched().chain(&edit.purged).cloned());
+            // A turn is as old as its first page. Where that is gone, its other pages stand for themselves.
+            for first in edit.gone.iter().chain(&edit.purged) {
+                touched.extend(self.others_of_turn(session, first).await?);
+            }
+        }
+        Ok(touched)
+    }
+
+    /// Lets the worker write if too much waits in memory.
+    async fn make_room(&self) -> Result<(), SearchError> {
+        self.worker().changed();
+        let limits = self.inner.limits;
+        let (documents, bytes) = self.inner.waiting();
+        let is_over = |times: usize| {
+            documents > limits.documents.saturating_mul(times)
+                || bytes > limits.bytes.saturating_mul(times)
+        };
+        if is_over(2) {
+            return self.worker().flush_in_turn().await;
+        }
+        if is_over(1) {
+            self.worker().flush_soon();
+        }
+        Ok(())
+    }
+
+    /// Writes to disk; where another process is writing, it is done later.
+    async fn write_now(&self, scrub: Scrub) -> Result<(), SearchError> {
+        match self.worker().flush(scrub).await {
+            Err(SearchError::Busy) => Ok(()),
+            written => written,
+        }
+    }
+}

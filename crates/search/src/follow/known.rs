@@ -1,0 +1,229 @@
+//! What is known of a followed session beside what is on disk.
+
+use std::{
+    collections::BTreeMap,
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use contexture_core::{PageIndex, Revision, SegmentId, SessionId};
+use futures::lock::Mutex as Turn;
+
+use crate::index::{Batch, Entry, MarkHash, Space, State, Tail};
+
+/// How many edits that touched no page go by before that is written.
+const QUIET: u64 = 10_000;
+
+/// A session that is followed.
+pub(crate) struct Followed {
+    session: SessionId,
+    /// Held by the one that reads the store.
+    pub(super) turn: Turn<()>,
+    known: RwLock<Known>,
+}
+
+/// What is known of a session beside what is on disk.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The session's mark; none where nothing is known.
+    mark: Option<MarkHash>,
+    /// The build on disk that the tails stand in front of; none where nothing on disk is true.
+    build: Option<u64>,
+    /// Everything up to this edit is in the tails or on disk; none while the session is read from the beginning.
+    upto: Option<Revision>,
+    /// Everything up to this edit is on disk.
+    committed: Option<Revision>,
+    tails: BTreeMap<SegmentId, Tail>,
+    /// Tells states of pages apart.
+    stamp: u64,
+    /// Counts how often everything was forgotten.
+    epoch: u64,
+}
+
+/// Where following stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Epoch {
+    number: u64,
+    /// Whether the session must be read from the beginning.
+    pub(super) whole: bool,
+    /// How many edits are still to be read.
+    pub(super) behind: u64,
+}
+
+/// What was taken to be written.
+pub(crate) struct Taken {
+    pub(crate) batch: Batch,
+    stamps: Vec<u64>,
+    epoch: u64,
+}
+
+impl Followed {
+    pub(crate) fn new(session: &SessionId) -> Self {
+        Self { session: session.clone(), turn: Turn::default(), known: RwLock::default() }
+    }
+
+    fn lock(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is known, ready to be searched.
+    pub(crate) fn sorted(&self) -> RwLockReadGuard<'_, Known> {
+        loop {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            if known.tails.values().all(Tail::is_sorted) {
+                return known;
+            }
+            drop(known);
+            self.lock().tails.values_mut().for_each(Tail::sort);
+        }
+    }
+
+    /// Returns how many documents and bytes are in memory.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let sizes = known.tails.values().map(|tail| (tail.documents(), tail.bytes()));
+        sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
+    }
+
+    /// Begins to follow a session with this mark, or goes on.
+    pub(super) fn begin(&self, mark: &MarkHash, head: Revision, state: &State) -> Epoch {
+        let mut known = self.lock();
+        let reached = known.upto.is_some_and(|upto| upto <= head);
+        let goes_on = known.mark.as_ref() == Some(mark) && reached;
+        if !goes_on {
+            known.forget();
+            known.mark = Some(mark.clone());
+            let indexed = state.sessions.get(&self.session);
+            let is_true = |it: &&crate::index::SessionState| {
+                it.mark == *mark && it.revision.is_some_and(|revision| revision <= head)
+            };
+            if let Some(indexed) = indexed.filter(is_true) {
+                known.build = Some(indexed.build);
+                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+            }
+        }
+        let behind = head.0.saturating_sub(known.upto.unwrap_or_default().0);
+        Epoch { number: known.epoch, whole: known.upto.is_none(), behind }
+    }
+
+    /// Returns up to where the session is known; none where it was forgotten.
+    pub(super) fn upto(&self, epoch: Epoch) -> Option<Revision> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.upto.filter(|_| known.epoch == epoch.number)
+    }
+
+    /// Takes pages in; tells whether the session was not forgotten meanwhile.
+    pub(super) fn put(
+        &self,
+        epoch: Epoch,
+        pages: Vec<(PageIndex, Vec<Entry>)>,
+        upto: Option<Revision>,
+    ) -> bool {
+        let mut known = self.lock();
+        if known.epoch != epoch.number {
+            return false;
+        }
+        for (index, entries) in pages {
+            let Ok(page) = u32::try_from(index.number()) else { continue };
+            known.stamp += 1;
+            let stamp = known.stamp;
+            // What is not on disk need not be hidden.
+            if entries.is_empty() && known.build.is_none() {
+                if let Some(tail) = known.tails.get_mut(index.segment()) {
+                    tail.remove(page);
+                }
+                continue;
+            }
+            known.tails.entry(index.segment().clone()).or_default().put(page, entries, stamp);
+        }
+        known.upto = upto.or(known.upto);
+        true
+    }
+
+    /// Forgets everything: the session is read again.
+    pub(super) fn forget(&self) {
+        self.lock().forget();
+    }
+
+    /// Takes what is to be written; none where that is nothing.
+    pub(crate) fn take(&self) -> Option<Taken> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mark = known.mark.clone()?;
+        let number = |revision: Option<Revision>| revision.unwrap_or_default().0;
+        let quiet = number(known.upto).saturating_sub(number(known.committed)) <= QUIET;
+        if known.build.is_some() && quiet && known.tails.values().all(Tail::is_empty) {
+            return None;
+        }
+        let (mut pages, mut stamps) = (Vec::new(), Vec::new());
+        for (segment, tail) in &known.tails {
+            for (number, page) in tail.pages() {
+                pages.push((segment.clone(), *number, page.entries.clone()));
+                stamps.push(page.stamp);
+            }
+        }
+        let (session, upto, build) = (self.session.clone(), known.upto, known.build);
+        let batch = Batch { session, mark, upto, build, pages };
+        Some(Taken { batch, stamps, epoch: known.epoch })
+    }
+
+    /// Notes that a batch is on disk, as part of this build.
+    pub(crate) fn written(&self, taken: &Taken, build: u64) {
+        let mut known = self.lock();
+        if known.epoch != taken.epoch {
+            return;
+        }
+        known.build = Some(build);
+        known.committed = taken.batch.upto;
+        for ((segment, page, _), stamp) in taken.batch.pages.iter().zip(&taken.stamps) {
+            if let Some(tail) = known.tails.get_mut(segment) {
+                tail.remove_if(*page, *stamp);
+            }
+        }
+        known.tails.retain(|_, tail| !tail.is_empty());
+    }
+
+    /// Takes note of what is on disk now, by whichever process.
+    pub(crate) fn adopt(&self, state: &State) {
+        let mut known = self.lock();
+        let Some(build) = known.build else { return };
+        match state.sessions.get(&self.session).filter(|indexed| indexed.build == build) {
+            None => known.forget(),
+            Some(indexed) if indexed.revision.is_some() && indexed.revision >= known.upto => {
+                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+                known.tails.clear();
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Known {
+    /// Returns what is in memory of a segment.
+    pub(crate) fn tail(&self, segment: &SegmentId) -> Option<&Tail> {
+        self.tails.get(segment).filter(|tail| !tail.is_empty())
+    }
+
+    /// Returns the number of a segment whose documents on disk are true.
+    pub(crate) fn space(
+        &self,
+        session: &SessionId,
+        segment: &SegmentId,
+        state: &State,
+    ) -> Option<Space> {
+        self.is_current(session, state).then(|| state.space(session, segment)).flatten()
+    }
+
+    /// Tells whether what is on disk belongs to what is in memory.
+    fn is_current(&self, session: &SessionId, state: &State) -> bool {
+        let indexed = state.sessions.get(session).map(|indexed| indexed.build);
+        self.build.is_some() && self.build == indexed
+    }
+
+    /// Tells whether a search can be answered from it.
+    pub(crate) fn is_whole(&self, session: &SessionId, state: &State) -> bool {
+        self.upto.is_some() && (self.build.is_none() || self.is_current(session, state))
+    }
+
+    fn forget(&mut self) {
+        *self = Self { epoch: self.epoch + 1, stamp: self.stamp, ..Self::default() };
+    }
+}

@@ -1,0 +1,226 @@
+//! The index: what the sessions of a store say, derived from the store and made again from it at any time.
+//!
+//! ```text
+//!  store ──► change feed ──► Followed: the tail, in memory ──► Worker ──► Disk
+//!                                  └──────── SeenDocuments ◄── Snapshot ◄──┘
+//! ```
+//!
+//! A search first takes in what was committed to the store since (`follow.rs`), so it never misses an edit. What it
+//! takes in stays in memory, in front of what is on disk, until a worker has written it there. A commit to disk says
+//! up to which edit each session is in it, so a process that was killed goes on from there.
+//!
+//! Several processes may use one index. The one that writes has the lock for as long as that takes; the others keep
+//! what they took in, in memory.
+
+mod class;
+mod classes;
+mod disk;
+mod entry;
+mod key;
+mod merge;
+mod narrow;
+mod postings;
+mod range;
+mod schema;
+mod seen;
+mod sight;
+mod snapshot;
+mod state;
+mod tail;
+mod worker;
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use contexture_core::{PageStorage, SessionId};
+
+pub(crate) use class::Parts;
+pub(crate) use disk::{Batch, Disk, Written};
+pub(crate) use entry::{Entry, entries, turn_hash};
+pub(crate) use key::Space;
+pub(crate) use narrow::Narrow;
+pub(crate) use schema::{DIRECTORY, SOURCED};
+pub(crate) use seen::{SeenDocuments, SeenSegment, terms_of};
+pub(crate) use sight::{LeftOut, Sight, below};
+pub(crate) use snapshot::Snapshot;
+pub(crate) use state::{MarkHash, SessionState, State};
+pub(crate) use tail::Tail;
+
+use crate::{error::SearchError, follow::Followed, search::Branches};
+use worker::Worker;
+
+/// The search index of a store. Cheap to clone; usable from many threads.
+#[derive(Clone)]
+pub struct SearchIndex {
+    pub(crate) inner: Arc<Inner>,
+    // Dropped last: it writes what is not on disk yet.
+    worker: Arc<Worker>,
+}
+
+/// What can be set of an index.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexLimits {
+    /// How many documents wait in memory before they are written.
+    pub documents: usize,
+    /// How many bytes of them.
+    pub bytes: usize,
+}
+
+impl Default for IndexLimits {
+    fn default() -> Self {
+        Self { documents: 50_000, bytes: 32 << 20 }
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) storage: Arc<dyn PageStorage>,
+    pub(crate) limits: IndexLimits,
+    pub(crate) disk: Disk,
+    snapshot: RwLock<Arc<Snapshot>>,
+    followed: Mutex<HashMap<SessionId, Arc<Followed>>>,
+    /// Held while batches are made and written.
+    writing: Mutex<()>,
+    /// Whether words of purged pages may still be on disk.
+    pub(crate) unscrubbed: AtomicBool,
+    pub(crate) branches: Branches,
+}
+
+impl SearchIndex {
+    /// Opens the index of a store in a folder, or in memory where there is none.
+    ///
+    /// The folder is made. An index that is damaged, or of another version, is made again.
+    pub fn open(storage: Arc<dyn PageStorage>, folder: Option<&Path>) -> Result<Self, SearchError> {
+        Self::open_with(storage, folder, IndexLimits::default())
+    }
+
+    /// Opens it with limits.
+    pub fn open_with(
+        storage: Arc<dyn PageStorage>,
+        folder: Option<&Path>,
+        limits: IndexLimits,
+    ) -> Result<Self, SearchError> {
+        let disk = Disk::open(folder)?;
+        let snapshot = RwLock::new(Arc::new(disk.snapshot(None)?));
+        let inner = Arc::new(Inner {
+            storage,
+            limits,
+            disk,
+            snapshot,
+            followed: Mutex::default(),
+            writing: Mutex::default(),
+            unscrubbed: AtomicBool::default(),
+            branches: Branches::default(),
+        });
+        let worker = Arc::new(Worker::start(inner.clone())?);
+        Ok(Self { inner, worker })
+    }
+
+    /// Writes what is in memory to disk. Where another process is writing, it stays in memory.
+    pub async fn flush(&self) -> Result<(), SearchError> {
+        self.worker.flush(Scrub::No).await
+    }
+
+    /// Forgets everything. Each session is read again when it is next searched.
+    pub async fn clear(&self) -> Result<(), SearchError> {
+        self.worker.clear().await
+    }
+
+    /// Returns how many bytes the index takes on disk, and how many wait in memory.
+    pub fn bytes(&self) -> Result<(u64, usize), SearchError> {
+        Ok((self.inner.disk.bytes()?, self.inner.waiting().1))
+    }
+
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.worker
+    }
+}
+
+/// Whether words of deleted documents may stay on disk until they are written over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scrub {
+    Yes,
+    No,
+}
+
+impl Inner {
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock_followed(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Followed>>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is known of a session.
+    pub(crate) fn followed(&self, session: &SessionId) -> Arc<Followed> {
+        let mut followed = self.lock_followed();
+        followed.entry(session.clone()).or_insert_with(|| Arc::new(Followed::new(session))).clone()
+    }
+
+    /// Returns how many documents, and how many bytes of them, wait in memory.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let followed: Vec<Arc<Followed>> = self.lock_followed().values().cloned().collect();
+        followed.iter().map(|it| it.waiting()).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
+    }
+
+    /// Takes in what was last committed to disk, by whichever process.
+    pub(crate) fn reload(&self) -> Result<(), SearchError> {
+        let before = self.snapshot();
+        let snapshot = Arc::new(self.disk.snapshot(Some(&before))?);
+        // First what is on disk, then out of memory: a search looks at them in the opposite order.
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+        let followed: Vec<Arc<Followed>> = self.lock_followed().values().cloned().collect();
+        followed.iter().for_each(|it| it.adopt(&snapshot.state));
+        Ok(())
+    }
+
+    /// Writes what waits in memory.
+    fn write(&self, scrub: Scrub) -> Result<Written, SearchError> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed: Vec<Arc<Followed>> = self.lock_followed().values().cloned().collect();
+        let taken: Vec<_> = followed.iter().filter_map(|it| Some((it, it.take()?))).collect();
+        let scrub = scrub == Scrub::Yes || self.unscrubbed.load(Ordering::Acquire);
+        if taken.is_empty() && !scrub {
+            return Ok(Written::Committed);
+        }
+        let batches: Vec<&Batch> = taken.iter().map(|(_, taken)| &taken.batch).collect();
+        let Some(builds) = self.disk.write(&batches, scrub)? else {
+            self.reload()?;
+            return Ok(Written::Busy);
+        };
+        if scrub {
+            self.unscrubbed.store(false, Ordering::Release);
+        }
+        let before = self.snapshot();
+        let snapshot = Arc::new(self.disk.snapshot(Some(&before))?);
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+        for ((followed, taken), build) in taken.iter().zip(builds) {
+            if let Some(build) = build {
+                followed.written(taken, build);
+            }
+        }
+        followed.iter().for_each(|it| it.adopt(&snapshot.state));
+        Ok(Written::Committed)
+    }
+
+    fn clear(&self) -> Result<Written, SearchError> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.disk.clear()?;
+        if written == Written::Committed {
+            self.reload()?;
+        }
+        Ok(written)
+    }
+}
+
+impl std::fmt::Debug for SearchIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchIndex").finish_non_exhaustive()
+    }
+}

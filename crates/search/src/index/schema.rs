@@ -1,0 +1,273 @@
+//! The fields of the index on disk, and how terms are spelt in it.
+//!
+//! A term is spelt with its segment and its part before it: `1akfox` is *fox* in part `k` of segment 0x1a.
+//! So a segment has posting lists of its own, which know nothing of other segments.
+
+use tantivy::{
+    Index, IndexSettings, IndexSortByField, Order, TantivyDocument, Term,
+    schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
+    store::Compressor,
+    tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager},
+};
+
+use super::{
+    class::{PARTS, Part},
+    entry::{Entry, SEPARATOR},
+    key::Space,
+};
+
+/// Changes whenever an index of before cannot be read any more.
+pub(crate) const VERSION: u32 = 1;
+
+const TERMS: &str = "terms";
+pub(crate) const KEY: &str = "key";
+pub(crate) const CLASS: &str = "class";
+pub(crate) const LENGTH: &str = "length";
+pub(crate) const MORE: &str = "more";
+pub(crate) const SPEAKER: &str = "speaker";
+pub(crate) const SAID: &str = "said";
+pub(crate) const LAG: &str = "lag";
+pub(crate) const CHAPTER: &str = "chapter";
+pub(crate) const TURN: &str = "turn";
+
+/// The fields, by what they hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    pub(crate) schema: Schema,
+    pub(crate) terms: Field,
+    key: Field,
+    class: Field,
+    length: Field,
+    more: Field,
+    speaker: Field,
+    said: Field,
+    lag: Field,
+    chapter: Field,
+    turn: Field,
+}
+
+impl Fields {
+    pub(crate) fn new() -> Self {
+        let mut schema = Schema::builder();
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer(TERMS)
+            .set_index_option(IndexRecordOption::WithFreqs)
+            .set_fieldnorms(false);
+        let terms =
+            schema.add_text_field(TERMS, TextOptions::default().set_indexing_options(indexing));
+        Self {
+            terms,
+            key: schema.add_u64_field(KEY, FAST),
+            class: schema.add_u64_field(CLASS, FAST),
+            length: schema.add_u64_field(LENGTH, FAST),
+            more: schema.add_u64_field(MORE, FAST),
+            speaker: schema.add_u64_field(SPEAKER, FAST),
+            said: schema.add_i64_field(SAID, FAST),
+            lag: schema.add_i64_field(LAG, FAST),
+            chapter: schema.add_u64_field(CHAPTER, FAST),
+            turn: schema.add_u64_field(TURN, FAST),
+            schema: schema.build(),
+        }
+    }
+
+    /// Returns how an index is kept: sorted by key, with no texts in it.
+    pub(crate) fn settings() -> IndexSettings {
+        IndexSettings {
+            sort_by_field: Some(IndexSortByField { field: KEY.to_owned(), order: Order::Asc }),
+            docstore_compression: Compressor::None,
+            docstore_compress_dedicated_thread: false,
+            ..IndexSettings::default()
+        }
+    }
+
+    /// Returns a document as the index takes it.
+    pub(crate) fn document(&self, space: Space, entry: &Entry, class: u64) -> TantivyDocument {
+        let mut document = TantivyDocument::default();
+        let mut joined = String::new();
+        for (part, terms) in &entry.terms {
+            joined.clear();
+            push_prefix(&mut joined, space, letter(*part));
+            joined.push(SEPARATOR);
+            joined.push_str(terms);
+            document.add_text(self.terms, &joined);
+        }
+        let mut notes = Vec::new();
+        if entry.speaker != 0 {
+            notes.push(speaker_note(entry.speaker));
+        }
+        notes.extend(entry.tools.iter().map(|tool| tool_note(tool)));
+        if entry.at.message == 0 && entry.is_directory() {
+            notes.push(DIRECTORY.to_owned());
+        }
+        if entry.class.sourced {
+            notes.push(SOURCED.to_owned());
+        }
+        if !notes.is_empty() {
+            joined.clear();
+            push_prefix(&mut joined, space, NOTE);
+            for note in notes {
+                joined.push(SEPARATOR);
+                joined.push_str(&note);
+            }
+            document.add_text(self.terms, &joined);
+        }
+        document.add_u64(self.key, space.key(entry.at));
+        document.add_u64(self.class, class);
+        let (length, more) = pack(&entry.lengths);
+        document.add_u64(self.length, length);
+        if more != 0 {
+            document.add_u64(self.more, more);
+        }
+        if entry.speaker != 0 {
+            document.add_u64(self.speaker, u64::from(entry.speaker));
+        }
+        document.add_i64(self.said, entry.said);
+        if entry.said != entry.began {
+            document.add_i64(self.lag, entry.said.saturating_sub(entry.began));
+        }
+        document.add_u64(self.chapter, u64::from(entry.chapter));
+        if let Some(turn) = entry.turn {
+            document.add_u64(self.turn, turn);
+        }
+        document
+    }
+
+    /// Returns a term of a part as the index spells it.
+    pub(crate) fn term(&self, space: Space, part: Part, term: &str) -> Term {
+        self.spelt(space, letter(part), term)
+    }
+
+    /// Returns a note as the index spells it.
+    pub(crate) fn note(&self, space: Space, note: &str) -> Term {
+        self.spelt(space, NOTE, note)
+    }
+
+    fn spelt(&self, space: Space, letter: char, term: &str) -> Term {
+        let mut spelt = String::with_capacity(8 + term.len());
+        push_prefix(&mut spelt, space, letter);
+        spelt.push_str(term);
+        Term::from_field_text(self.terms, &spelt)
+    }
+}
+
+/// A note on the page's own document of a directory.
+pub(crate) const DIRECTORY: &str = "directory";
+/// A note on documents of a page that was made from others.
+pub(crate) const SOURCED: &str = "sourced";
+
+/// The note on what somebody said.
+pub(crate) fn speaker_note(speaker: u32) -> String {
+    format!("speaker {speaker:08x}")
+}
+
+/// The note on what calls a tool, or has its result.
+pub(crate) fn tool_note(tool: &str) -> String {
+    format!("tool {}", tool.replace(SEPARATOR, " "))
+}
+
+const NOTE: char = 'x';
+
+/// No digit of a number in base 16, so that the number before it ends.
+fn letter(part: Part) -> char {
+    match part {
+        Part::Name => 'g',
+        Part::Description => 'h',
+        Part::Request => 'i',
+        Part::Answer => 'j',
+        Part::Thinking => 'k',
+        Part::Tool => 'l',
+    }
+}
+
+fn push_prefix(text: &mut String, space: Space, letter: char) {
+    use std::fmt::Write;
+    write!(text, "{:x}", space.0).expect("a string takes what is written to it");
+    text.push(letter);
+}
+
+/// Packs lengths into two numbers: nearly every document has one part only.
+fn pack(lengths: &[u16; PARTS]) -> (u64, u64) {
+    let first = lengths.iter().position(|length| *length > 0).unwrap_or(0);
+    let more = (first + 1..PARTS).filter_map(|at| Some((slot(first, at)?, lengths[at])));
+    let more = more.fold(0, |more, (slot, length)| more | u64::from(length) << slot);
+    (u64::from(lengths[first]) << 3 | first as u64, more)
+}
+
+/// Unpacks what [`pack`] packed.
+pub(crate) fn unpack(length: u64, more: u64) -> [u16; PARTS] {
+    let mut lengths = [0; PARTS];
+    let first = ((length & 7) as usize).min(PARTS - 1);
+    lengths[first] = (length >> 3) as u16;
+    if more != 0 {
+        for at in first + 1..PARTS {
+            lengths[at] = slot(first, at).map_or(0, |slot| (more >> slot) as u16);
+        }
+    }
+    lengths
+}
+
+/// Returns where a part's length stands behind that of the first part. A page has a name and a description, and
+/// a message the four others.
+fn slot(first: usize, at: usize) -> Option<usize> {
+    let message = Part::Request as usize;
+    match (first < message, at < message) {
+        (true, true) => Some(0),
+        (false, false) => Some(16 * (at - message - 1)),
+        (true, false) | (false, true) => None,
+    }
+}
+
+/// Returns the tokenizers that an index needs.
+pub(crate) fn tokenizers() -> TokenizerManager {
+    // tantivy asks for one for every field, texts or not.
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(TERMS, Spelling::default());
+    tokenizers
+}
+
+/// Takes apart what [`Fields::document`] joined.
+#[derive(Debug, Clone, Default)]
+struct Spelling {
+    token: Token,
+}
+
+struct SpellingStream<'a> {
+    rest: std::str::Split<'a, char>,
+    prefix: usize,
+    token: &'a mut Token,
+}
+
+impl Tokenizer for Spelling {
+    type TokenStream<'a> = SpellingStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> SpellingStream<'a> {
+        let mut rest = text.split(SEPARATOR);
+        self.token.reset();
+        self.token.text.push_str(rest.next().unwrap_or_default());
+        let prefix = self.token.text.len();
+        SpellingStream { rest, prefix, token: &mut self.token }
+    }
+}
+
+impl TokenStream for SpellingStream<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(term) = self.rest.next() else { return false };
+        self.token.text.truncate(self.prefix);
+        self.token.text.push_str(term);
+        self.token.position = self.token.position.wrapping_add(1);
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+/// Gives an index what it needs to take documents in.
+pub(crate) fn equip(index: &mut Index) {
+    index.set_tokenizers(tokenizers());
+}

@@ -1,0 +1,207 @@
+//! What was last committed, ready to be read.
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tantivy::{
+    DocId, InvertedIndexReader, Opstamp, Searcher, SegmentReader,
+    columnar::{Column, ColumnValues},
+    index::SegmentId,
+};
+
+use super::{
+    class::{PARTS, Parts},
+    key::{At, Space},
+    range,
+    schema::{self, Fields},
+    sight::{self, Sight},
+    state::State,
+};
+use crate::error::SearchError;
+
+/// What was last committed.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) opstamp: Opstamp,
+    pub(crate) state: Arc<State>,
+    pub(crate) blocks: Arc<Vec<Block>>,
+    sizes: Arc<Mutex<HashMap<SizeKey, PartSizes>>>,
+    // Keeps the files that the blocks read.
+    _searcher: Searcher,
+}
+
+/// A part of the index that was written at once, sorted by key. tantivy calls it a segment.
+pub(crate) struct Block {
+    id: (SegmentId, Option<Opstamp>),
+    pub(crate) reader: SegmentReader,
+    pub(crate) terms: Arc<InvertedIndexReader>,
+    pub(crate) keys: Arc<dyn ColumnValues<u64>>,
+    pub(crate) classes: Arc<dyn ColumnValues<u64>>,
+    lengths: Arc<dyn ColumnValues<u64>>,
+    more: Column<u64>,
+    has_more: bool,
+    speakers: Column<u64>,
+    said: Arc<dyn ColumnValues<i64>>,
+    lags: Column<i64>,
+    chapters: Arc<dyn ColumnValues<u64>>,
+    turns: Column<u64>,
+}
+
+/// How many documents there are, and how many terms in each part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PartSizes {
+    pub(crate) documents: u64,
+    pub(crate) terms: [u64; PARTS],
+}
+
+impl PartSizes {
+    pub(crate) fn add(&mut self, lengths: &[u16; PARTS]) {
+        self.documents += 1;
+        self.terms.iter_mut().zip(lengths).for_each(|(sum, length)| *sum += u64::from(*length));
+    }
+
+    pub(crate) fn subtract(&mut self, lengths: &[u16; PARTS]) {
+        self.documents -= 1;
+        self.terms.iter_mut().zip(lengths).for_each(|(sum, length)| *sum -= u64::from(*length));
+    }
+
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.documents += other.documents;
+        self.terms.iter_mut().zip(&other.terms).for_each(|(sum, terms)| *sum += terms);
+    }
+}
+
+type SizeKey = ((SegmentId, Option<Opstamp>), Space, u64);
+
+impl Snapshot {
+    pub(crate) fn new(
+        searcher: Searcher,
+        state: State,
+        opstamp: Opstamp,
+        fields: &Fields,
+        before: Option<&Snapshot>,
+    ) -> Result<Self, SearchError> {
+        let readers = searcher.segment_readers().iter();
+        let blocks: Result<Vec<Block>, SearchError> =
+            readers.map(|reader| Block::new(reader, fields, state.classes.len())).collect();
+        let blocks = blocks?;
+        let mut sizes = before.map(|before| before.lock_sizes().clone()).unwrap_or_default();
+        sizes.retain(|(block, _, _), _| blocks.iter().any(|known| known.id == *block));
+        let sizes = Arc::new(Mutex::new(sizes));
+        Ok(Self {
+            opstamp,
+            state: Arc::new(state),
+            blocks: Arc::new(blocks),
+            sizes,
+            _searcher: searcher,
+        })
+    }
+
+    fn lock_sizes(&self) -> std::sync::MutexGuard<'_, HashMap<SizeKey, PartSizes>> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how much of a segment a view sees in one block. It is counted once.
+    pub(crate) fn size(
+        &self,
+        block: &Block,
+        space: Space,
+        docs: Range<DocId>,
+        sight: &Sight,
+    ) -> PartSizes {
+        let key = (block.id, space, sight.id());
+        if let Some(known) = self.lock_sizes().get(&key) {
+            return *known;
+        }
+        let mut size = PartSizes::default();
+        for doc in docs.filter(|doc| !block.reader.is_deleted(*doc)) {
+            if let Some(lengths) = block.seen_lengths(doc, sight) {
+                size.add(&lengths);
+            }
+        }
+        self.lock_sizes().insert(key, size);
+        size
+    }
+}
+
+impl Block {
+    fn new(reader: &SegmentReader, fields: &Fields, classes: usize) -> Result<Self, SearchError> {
+        let columns = reader.fast_fields();
+        let full = |name: &str| -> Result<Arc<dyn ColumnValues<u64>>, SearchError> {
+            Ok(columns.u64(name)?.first_or_default_col(0))
+        };
+        let more = columns.u64(schema::MORE)?;
+        let block = Self {
+            id: (reader.segment_id(), reader.delete_opstamp()),
+            terms: reader.inverted_index(fields.terms)?,
+            keys: full(schema::KEY)?,
+            classes: full(schema::CLASS)?,
+            lengths: full(schema::LENGTH)?,
+            has_more: more.values.num_vals() > 0,
+            more,
+            speakers: columns.u64(schema::SPEAKER)?,
+            said: columns.i64(schema::SAID)?.first_or_default_col(0),
+            lags: columns.i64(schema::LAG)?,
+            chapters: full(schema::CHAPTER)?,
+            turns: columns.u64(schema::TURN)?,
+            reader: reader.clone(),
+        };
+        // A class that nobody knows could be seen by nobody, so the index would be wrong.
+        if reader.max_doc() > 0 && block.classes.max_value() >= classes as u64 {
+            return Err(SearchError::Damaged { what: "a class of documents".to_owned() });
+        }
+        Ok(block)
+    }
+
+    /// Returns the documents of a segment.
+    pub(crate) fn documents(&self, space: Space) -> Range<DocId> {
+        range::documents(&*self.keys, &space.keys())
+    }
+
+    pub(crate) fn at(&self, doc: DocId) -> At {
+        At::of(self.keys.get_val(doc))
+    }
+
+    pub(crate) fn class(&self, doc: DocId) -> usize {
+        self.classes.get_val(doc) as usize
+    }
+
+    pub(crate) fn lengths(&self, doc: DocId) -> [u16; PARTS] {
+        let more = if self.has_more { self.more.first(doc).unwrap_or(0) } else { 0 };
+        schema::unpack(self.lengths.get_val(doc), more)
+    }
+
+    pub(crate) fn speaker(&self, doc: DocId) -> u32 {
+        self.speakers.first(doc).map_or(0, |speaker| speaker as u32)
+    }
+
+    pub(crate) fn said(&self, doc: DocId) -> i64 {
+        self.said.get_val(doc)
+    }
+
+    pub(crate) fn began(&self, doc: DocId) -> i64 {
+        self.said(doc).saturating_sub(self.lags.first(doc).unwrap_or(0))
+    }
+
+    pub(crate) fn chapter(&self, doc: DocId) -> u32 {
+        self.chapters.get_val(doc) as u32
+    }
+
+    pub(crate) fn turn(&self, doc: DocId) -> Option<u64> {
+        self.turns.first(doc)
+    }
+
+    /// Returns the lengths of a document as a view sees it; none where it sees nothing of it.
+    pub(crate) fn seen_lengths(&self, doc: DocId, sight: &Sight) -> Option<[u16; PARTS]> {
+        let parts = sight.of_document(self, doc);
+        if parts == Parts::NONE {
+            return None;
+        }
+        let mut lengths = self.lengths(doc);
+        sight::mask(&mut lengths, parts);
+        Some(lengths)
+    }
+}

@@ -1,0 +1,251 @@
+//! The candidates of a search, and what speaks for each.
+
+use std::collections::HashMap;
+
+use super::{
+    feature::{Feature, Features},
+    gather::Gathered,
+};
+use crate::{
+    collection::{Collection, Facts},
+    document::DocKey,
+    query::Query,
+};
+
+/// How many documents are looked at closely.
+const CANDIDATES: usize = 100;
+
+/// How many turns around a document belong to it, on each side.
+const REACH: usize = 8;
+
+/// What a turn counts less than the next nearer one.
+const DECAY: f32 = 0.93;
+
+/// What one term can count at most for the turns around.
+const ENOUGH: f32 = 1.5;
+
+/// Turns further apart than this in time do not belong together, in milliseconds.
+const APART: i64 = 7 * 24 * 60 * 60 * 1000;
+
+pub(super) struct Candidates<'a> {
+    collection: &'a dyn Collection,
+    query: &'a Query,
+    gathered: &'a Gathered,
+    /// Everything that may be looked at, in the order of keys.
+    keys: Vec<DocKey>,
+    /// What each term is worth in each of the keys: a row per key.
+    worth: Vec<f32>,
+    /// BM25 of each of the keys, as a share of the best.
+    scores: Vec<f32>,
+    facts: Vec<Option<Facts>>,
+    /// What is ranked: places in `keys`, with the messages around them.
+    chosen: Vec<Chosen>,
+}
+
+struct Chosen {
+    at: usize,
+    /// Places in `keys` of the messages around it, in order, itself included.
+    line: Vec<usize>,
+    /// Its own place in the line.
+    place: usize,
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn of(
+        collection: &'a dyn Collection,
+        query: &'a Query,
+        gathered: &'a Gathered,
+    ) -> Self {
+        let lines: Vec<(DocKey, Vec<DocKey>)> =
+            best(&gathered.scores).into_iter().map(|key| (key, line(collection, key))).collect();
+        let mut keys: Vec<DocKey> =
+            lines.iter().flat_map(|(key, line)| line.iter().chain([key])).copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut candidates = Self {
+            collection,
+            query,
+            gathered,
+            worth: worth(gathered, &keys),
+            scores: vec![0.0; keys.len()],
+            facts: vec![None; keys.len()],
+            keys,
+            chosen: Vec::new(),
+        };
+        candidates.score();
+        candidates.learn_facts();
+        candidates.choose(&lines);
+        candidates
+    }
+
+    /// Returns every candidate with what speaks for it.
+    pub(super) fn features(&self) -> impl Iterator<Item = (DocKey, Features)> {
+        let around: Vec<f32> = self.chosen.iter().map(|chosen| self.around(chosen)).collect();
+        let most = around.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        self.chosen.iter().zip(around).map(move |(chosen, around)| {
+            let mut features = self.own_features(chosen.at);
+            features.set(Feature::Around, around / most);
+            features.set(Feature::Answers, self.answers(chosen));
+            (self.keys[chosen.at], features)
+        })
+    }
+
+    fn own_features(&self, at: usize) -> Features {
+        let mut features = Features::default();
+        features.set(Feature::Match, self.scores[at]);
+        let matched = self.row(at).iter().zip(&self.gathered.terms);
+        let mass: f32 = matched.filter(|(worth, _)| **worth > 0.0).map(|(_, term)| term.mass).sum();
+        features.set(Feature::Share, mass / self.gathered.mass.max(f32::MIN_POSITIVE));
+        let Some(facts) = self.facts[at] else { return features };
+        let set = |is: bool| if is { 1.0 } else { 0.0 };
+        features.set(Feature::Speaker, set(self.is_named(facts.speaker)));
+        let close = self.query.dates.iter().map(|date| date.closeness(facts.at));
+        features.set(Feature::Date, close.fold(0.0, f32::max));
+        features.set(Feature::Time, set(self.query.asks_when && facts.marks.names_time()));
+        features.set(Feature::Own, set(facts.marks.first_person()));
+        features.set(Feature::Asks, set(facts.marks.ends_asking()));
+        features
+    }
+
+    fn is_named(&self, speaker: u32) -> bool {
+        self.gathered.speakers.contains(&speaker)
+    }
+
+    /// Returns how much of the query stands in a message and those around it.
+    fn around(&self, chosen: &Chosen) -> f32 {
+        let mut best: Vec<f32> =
+            self.row(chosen.at).iter().map(|worth| worth.min(ENOUGH)).collect();
+        for (place, at) in chosen.line.iter().enumerate() {
+            let distance = place.abs_diff(chosen.place);
+            if distance == 0 || distance > REACH || !self.belong_together(chosen.at, *at) {
+                continue;
+            }
+            let decay = DECAY.powi(distance as i32);
+            for (best, worth) in best.iter_mut().zip(self.row(*at)) {
+                *best = best.max(decay * worth.min(ENOUGH));
+            }
+        }
+        best.iter().zip(&self.gathered.terms).map(|(worth, term)| worth * term.mass).sum()
+    }
+
+    /// Returns how well the turn before matches, if it was a question by somebody else.
+    fn answers(&self, chosen: &Chosen) -> f32 {
+        let before = chosen.place.checked_sub(1).map(|place| chosen.line[place]);
+        let Some(before) = before.filter(|before| self.belong_together(chosen.at, *before)) else {
+            return 0.0;
+        };
+        match (self.facts[before], self.facts[chosen.at]) {
+            (Some(asked), Some(said)) if asked.marks.asks() && asked.speaker != said.speaker => {
+                self.scores[before]
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Tells whether two messages are turns of one chapter that were said within some days. Notes, which
+    /// nobody says, are no turns.
+    fn belong_together(&self, one: usize, other: usize) -> bool {
+        let (Some(one), Some(other)) = (self.facts[one], self.facts[other]) else { return false };
+        one.speaker != 0
+            && other.speaker != 0
+            && one.chapter == other.chapter
+            && (one.at.as_millis() - other.at.as_millis()).abs() <= APART
+    }
+
+    fn row(&self, at: usize) -> &[f32] {
+        let terms = self.gathered.terms.len();
+        &self.worth[at * terms..(at + 1) * terms]
+    }
+
+    fn score(&mut self) {
+        for at in 0..self.keys.len() {
+            let row = self.row(at).iter().zip(&self.gathered.terms);
+            self.scores[at] = row.map(|(worth, term)| worth * term.mass).sum();
+        }
+        let most = self.scores.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        self.scores.iter_mut().for_each(|score| *score /= most);
+    }
+
+    /// Asks for the facts of messages that match, and of those beside them.
+    fn learn_facts(&mut self) {
+        for at in 0..self.keys.len() {
+            let near = self.scores[at.saturating_sub(1)..(at + 2).min(self.keys.len())].iter();
+            if near.copied().fold(0.0, f32::max) > 0.0 {
+                self.facts[at] = self.collection.facts(self.keys[at]);
+            }
+        }
+    }
+
+    /// Chooses the best documents and the messages directly beside them.
+    fn choose(&mut self, lines: &[(DocKey, Vec<DocKey>)]) {
+        let place_of = |key: &DocKey| self.keys.binary_search(key).ok();
+        let mut chosen: HashMap<usize, Chosen> = HashMap::new();
+        for (key, line) in lines {
+            let line: Vec<usize> = line.iter().filter_map(place_of).collect();
+            let Some(at) = place_of(key) else { continue };
+            let Some(own) = line.iter().position(|other| *other == at) else {
+                chosen.entry(at).or_insert(Chosen { at, line: vec![at], place: 0 });
+                continue;
+            };
+            for place in own.saturating_sub(1)..(own + 2).min(line.len()) {
+                let at = line[place];
+                let is_own = place == own;
+                if is_own || (self.belong_together(line[own], at) && !chosen.contains_key(&at)) {
+                    chosen.insert(at, Chosen { at, line: line.clone(), place });
+                }
+            }
+        }
+        let mut chosen: Vec<Chosen> = chosen.into_values().collect();
+        chosen.sort_unstable_by_key(|chosen| chosen.at);
+        self.chosen = chosen;
+    }
+}
+
+/// Returns the best documents by BM25, best first.
+fn best(scores: &[(DocKey, f32)]) -> Vec<DocKey> {
+    let mut scores = scores.to_vec();
+    let order = |a: &(DocKey, f32), b: &(DocKey, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if scores.len() > CANDIDATES {
+        scores.select_nth_unstable_by(CANDIDATES, order);
+        scores.truncate(CANDIDATES);
+    }
+    scores.sort_unstable_by(order);
+    scores.into_iter().map(|(key, _)| key).collect()
+}
+
+/// Returns the messages around one, as far as the messages beside it need them.
+fn line(collection: &dyn Collection, key: DocKey) -> Vec<DocKey> {
+    let mut line = Vec::with_capacity(2 * REACH + 3);
+    collection.around(key, REACH + 1, &mut |key| line.push(key));
+    line
+}
+
+/// Returns what each term is worth in each key: a row per key.
+fn worth(gathered: &Gathered, keys: &[DocKey]) -> Vec<f32> {
+    let terms = gathered.terms.len();
+    let mut worth = vec![0.0; keys.len() * terms];
+    for (column, term) in gathered.terms.iter().enumerate() {
+        let mut rest = term.postings.as_slice();
+        for (row, key) in keys.iter().enumerate() {
+            rest = skip_to(rest, key);
+            match rest.first() {
+                Some((found, value)) if found == key => worth[row * terms + column] = *value,
+                Some(_) => {}
+                None => break,
+            }
+        }
+    }
+    worth
+}
+
+/// Returns the postings from a key on, in ever larger steps.
+fn skip_to<'a>(postings: &'a [(DocKey, f32)], key: &DocKey) -> &'a [(DocKey, f32)] {
+    let mut step = 1;
+    while step < postings.len() && postings[step].0 < *key {
+        step *= 2;
+    }
+    let from = step / 2;
+    let until = (step + 1).min(postings.len());
+    let ahead = postings[from.min(until)..until].partition_point(|(other, _)| other < key);
+    &postings[(from + ahead).min(postings.len())..]
+}

@@ -1,0 +1,187 @@
+//! The postings of every term of a query, with what each occurrence is worth.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    collection::{Collection, Counts, Posting, Size},
+    document::{DocKey, Field},
+    query::{Asked, Query},
+};
+
+/// How fast more occurrences of a term count less.
+const K1: f32 = 0.9;
+
+/// How much long documents are held back.
+const B: f32 = 0.4;
+
+/// What an occurrence counts, by field.
+const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
+
+/// Terms in more documents than this, and in more than a twentieth, say too little for what they cost.
+const COMMON: usize = 20_000;
+
+/// How many endings of a prefix are looked up.
+const ENDINGS: usize = 32;
+
+/// What was found for a query.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// The terms that stand in any document.
+    pub(super) terms: Vec<Found>,
+    /// The sum of their masses.
+    pub(super) mass: f32,
+    /// The speakers that the query names.
+    pub(super) speakers: Vec<u32>,
+    /// BM25 of every document that has a term, in the order of keys.
+    pub(super) scores: Vec<(DocKey, f32)>,
+}
+
+/// One term with the documents it stands in.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Its weight in the query times its idf.
+    pub(super) mass: f32,
+    /// How much it stands in each document, in the order of keys.
+    pub(super) postings: Vec<(DocKey, f32)>,
+}
+
+impl Gathered {
+    pub(super) fn of(collection: &dyn Collection, query: &Query) -> Self {
+        let mut names = query.names.clone();
+        names.retain(|name| collection.speaks(*name));
+        let scale = Scale::of(collection.size());
+        let named = |asked: &Asked| asked.name != 0 && names.contains(&asked.name);
+        let plain = |asked: &&Asked| asked.required || !(asked.stop || named(asked));
+        let mut gathered = Self { speakers: names.clone(), ..Self::default() };
+        gathered.look_up(collection, &scale, query.asked.iter().filter(plain), scale.common);
+        if gathered.terms.is_empty() {
+            // Nothing but names and common words: these then.
+            gathered.look_up(collection, &scale, query.asked.iter(), usize::MAX);
+        }
+        gathered.mass = gathered.terms.iter().map(|term| term.mass).sum();
+        gathered.add_up();
+        gathered.keep_phrases(collection, query);
+        gathered
+    }
+
+    fn look_up<'a>(
+        &mut self,
+        collection: &dyn Collection,
+        scale: &Scale,
+        asked: impl Iterator<Item = &'a Asked>,
+        common: usize,
+    ) {
+        for asked in asked {
+            let common = if asked.required { usize::MAX } else { common };
+            let Some(postings) = postings(collection, scale, asked, common) else { continue };
+            let mass = asked.weight * scale.idf(postings.len());
+            self.terms.push(Found { mass, postings });
+        }
+    }
+
+    /// Adds the terms up, those with fewest documents first.
+    fn add_up(&mut self) {
+        let mut order: Vec<&Found> = self.terms.iter().collect();
+        order.sort_by_key(|term| term.postings.len());
+        for term in order {
+            self.scores = merged(&self.scores, &term.postings, term.mass);
+        }
+    }
+
+    /// Keeps only documents that have all terms of all phrases, where there are any.
+    fn keep_phrases(&mut self, collection: &dyn Collection, query: &Query) {
+        let mut kept: Option<Vec<DocKey>> = None;
+        for asked in query.asked.iter().filter(|asked| asked.required) {
+            let mut with = Vec::new();
+            collection.postings(&asked.term, &mut |posting| {
+                with.push(posting.key);
+                true
+            });
+            if let Some(kept) = &kept {
+                with.retain(|key| kept.binary_search(key).is_ok());
+            }
+            kept = Some(with);
+        }
+        if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
+            self.scores.retain(|(key, _)| kept.binary_search(key).is_ok());
+        }
+    }
+}
+
+/// Returns where a term stands, or nothing where it stands nowhere or in too many documents.
+fn postings(
+    collection: &dyn Collection,
+    scale: &Scale,
+    asked: &Asked,
+    common: usize,
+) -> Option<Vec<(DocKey, f32)>> {
+    let mut found = Vec::new();
+    if !asked.prefix {
+        collection.postings(&asked.term, &mut |posting| {
+            found.push((posting.key, scale.worth(posting)));
+            found.len() <= common
+        });
+    } else {
+        let mut best: BTreeMap<DocKey, f32> = BTreeMap::new();
+        for term in collection.completions(&asked.term, ENDINGS) {
+            collection.postings(&term, &mut |posting| {
+                let worth = best.entry(posting.key).or_default();
+                *worth = worth.max(scale.worth(posting));
+                best.len() <= common
+            });
+        }
+        found.extend(best);
+    }
+    (!found.is_empty() && found.len() <= common).then_some(found)
+}
+
+/// Merges two lists in the order of keys.
+fn merged(sums: &[(DocKey, f32)], terms: &[(DocKey, f32)], mass: f32) -> Vec<(DocKey, f32)> {
+    let mut all = Vec::with_capacity(sums.len() + terms.len());
+    let mut sums = sums.iter().copied().peekable();
+    for (key, worth) in terms {
+        while let Some(sum) = sums.next_if(|(other, _)| other < key) {
+            all.push(sum);
+        }
+        let sum = sums.next_if(|(other, _)| other == key).map_or(0.0, |(_, sum)| sum);
+        all.push((*key, sum + mass * worth));
+    }
+    all.extend(sums);
+    all
+}
+
+/// The statistics that BM25 needs.
+struct Scale {
+    documents: f32,
+    average: f32,
+    common: usize,
+}
+
+impl Scale {
+    fn of(size: Size) -> Self {
+        let documents = size.documents.max(1);
+        let terms: u64 = size.terms.iter().sum();
+        let common = usize::try_from(documents / 20).unwrap_or(usize::MAX).max(COMMON);
+        Self {
+            documents: documents as f32,
+            average: (terms as f32 / documents as f32).max(1.0),
+            common,
+        }
+    }
+
+    fn idf(&self, documents: usize) -> f32 {
+        let with = documents as f32;
+        (1.0 + (self.documents - with + 0.5).max(0.0) / (with + 0.5)).ln()
+    }
+
+    /// Returns what the occurrences of a term in a document are worth.
+    fn worth(&self, posting: &Posting) -> f32 {
+        let count = weighted(&posting.counts);
+        let length: f32 = posting.lengths.iter().map(|length| f32::from(*length)).sum();
+        count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / self.average))
+    }
+}
+
+fn weighted(counts: &Counts) -> f32 {
+    counts.iter().zip(FIELDS).map(|(count, weight)| f32::from(*count) * weight).sum()
+}

@@ -1,0 +1,338 @@
+//! Finding: what a session's holder may see of what its pages say, best first.
+//!
+//! ```text
+//!  catch up ──► scope: segments and what the view sees of them
+//!      ──► rank over what is seen ──► admit ──► snippets
+//! ```
+//!
+//! Ranking knows nothing that the view does not hold. What it returns is still admitted by the core, page by page,
+//! because a page may have changed since.
+
+mod branch;
+mod scope;
+mod snippet;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use contexture_core::{
+    Actor, Message, PageIndex, Role, SegmentId, Session, Timestamp,
+    message::{AdmittedMessages, AdmittedPage, MessageFilter},
+    storage::ContentHash,
+};
+
+pub(crate) use branch::Branches;
+pub use snippet::Snippet;
+
+use crate::{
+    document::{DocKey, Document},
+    error::SearchError,
+    index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
+    query::{Asked, Query},
+    rank::{Features, RankOptions, Ranked, rank},
+};
+use scope::Scope;
+
+/// How often a search begins again because the session was indexed from the beginning meanwhile.
+const ATTEMPTS: usize = 4;
+
+/// How many documents are ranked. A page is found by its best one.
+const CANDIDATES: usize = 1_000;
+
+/// How many results are admitted at a time, beyond those asked for.
+const SPARE: usize = 16;
+
+/// Asks for what pages say.
+#[derive(Debug, Clone, Default)]
+pub struct FindQuery {
+    /// What to look for: words, a question, `"a phrase"`, `pre*`.
+    pub text: String,
+    /// Only in these segments; none: in all that are in view.
+    pub within: Vec<SegmentId>,
+    /// Only what these wrote; none: what anyone wrote.
+    pub by: Vec<Actor>,
+    /// Only messages with these roles; none: with any.
+    pub roles: Vec<Role>,
+    /// Only calls of these tools and their results.
+    pub tools: Vec<String>,
+    /// Only what was said then or later.
+    pub since: Option<Timestamp>,
+    /// Only what was said before.
+    pub until: Option<Timestamp>,
+    /// Only pages in the tree, or only those in the archive.
+    pub archived: Option<bool>,
+    /// How many pages at most.
+    pub limit: usize,
+}
+
+impl FindQuery {
+    /// Asks for the ten best pages.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), limit: 10, ..Self::default() }
+    }
+
+    fn narrow(&self) -> Narrow {
+        Narrow {
+            by: self.by.clone(),
+            roles: self.roles.clone(),
+            tools: self.tools.clone(),
+            since: self.since.map(Timestamp::as_millis),
+            until: self.until.map(Timestamp::as_millis),
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.by.is_empty()
+            || !self.roles.is_empty()
+            || !self.tools.is_empty()
+            || self.since.is_some()
+            || self.until.is_some()
+    }
+}
+
+/// A page that was found.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The page, as far as the view sees it.
+    pub page: AdmittedPage,
+    /// The message it was found by, counted from 0; none where it was found by its name or description.
+    pub message: Option<usize>,
+    /// The role of that message.
+    pub role: Option<Role>,
+    /// What it says there.
+    pub snippet: Snippet,
+    /// How well it fits: larger is better. Scores of different queries cannot be compared.
+    pub score: f32,
+    /// What the score is made of.
+    pub features: Features,
+}
+
+impl Hit {
+    /// Returns the page's index.
+    pub fn index(&self) -> &PageIndex {
+        &self.page.page.index
+    }
+}
+
+impl SearchIndex {
+    /// Returns the pages that a session's holder may see and that fit best, each by its best message.
+    pub async fn find(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
+        if query.limit == 0 {
+            return Ok(Vec::new());
+        }
+        session.refresh().await?;
+        let parsed = Query::read(&query.text, session.now());
+        for _ in 0..ATTEMPTS {
+            self.catch_up(session.id()).await?;
+            let scope = self.scope(session, query).await?;
+            if let Some(ranked) = self.ranked(session, query, &parsed, &scope).await? {
+                return self.admitted(session, query, &parsed, &scope, ranked).await;
+            }
+        }
+        Err(SearchError::Busy)
+    }
+
+    /// Ranks what is seen; none where the index was begun again meanwhile.
+    async fn ranked(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+        parsed: &Query,
+        scope: &Scope,
+    ) -> Result<Option<Vec<Ranked>>, SearchError> {
+        let mut read = HashMap::new();
+        let narrow = query.is_filtered().then(|| query.narrow());
+        for _ in 0..2 {
+            let wanted = {
+                let Some(ranked) =
+                    self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
+                        let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
+                        let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
+                        let kept: Vec<Ranked> = kept.collect();
+                        documents.check().map(|()| (kept, documents.wanted()))
+                    })
+                else {
+                    return Ok(None);
+                };
+                let (ranked, wanted) = ranked?;
+                if wanted.is_empty() || !read.is_empty() {
+                    return Ok(Some(ranked));
+                }
+                wanted
+            };
+            read = self.terms_of(session, scope, &wanted).await?;
+        }
+        Ok(None)
+    }
+
+    /// Shows what is seen; none where the index was begun again meanwhile.
+    pub(crate) fn with_documents<T>(
+        &self,
+        session: &Session,
+        scope: &Scope,
+        read: &HashMap<DocKey, Vec<(String, u32)>>,
+        narrow: Option<&Narrow>,
+        show: impl FnOnce(&SeenDocuments<'_>) -> T,
+    ) -> Option<T> {
+        let followed = self.inner.followed(session.id());
+        // What is in memory first: what is not there any more is on disk.
+        let known = followed.sorted();
+        let snapshot = self.inner.snapshot();
+        if !known.is_whole(session.id(), &snapshot.state) {
+            return None;
+        }
+        let segments = scope.segments(session.id(), &known, &snapshot);
+        let fields = self.inner.disk.fields();
+        let documents = SeenDocuments::new(fields, &snapshot, segments, read.clone());
+        Some(show(&documents.narrowed(narrow)))
+    }
+
+    /// Reads the terms of documents that are on disk.
+    async fn terms_of(
+        &self,
+        session: &Session,
+        scope: &Scope,
+        wanted: &BTreeSet<DocKey>,
+    ) -> Result<HashMap<DocKey, Vec<(String, u32)>>, SearchError> {
+        let pages: BTreeSet<PageIndex> =
+            wanted.iter().filter_map(|key| scope.index(*key)).collect();
+        let pages: Vec<PageIndex> = pages.into_iter().collect();
+        let admitted = session.reader().admit(&pages).await?;
+        let contents = self.contents_of(session, admitted.iter().flatten()).await?;
+        let mut terms: HashMap<DocKey, Vec<(String, u32)>> = HashMap::new();
+        for (index, admitted) in pages.iter().zip(&admitted) {
+            let Some(admitted) = admitted else { continue };
+            let messages = said(admitted, &contents);
+            for entry in entries(&admitted.page, &messages, admitted.page.created_at) {
+                let key = wanted.iter().find(|key| {
+                    key.page == entry.at.page
+                        && key.message == entry.at.message
+                        && scope.index(**key).as_ref() == Some(index)
+                });
+                if let Some(key) = key {
+                    terms.insert(*key, terms_of(&entry, crate::index::Parts::ALL));
+                }
+            }
+        }
+        // One that cannot be read any more has no terms, and is not asked for again.
+        for key in wanted {
+            terms.entry(*key).or_default();
+        }
+        Ok(terms)
+    }
+
+    async fn contents_of(
+        &self,
+        session: &Session,
+        pages: impl Iterator<Item = &AdmittedPage>,
+    ) -> Result<HashMap<ContentHash, Arc<[Message]>>, SearchError> {
+        let hashes = pages.filter_map(|page| Some(page.page.detail()?.content));
+        let hashes: Vec<ContentHash> = hashes.collect();
+        let contents = self.inner.storage.contents(session.id(), &hashes).await?;
+        let read = contents.into_iter().flatten();
+        let read =
+            read.filter_map(|content| Some((content.hash(), content.messages().ok()?.into())));
+        Ok(read.collect())
+    }
+
+    /// Returns the best pages that are admitted.
+    async fn admitted(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+        parsed: &Query,
+        scope: &Scope,
+        ranked: Vec<Ranked>,
+    ) -> Result<Vec<Hit>, SearchError> {
+        let mut seen = BTreeSet::new();
+        let best = ranked.into_iter().filter_map(|ranked| Some((scope.index(ranked.key)?, ranked)));
+        let best: Vec<(PageIndex, Ranked)> =
+            best.filter(|(index, _)| seen.insert(index.clone())).collect();
+        let mut hits = Vec::new();
+        for best in best.chunks(query.limit.saturating_add(SPARE)) {
+            let indices: Vec<PageIndex> = best.iter().map(|(index, _)| index.clone()).collect();
+            let admitted = session.reader().admit(&indices).await?;
+            let contents = self.contents_of(session, admitted.iter().flatten()).await?;
+            for ((_, ranked), admitted) in best.iter().zip(admitted) {
+                let Some(admitted) = admitted else { continue };
+                if query.archived.is_some_and(|archived| archived != admitted.archived) {
+                    continue;
+                }
+                let messages = said(&admitted, &contents);
+                hits.extend(hit(admitted, &messages, ranked, parsed));
+                if hits.len() == query.limit {
+                    return Ok(hits);
+                }
+            }
+        }
+        Ok(hits)
+    }
+}
+
+/// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.
+fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) -> Vec<Message> {
+    let content = page.page.detail().and_then(|detail| contents.get(&detail.content));
+    let Some(content) = content else { return Vec::new() };
+    let AdmittedMessages::Some(admitted) = &page.messages else { return content.to_vec() };
+    let blank = |message: &Message| Message { parts: Vec::new(), ..message.clone() };
+    let mut messages: Vec<Message> = content.iter().map(blank).collect();
+    for seen in admitted {
+        let (Some(from), Some(to)) = (content.get(seen.position), messages.get_mut(seen.position))
+        else {
+            continue;
+        };
+        // Only messages without their tools are seen in part.
+        let heard = match seen.whole {
+            true => Some(from.clone()),
+            false => MessageFilter::WithoutTools.heard(vec![from.clone()]).pop(),
+        };
+        if let Some(heard) = heard {
+            *to = heard;
+        }
+    }
+    messages
+}
+
+/// Returns a result; none where it lacks a phrase that was asked for.
+fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query) -> Option<Hit> {
+    let message = usize::from(ranked.key.message).checked_sub(1);
+    let said = message.and_then(|message| messages.get(message));
+    let texts: Vec<String> = match said {
+        Some(_) => {
+            let documents = Document::of_page(&page.page, messages);
+            let document = documents.into_iter().find(|it| it.message == ranked.key.message);
+            let texts = document.map(|document| document.texts).unwrap_or_default();
+            texts.into_iter().map(|(_, text)| text).collect()
+        }
+        None => vec![page.page.name.to_string(), page.page.description.to_string()],
+    };
+    let confirms = |text: &String| parsed.confirms(text);
+    if !parsed.phrases.is_empty() && !texts.iter().any(confirms) {
+        return None;
+    }
+    let snippet = Snippet::cut(&texts, |term| weight(parsed, term));
+    let role = said.map(|said| said.role);
+    let (score, features) = (ranked.score, ranked.features);
+    Some(Hit { page, message, role, snippet, score, features })
+}
+
+/// Returns what a term of a text weighs in a query. Common words count where nothing else is asked.
+fn weight(query: &Query, term: &str) -> f32 {
+    let says = query.asked.iter().any(|asked| !asked.stop);
+    let asked = query.asked.iter().filter(|asked| !asked.stop || asked.required || !says);
+    let fits = |asked: &&Asked| match asked.prefix {
+        true => term.starts_with(&asked.term),
+        false => asked.term == term,
+    };
+    asked.filter(fits).map(|asked| asked.weight).fold(0.0, f32::max)
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
