@@ -19,6 +19,7 @@ use contexture_core::{
     WindowOptions, storage::RunRecord, window::FoldShares,
 };
 
+use contexture_search::LazyIndex;
 use summaries::Summaries;
 
 pub use response::{Metadata, Response, RunContext};
@@ -73,6 +74,7 @@ pub struct Runner {
     driver: Driver,
     is_alive: Box<dyn Fn(&StoredRun) -> bool + Send + Sync>,
     summarizer: Option<Summarizer>,
+    index: LazyIndex,
 }
 
 /// Who is to do what: an agent with its model and its tools.
@@ -161,7 +163,16 @@ impl Runner {
         is_alive: impl Fn(&StoredRun) -> bool + Send + Sync + 'static,
     ) -> Self {
         let (is_alive, summarizer) = (Box::new(is_alive), None);
-        Self { team, settings, counter, driver, is_alive, summarizer }
+        let index = LazyIndex::new(team.system().storage(), None);
+        Self { team, settings, counter, driver, is_alive, summarizer, index }
+    }
+
+    /// Has agents find pages by an index of the store; by default it is made in memory when an agent
+    /// first looks for something.
+    #[must_use]
+    pub fn searching(mut self, index: LazyIndex) -> Self {
+        self.index = index;
+        self
     }
 
     /// Has a model write better lines for folded turns, within what the settings let it spend.
@@ -396,7 +407,7 @@ impl Runner {
         let (state, state_record) = kept;
         let Place { system, context, .. } = place;
         let window = self.window_options(job, room);
-        let mut tools = context::tools(context.clone(), window);
+        let mut tools = context::tools(context.clone(), window, self.index.clone());
         tools.extend(job.tools.iter().cloned());
         let mut toolbox = Toolbox::new(tools, &job.agent.tools).for_agent(&job.agent.name);
         if let (ContextMode::Fork, Some((sends_as, _))) = (job.mode, job.sends_as()) {

@@ -63,8 +63,8 @@ pub struct ToolOutput {
     pub text: String,
     /// Whether it failed.
     pub error: bool,
-    /// A page whose level rises at the next fold: the content itself stands in the text.
-    pub expands: Option<PageIndex>,
+    /// Pages whose level rises at the next fold: their content itself stands in the text.
+    pub expands: Vec<PageIndex>,
 }
 
 impl ToolOutput {

@@ -33,7 +33,7 @@ use crate::{
 
 /// The tools that only concern the agent's own view: there unless denied, because a folded window
 /// must always be one that can be opened.
-pub const ALWAYS: [&str; 7] = [
+pub const ALWAYS: [&str; 8] = [
     "read_window",
     "get_page",
     "expand_details",
@@ -41,6 +41,7 @@ pub const ALWAYS: [&str; 7] = [
     "pin_page",
     "unpin_page",
     "find_page",
+    "recall",
 ];
 
 /// The tools that change pages, which others may see: there only when they are allowed by name.

@@ -10,6 +10,7 @@ mod agent;
 mod copy;
 mod edit;
 mod error;
+mod found;
 mod graph;
 mod import;
 mod page;
@@ -28,6 +29,7 @@ pub use edit::{
     PurgedObject, TurnObject, UndoObject,
 };
 pub use error::{ErrorObject, FailureObject};
+pub use found::{FeatureObject, FoundObject, RecallObject, RecalledObject, SnippetObject};
 pub use graph::{
     GraphObject, HistoryKind, HistoryMemberObject, HistoryRelation, SharedHistoryObject,
 };

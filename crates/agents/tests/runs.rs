@@ -7,6 +7,7 @@ mod faults;
 mod forks;
 mod guard;
 mod modes;
+mod recall;
 mod seed;
 mod shares;
 mod summaries;

@@ -16,6 +16,7 @@ use contexture_agents::{
     tools::Question,
 };
 use contexture_core::{Actor, AgentName, ContextSystem, ErrorKind, window::FoldReport};
+use contexture_search::LazyIndex;
 use futures::FutureExt as _;
 use tokio::{
     runtime::{Builder, Runtime},
@@ -111,6 +112,8 @@ pub(crate) async fn prepare<'a>(
     let model = options.model.as_deref().or(origin.model.as_deref());
     let (model, _) = project.model_of(sends_as, model);
     let runner = project.runner(system.clone(), &model);
+    let folder = options.store.as_ref().and_then(StoreUrl::search_folder);
+    let runner = runner.searching(LazyIndex::new(system.storage(), folder));
     let model = project.connect(&model).await?;
     let runner = match project.summarizer() {
         None => runner,

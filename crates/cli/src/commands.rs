@@ -4,6 +4,7 @@ mod agents;
 mod chat;
 mod completions;
 mod export;
+mod find;
 mod fold;
 mod history;
 mod import;
@@ -13,6 +14,7 @@ mod load;
 mod man;
 mod page;
 mod press;
+mod recall;
 mod segment;
 mod session;
 mod store;
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  contexture turn add --user 'What is 6 x 7?'")]
     Turn(turn::Command),
     Window(window::Args),
+    Find(find::Args),
+    Recall(recall::Args),
     Fold(fold::Args),
     Level(level::Args),
     Press(press::Args),
@@ -132,6 +136,8 @@ impl Command {
             Command::Segment(_)
             | Command::Turn(_)
             | Command::Window(_)
+            | Command::Find(_)
+            | Command::Recall(_)
             | Command::Fold(_)
             | Command::Level(_)
             | Command::Press(_)
@@ -151,6 +157,7 @@ impl Command {
             | Command::Completions(_)
             | Command::Man(_) => return None,
             Command::Window(_) => "rendering the window",
+            Command::Find(_) | Command::Recall(_) => "searching",
             Command::Fold(_) => "folding",
             Command::Undo(_) => "undoing",
             Command::Import(_) => "reading the transcript",
@@ -158,6 +165,7 @@ impl Command {
             Command::Load(_) => "loading",
             Command::Store(command) => command.doing(),
             Command::Page(page::Command::Purge(_)) => "purging",
+            Command::Page(page::Command::Find(_)) => "searching",
             Command::Init(_)
             | Command::Session(_)
             | Command::Segment(_)
@@ -204,6 +212,8 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Page(command) => block_on(page::run(command, &settings()?, printer)),
         Command::Turn(command) => block_on(turn::run(command, &settings()?, printer)),
         Command::Window(args) => block_on(window::run(args, &settings()?, printer)),
+        Command::Find(args) => block_on(find::run(args, &settings()?, printer)),
+        Command::Recall(args) => block_on(recall::run(args, &settings()?, printer)),
         Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
         Command::Level(args) => block_on(level::run(args, &settings()?, printer)),
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),

@@ -7,6 +7,7 @@ use contexture_core::{
     Actor, ContextSystem, EditOutcome, Engine, Error, ErrorKind, PageStorage, PageView, Principal,
     Session,
 };
+use contexture_search::LazyIndex;
 use contexture_storage::SystemClock;
 
 use crate::{
@@ -20,6 +21,13 @@ use crate::{
 /// Opens the session that the settings name, for the caller; it must exist.
 pub(crate) async fn open(settings: &Settings) -> Result<Session> {
     Ok(open_host(settings).await?.1)
+}
+
+/// Opens the session for the caller, with the search index of its store.
+pub(crate) async fn open_search(settings: &Settings) -> Result<(Session, LazyIndex)> {
+    let (system, session) = open_host(settings).await?;
+    let index = LazyIndex::new(system.storage(), settings.store.search_folder());
+    Ok((session, index))
 }
 
 /// Opens a snapshot of the session: long reads see one moment, whatever others write meanwhile.

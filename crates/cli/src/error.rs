@@ -4,6 +4,7 @@ use std::io;
 
 use contexture_agents::AgentsError;
 use contexture_core::{Error, ErrorKind, storage::StorageError};
+use contexture_search::SearchError;
 
 use crate::advice;
 
@@ -51,6 +52,20 @@ impl From<Error> for Stop {
 impl From<AgentsError> for Stop {
     fn from(error: AgentsError) -> Self {
         Self::failed(error.kind(), error.to_string(), advice::with_agents(&error))
+    }
+}
+
+impl From<SearchError> for Stop {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Core(error) => error.into(),
+            SearchError::Storage(error) => error.into(),
+            error => {
+                let hint =
+                    "try again; the index is made again from the store if its folder is removed";
+                Self::failed(ErrorKind::Unavailable, error.to_string(), hint)
+            }
+        }
     }
 }
 

@@ -3,16 +3,16 @@
 mod url;
 
 use std::{
-    fs,
+    env, fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use contexture_agents::tools::workspace::Protected;
 use contexture_core::{
     ErrorKind, MemoryStorage, PageStorage,
-    storage::{StorageError, StorageResult},
+    storage::{ContentHash, StorageError, StorageResult},
 };
 use contexture_storage::{
     CreateMode, Durability, FilesOptions, FilesStorage, PostgresOptions, PostgresStorage,
@@ -118,8 +118,34 @@ impl StoreUrl {
         }
     }
 
+    /// Returns the folder of the store's search index: beside the store, or among the user's caches where
+    /// the store is a server. None for a store in memory, and where there is no such folder.
+    pub(crate) fn search_folder(&self) -> Option<PathBuf> {
+        let beside = |path: &Path| {
+            let mut name = path.file_name()?.to_owned();
+            name.push(".search");
+            Some(path.with_file_name(name))
+        };
+        match self {
+            StoreUrl::Sqlite { path, .. } => beside(path),
+            StoreUrl::Files { folder, .. } => beside(folder),
+            StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => {
+                let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
+                let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+                let cache = cache.filter(|path| path.is_absolute()).or_else(home)?;
+                let name = ContentHash::of(self.to_string().as_bytes()).to_string();
+                Some(cache.join("contexture/search").join(&name[..32]))
+            }
+            StoreUrl::Memory => None,
+        }
+    }
+
     /// Adds the store's own files, which no tool may reach.
     pub(crate) fn protected(&self, protected: Protected) -> Protected {
+        let protected = match self.search_folder() {
+            Some(folder) => protected.store(&folder),
+            None => protected,
+        };
         match self {
             StoreUrl::Sqlite { path, .. } => protected.database(path),
             StoreUrl::Files { folder, .. } => protected.store(folder),

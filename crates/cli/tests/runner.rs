@@ -28,6 +28,7 @@ mod chat_script;
 mod chat_support;
 mod chat_terminal;
 mod documents;
+mod find;
 mod fold;
 mod help;
 mod history;

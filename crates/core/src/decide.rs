@@ -128,7 +128,9 @@ fn apply(draft: &mut Draft<'_>, edit: &Edit) -> Decision {
         Edit::ExpectCustom { key, value } => levels::expect_custom(draft, key, value.as_deref()),
         Edit::Undo { revision } => undo::undo(draft, *revision),
         Edit::Load(plan) => load::load(draft, plan),
-        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => batch(draft, edits),
+        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) | Edit::Recall(edits) => {
+            batch(draft, edits)
+        }
     }
 }
 
@@ -143,6 +145,7 @@ fn batch(draft: &mut Draft<'_>, edits: &[Edit]) -> Decision {
                 | Edit::Batch(_)
                 | Edit::Init(_)
                 | Edit::Import(_)
+                | Edit::Recall(_)
         )
     };
     if let Some(edit) = edits.iter().find(|edit| lonely(edit)) {

@@ -167,6 +167,8 @@ pub enum Edit {
     Init(Vec<Edit>),
     /// What another program wrote down, as one edit.
     Import(Vec<Edit>),
+    /// Pages that come back into the window, as one edit.
+    Recall(Vec<Edit>),
 }
 
 /// What is given of a segment to change; the rest stays.
@@ -329,6 +331,7 @@ impl Edit {
             Edit::Batch(_) => Operation::Batch,
             Edit::Init(_) => Operation::Init,
             Edit::Import(_) => Operation::Import,
+            Edit::Recall(_) => Operation::Recall,
         }
     }
 }
@@ -447,6 +450,8 @@ operations! {
     Init = "init",
     /// Takes in what another program wrote down.
     Import = "import",
+    /// Brings pages back into the window.
+    Recall = "recall",
     /// Stands for an edit that was lost.
     Lost = "lost",
 }

@@ -51,6 +51,7 @@ impl Operation {
             | Operation::FocusPage
             | Operation::SwitchLevel
             | Operation::PressAnchor
+            | Operation::Recall
             | Operation::FoldPages => AccessLevel::Read,
             Operation::UpdatePage
             | Operation::HideDetails

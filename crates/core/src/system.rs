@@ -471,7 +471,9 @@ fn lane(edit: &Edit) -> Option<usize> {
         | Edit::RecordRound { .. }
         | Edit::Undo { .. }
         | Edit::Load(_) => Some(0),
-        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => edits.iter().find_map(lane),
+        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) | Edit::Recall(edits) => {
+            edits.iter().find_map(lane)
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub use request::{PageAccount, RecordedWindow, SegmentAccount};
 
 // Counting.
 pub use calibration::{CALIBRATION_WINDOWS, Calibration, Estimate};
-pub use count::MESSAGE_OVERHEAD;
+pub use count::{MESSAGE_OVERHEAD, count_messages};
 pub use source::line_count_key;
 
 // Folding.

@@ -2,6 +2,8 @@
 
 mod marks;
 
+use std::collections::HashSet;
+
 use contexture_core::{
     Message, Page, PageIndex, PageName, Role, Timestamp,
     message::{Part, ToolResult},
@@ -74,10 +76,11 @@ impl Document {
             at: page.created_at,
             chapter: page.parent.as_ref().map_or(0, |parent| short(parent.number())),
         };
+        let looks = looks(messages);
         let numbers = 1..=u16::MAX;
         let said = messages.iter().zip(numbers).map(|(message, number)| Document {
             message: number,
-            texts: message_texts(message),
+            texts: message_texts(message, &looks),
             speaker: page.turn.as_ref().and_then(|_| speaker(message)),
             at: message.at.unwrap_or(page.created_at),
             ..own.clone()
@@ -139,7 +142,17 @@ fn own_texts(page: &Page, messages: &[Message]) -> Vec<(Field, String)> {
     texts
 }
 
-fn message_texts(message: &Message) -> Vec<(Field, String)> {
+/// The tools with which agents look at what is stored: what they return stands somewhere else already.
+const LOOKING: [&str; 5] = ["expand_details", "find_page", "get_page", "read_window", "recall"];
+
+/// Returns the ids of calls that only look at what is stored: a search must not find other searches.
+fn looks(messages: &[Message]) -> HashSet<&str> {
+    let calls = messages.iter().flat_map(Message::tool_calls);
+    let looking = calls.filter(|call| LOOKING.contains(&call.name.as_str()));
+    looking.map(|call| call.id.as_str()).collect()
+}
+
+fn message_texts(message: &Message, looks: &HashSet<&str>) -> Vec<(Field, String)> {
     let said = match message.role {
         Role::Assistant => Field::Answer,
         Role::Tool => Field::Tool,
@@ -149,6 +162,8 @@ fn message_texts(message: &Message) -> Vec<(Field, String)> {
     for part in &message.parts {
         match part {
             Part::Text(text) => texts.push((said, text.text.clone())),
+            Part::ToolCall(call) if looks.contains(call.id.as_str()) => {}
+            Part::ToolResult(result) if looks.contains(result.call.as_str()) => {}
             Part::ToolCall(call) => {
                 texts.push((Field::Tool, format!("{} {}", call.name, call.arguments)));
             }

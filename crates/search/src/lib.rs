@@ -10,6 +10,7 @@
 //!  index       the documents of a store, on disk and in memory
 //!  follow      takes in what is committed to the store
 //!  search      finds pages for the holder of a session
+//!  recall      chooses pages to bring back into the window
 //! ```
 //!
 //! ```
@@ -48,14 +49,18 @@ mod rank;
 mod error;
 mod follow;
 mod index;
+mod lazy;
+mod recall;
 mod search;
 
 pub use collection::{Collection, Counts, Facts, Posting, Size};
 pub use document::{DocKey, Document, Field, Marks, speaker_hash};
 pub use error::SearchError;
 pub use index::{IndexLimits, SearchIndex};
+pub use lazy::LazyIndex;
 pub use memory::MemoryCollection;
 pub use query::{Asked, DateHint, Phrase, Query};
 pub use rank::{Feature, Features, RankOptions, Ranked, Weights, rank};
+pub use recall::{RecallPlan, RecallQuery, Recalled};
 pub use search::{FindQuery, Hit, Snippet};
 pub use text::{MAX_TERM, Term, TermKind, cut};

@@ -31,7 +31,7 @@ use crate::{
     error::SearchError,
     index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::{Asked, Query},
-    rank::{Features, RankOptions, Ranked, rank},
+    rank::{Feature, Features, RankOptions, Ranked, rank},
 };
 use scope::Scope;
 
@@ -252,8 +252,10 @@ impl SearchIndex {
     ) -> Result<Vec<Hit>, SearchError> {
         let mut seen = BTreeSet::new();
         let best = ranked.into_iter().filter_map(|ranked| Some((scope.index(ranked.key)?, ranked)));
-        let best: Vec<(PageIndex, Ranked)> =
-            best.filter(|(index, _)| seen.insert(index.clone())).collect();
+        let best: Vec<(PageIndex, Ranked)> = best
+            .filter(|(_, ranked)| says_something(ranked))
+            .filter(|(index, _)| seen.insert(index.clone()))
+            .collect();
         let mut hits = Vec::new();
         for best in best.chunks(query.limit.saturating_add(SPARE)) {
             let indices: Vec<PageIndex> = best.iter().map(|(index, _)| index.clone()).collect();
@@ -273,6 +275,13 @@ impl SearchIndex {
         }
         Ok(hits)
     }
+}
+
+/// Tells whether a document says what was asked for, or answers it. What only stands beside such a one
+/// helps to rank, and is no result.
+fn says_something(ranked: &Ranked) -> bool {
+    let has = |feature| ranked.features.get(feature) > 0.0;
+    has(Feature::Match) || has(Feature::Answers)
 }
 
 /// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.

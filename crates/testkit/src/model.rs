@@ -392,7 +392,9 @@ impl Doing<'_> {
             Edit::RestorePage { page, to } => self.restore(page, to.as_ref()),
             Edit::PurgePage(page) => self.purge(page),
             Edit::Undo { revision } => self.undo(revision.map(|revision| revision.0)),
-            Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => self.batch(edits),
+            Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) | Edit::Recall(edits) => {
+                self.batch(edits)
+            }
             Edit::Load(_) => panic!("the model does not load documents"),
             Edit::BranchView { .. } => panic!("the model has no branches"),
             Edit::RecordRound { action, result } => self.record_round(action, result),

@@ -52,7 +52,7 @@ const OURS: [(&str, &[&str]); 6] = [
 ];
 
 /// Our tools on the context: they are called the same everywhere.
-const CONTEXT: [&str; 12] = [
+const CONTEXT: [&str; 13] = [
     "create_contents_page",
     "create_detail_page",
     "expand_details",
@@ -62,6 +62,7 @@ const CONTEXT: [&str; 12] = [
     "move_page",
     "pin_page",
     "read_window",
+    "recall",
     "remove_page",
     "unpin_page",
     "update_page",

@@ -119,11 +119,11 @@ impl Drive<'_> {
         watcher: &mut dyn Watcher,
     ) -> Result<()> {
         watcher.tool_result(&call.name, &output.text, output.error);
-        if let Some(page) = &output.expands
-            && !self.state.deferred.contains(page)
-        {
-            self.state.deferred.push(page.clone());
-            self.state_moved = true;
+        for page in &output.expands {
+            if !self.state.deferred.contains(page) {
+                self.state.deferred.push(page.clone());
+                self.state_moved = true;
+            }
         }
         self.end_call(output).await
     }

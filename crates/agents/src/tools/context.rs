@@ -7,6 +7,7 @@
 
 mod change;
 mod expand;
+mod find;
 mod look;
 mod pin;
 mod schema;
@@ -16,15 +17,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contexture_core::{AgentContext, Error, WindowOptions, message::RawJson, window::quote_text};
+use contexture_search::{LazyIndex, SearchError};
 use serde_json::Value;
 
 use super::arguments;
 use crate::tool::{Effect, Tool, ToolOutput, ToolSpec};
 
 /// Returns the tools with which an agent handles its own context. The options are those its windows
-/// are made with: they say what stands in the window and what counts.
-pub fn tools(context: AgentContext, options: WindowOptions) -> Vec<Arc<dyn Tool>> {
-    let hand = Arc::new(Hand { context, options });
+/// are made with: they say what stands in the window and what counts. Pages are found by the index.
+pub fn tools(
+    context: AgentContext,
+    options: WindowOptions,
+    index: LazyIndex,
+) -> Vec<Arc<dyn Tool>> {
+    let hand = Arc::new(Hand { context, options, index });
     let tool = |kind: Kind| {
         let (name, description, schema) = schema::of(kind);
         let spec = ToolSpec {
@@ -49,12 +55,13 @@ enum Kind {
     CreateDetailPage,
     CreateContentsPage,
     FindPage,
+    Recall,
     GetPage,
     ReadWindow,
 }
 
 impl Kind {
-    const ALL: [Kind; 12] = [
+    const ALL: [Kind; 13] = [
         Kind::ExpandDetails,
         Kind::HideDetails,
         Kind::PinPage,
@@ -65,6 +72,7 @@ impl Kind {
         Kind::CreateDetailPage,
         Kind::CreateContentsPage,
         Kind::FindPage,
+        Kind::Recall,
         Kind::GetPage,
         Kind::ReadWindow,
     ];
@@ -74,6 +82,7 @@ impl Kind {
 struct Hand {
     context: AgentContext,
     options: WindowOptions,
+    index: LazyIndex,
 }
 
 struct ContextTool {
@@ -90,9 +99,11 @@ impl Tool for ContextTool {
 
     fn effect(&self) -> Effect {
         match self.kind {
-            Kind::ExpandDetails | Kind::FindPage | Kind::GetPage | Kind::ReadWindow => {
-                Effect::Reads
-            }
+            Kind::ExpandDetails
+            | Kind::FindPage
+            | Kind::Recall
+            | Kind::GetPage
+            | Kind::ReadWindow => Effect::Reads,
             Kind::HideDetails
             | Kind::PinPage
             | Kind::UnpinPage
@@ -116,7 +127,8 @@ impl Tool for ContextTool {
             Kind::RemovePage => change::remove(hand, arguments).await,
             Kind::CreateDetailPage => change::create_detail(hand, arguments).await,
             Kind::CreateContentsPage => change::create_contents(hand, arguments).await,
-            Kind::FindPage => look::find(hand, arguments).await,
+            Kind::FindPage => find::find(hand, arguments).await,
+            Kind::Recall => find::recall(hand, arguments).await,
             Kind::GetPage => look::get(hand, arguments).await,
             Kind::ReadWindow => look::window(hand, arguments).await,
         };
@@ -141,14 +153,23 @@ impl From<Error> for Failed {
     }
 }
 
+impl From<SearchError> for Failed {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Core(error) => error.into(),
+            error => {
+                Self(ToolOutput::failed(format!("{error}; try again, or look with read_window")))
+            }
+        }
+    }
+}
+
 /// Says what to do about an error with the tools an agent has.
 fn hint(error: &Error) -> String {
     match error {
         Error::PageNotFound { .. }
         | Error::ParentNotFound { .. }
-        | Error::SegmentNotFound { .. } => {
-            "find_page finds pages by name or description".to_owned()
-        }
+        | Error::SegmentNotFound { .. } => "find_page finds pages by what they say".to_owned(),
         Error::PageArchived { .. } => {
             "it was removed; ask the system side to restore it".to_owned()
         }

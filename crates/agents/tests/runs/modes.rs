@@ -328,7 +328,8 @@ async fn every_message_of_a_run_goes_where_its_mode_says() {
         assert_eq!(server.requests().len(), 2);
         let main = texts(&system, "usr").await.concat();
         let whole = |text: &str| {
-            ["look", "needle", "no page's name", "Nothing there."].map(|part| text.contains(part))
+            ["look", "needle", "no page says that", "Nothing there."]
+                .map(|part| text.contains(part))
         };
         match mode {
             ContextMode::Shared => {

@@ -7,6 +7,7 @@ use contexture_core::{
     AgentContext, ContextSystem, Edit, Format, NewDetailPage, Permission, ProviderFormat,
     SegmentKind, TokenCounter, Tokens, Visibility, WindowLevel, WindowOptions, window::FoldShares,
 };
+use contexture_search::LazyIndex;
 use contexture_testkit::fixture::{
     add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,
 };
@@ -35,12 +36,26 @@ pub(super) fn options() -> WindowOptions {
 pub(super) struct Hand {
     pub(super) context: AgentContext,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) index: LazyIndex,
 }
 
 impl Hand {
-    pub(super) fn new(context: AgentContext, options: WindowOptions) -> Self {
-        let tools = context::tools(context.clone(), options);
-        Self { context, tools }
+    pub(super) fn new(
+        system: &ContextSystem,
+        context: AgentContext,
+        options: WindowOptions,
+    ) -> Self {
+        Self::with_index(context, options, LazyIndex::new(system.storage(), None))
+    }
+
+    fn with_index(context: AgentContext, options: WindowOptions, index: LazyIndex) -> Self {
+        let tools = context::tools(context.clone(), options, index.clone());
+        Self { context, tools, index }
+    }
+
+    /// The same agent with other windows.
+    pub(super) fn with(&self, options: WindowOptions) -> Self {
+        Self::with_index(self.context.clone(), options, self.index.clone())
     }
 
     pub(super) async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
@@ -62,7 +77,7 @@ pub(super) async fn begun() -> (ContextSystem, Hand) {
     let system = memory().await;
     let prompt = NewDetailPage::new(page("sys-0"), valid("Prompt"), "Be brief.");
     apply(&system, Edit::CreateDetailPage(prompt)).await;
-    let hand = Hand::new(agent(&system, "scribe"), options());
+    let hand = Hand::new(&system, agent(&system, "scribe"), options());
     for count in [100, 200, 300] {
         let turn = vec![user(&format!("turn {count}")), assistant(&words(count))];
         hand.context.add_turn(turn).await.unwrap();
@@ -114,7 +129,7 @@ async fn expanding_gives_the_content_and_changes_nothing_in_the_window() {
     hand.context.hide_details("usr-1").await.unwrap();
     let before = hand.body().await;
     let output = hand.call("expand_details", json!({"page": "usr-1"})).await;
-    assert_eq!(output.expands, Some(page("usr-1")));
+    assert_eq!(output.expands, [page("usr-1")]);
     let text = right(output);
     let (head, content) = text.split_once("\n---\n").unwrap();
     assert_eq!(
@@ -132,7 +147,7 @@ async fn expanding_gives_the_content_and_changes_nothing_in_the_window() {
 async fn what_stands_in_full_is_not_given_twice() {
     let (_, hand) = begun().await;
     let output = hand.call("expand_details", json!({"page": "usr-2"})).await;
-    assert_eq!(output.expands, None);
+    assert!(output.expands.is_empty());
     let text = right(output);
     assert_eq!(
         text,
@@ -148,7 +163,7 @@ async fn a_long_page_is_read_in_parts_that_the_window_shows_whole() {
     hand.context.add_turn(turn).await.unwrap();
     hand.context.hide_details("usr-4").await.unwrap();
     // Results of tools are shown up to a sixteenth of the budget: 1,000 tokens.
-    let tight = Hand::new(hand.context.clone(), options().budget(16_000));
+    let tight = hand.with(options().budget(16_000));
     let (mut read, mut offset, mut parts) = (String::new(), 0, 0);
     loop {
         let arguments = json!({"page": "usr-4", "offset": offset});
@@ -174,14 +189,14 @@ async fn a_page_cut_to_head_and_tail_can_be_read() {
     // In full, but each part over its share of the budget is cut: of 1,000, 300 words are.
     let shares = FoldShares { part: 250, ..FoldShares::default() };
     let tight = WindowOptions { shares, ..options().budget(1_000) };
-    let tight = Hand::new(hand.context.clone(), tight);
+    let tight = hand.with(tight);
     let output = tight.call("expand_details", json!({"page": "usr-3"})).await;
-    assert_eq!(output.expands, Some(page("usr-3")));
+    assert_eq!(output.expands, [page("usr-3")]);
     assert!(right(output).contains("User: turn 300\nAssistant: word word"));
     // With a larger share it stands whole.
     let shares = FoldShares { part: 500, ..FoldShares::default() };
     let wide = WindowOptions { shares, ..options().budget(1_000) };
-    let wide = Hand::new(hand.context.clone(), wide);
+    let wide = hand.with(wide);
     let text = right(wide.call("expand_details", json!({"page": "usr-3"})).await);
     assert!(text.contains("is already shown in full in your window"), "{text}");
 }
@@ -203,9 +218,9 @@ async fn a_page_of_a_run_is_opened_like_any_other() {
         }
     }
     let in_run = in_run.expect("the fold left a run");
-    let tight = Hand::new(hand.context.clone(), tight);
+    let tight = hand.with(tight);
     let output = tight.call("expand_details", json!({"page": in_run.to_string()})).await;
-    assert_eq!(output.expands, Some(in_run.clone()));
+    assert_eq!(output.expands, [in_run.clone()]);
     assert!(right(output).contains("Assistant: word word"));
     let text = right(tight.call("hide_details", json!({"page": in_run.to_string()})).await);
     assert!(text.contains("no tokens freed, the cache stays valid"), "{text}");
@@ -222,7 +237,7 @@ async fn a_directory_lists_its_pages() {
     }
     hand.context.hide_details(&notes).await.unwrap();
     let output = hand.call("expand_details", json!({"page": notes.to_string()})).await;
-    assert_eq!(output.expands, Some(notes.clone()));
+    assert_eq!(output.expands, [notes.clone()]);
     let text = right(output);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("usr-4 \"Notes\": a directory of 120 pages; its place"), "{text}");
@@ -233,7 +248,7 @@ async fn a_directory_lists_its_pages() {
     assert!(text.lines().nth(1).unwrap().starts_with("usr-105 \"note 100\""), "{text}");
     // Below a hidden directory a page can be read, but its place cannot open.
     let output = hand.call("expand_details", json!({"page": "usr-5"})).await;
-    assert_eq!(output.expands, None);
+    assert!(output.expands.is_empty());
     let text = right(output);
     assert!(text.contains("stays closed") && text.ends_with("text of note 0"), "{text}");
 }
@@ -289,6 +304,7 @@ async fn a_claim_that_the_cache_holds_is_true() {
         ("update_page", json!({"page": "usr-1", "name": "First", "description": "of all"})),
         ("expand_details", json!({"page": "usr-4"})),
         ("find_page", json!({"query": "First"})),
+        ("recall", json!({"query": "word"})),
         ("get_page", json!({"page": "usr-1"})),
         ("pin_page", json!({"page": "usr-2"})),
         ("unpin_page", json!({"page": "usr-2"})),
@@ -314,15 +330,13 @@ async fn a_claim_that_the_cache_holds_is_true() {
 async fn finding_and_getting() {
     let (system, hand) = begun().await;
     leaf(&system, "usr-0", "Turnip").await;
-    let text = right(hand.call("find_page", json!({"query": "TURN", "limit": 3})).await);
-    assert_eq!(
-        text,
-        "usr-1 \"turn 100\" (full)\nusr-2 \"turn 200\" (full)\nusr-3 \"turn 300\" (full)\n[only the first 3: raise limit, or narrow the query]"
-    );
+    let text = right(hand.call("find_page", json!({"query": "TURN", "limit": 2})).await);
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.starts_with("usr-1 \"turn 100\" (full, about "), "{text}");
     let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
-    assert_eq!(text, "usr-4 \"Turnip\": \"about Turnip\" (full)");
+    assert_eq!(text, "usr-4 \"Turnip\" (full, about 3 tokens)");
     let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
-    assert!(text.starts_with("no page's name or description contains that"), "{text}");
+    assert_eq!(text, "no page says that; nothing changed");
     let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
@@ -339,13 +353,13 @@ async fn getting_gives_the_text_and_opens_nothing() {
     hand.context.hide_details("usr-1").await.unwrap();
     let before = hand.body().await;
     let output = hand.call("get_page", json!({"page": "usr-1"})).await;
-    assert_eq!(output.expands, None);
+    assert!(output.expands.is_empty());
     let text = right(output);
     let (head, content) = text.split_once("\n---\n").unwrap();
     assert!(head.contains("level: summary"), "{head}");
     assert_eq!(content, format!("User: turn 100\nAssistant: {}", words(100)));
     assert_eq!(hand.body().await, before);
-    let tight = Hand::new(hand.context.clone(), options().budget(2_500));
+    let tight = hand.with(options().budget(2_500));
     let text = right(tight.call("get_page", json!({"page": "usr-1"})).await);
     let offset = text.rsplit_once("read on with offset ").expect(&text).1.trim_end_matches(']');
     let offset: u64 = offset.parse().unwrap();
@@ -379,7 +393,7 @@ async fn the_window_is_listed() {
     // What the view does not show is not in it.
     add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
     leaf(&system, "secret-0", "Hidden").await;
-    let narrow = Hand::new(confined(&system, "narrow", &["usr"]), options());
+    let narrow = Hand::new(&system, confined(&system, "narrow", &["usr"]), options());
     let text = right(narrow.call("read_window", json!({})).await);
     assert!(!text.contains("secret") && !text.contains("Prompt"), "{text}");
     for _ in 0..110 {
@@ -396,7 +410,7 @@ async fn refusals_and_errors_are_failed_answers_with_a_hint() {
     let (system, hand) = begun().await;
     add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
     leaf(&system, "secret-0", "Key").await;
-    let hidden = Hand::new(confined(&system, "spy", &["sys", "usr"]), options());
+    let hidden = Hand::new(&system, confined(&system, "spy", &["sys", "usr"]), options());
     let table = [
         (
             "update_page",
@@ -468,4 +482,38 @@ async fn the_request_being_answered_stays() {
         assert!(output.text.contains("Name another page."), "{name}: {}", output.text);
     }
     right(hand.call("remove_page", json!({ "page": "usr-1" })).await);
+}
+
+// What was folded long ago comes back in full as the answer; its place opens at the next fold.
+#[tokio::test]
+async fn recall_brings_back_what_is_folded() {
+    let (system, hand) = begun().await;
+    let told = vec![user("Where is the key?"), assistant("Under the blue flowerpot, on the left.")];
+    hand.context.add_turn(told).await.unwrap();
+    leaf(&system, "usr-0", "Turnip").await;
+    let text = right(hand.call("recall", json!({"query": "where did I put the key"})).await);
+    assert_eq!(text, "what says that is already shown in full in your window");
+    hand.context.hide_details("usr-4").await.unwrap();
+    let before = hand.body().await;
+    let output = hand.call("recall", json!({"query": "where did I put the key"})).await;
+    assert_eq!(output.expands, [page("usr-4")]);
+    let text = right(output);
+    assert!(text.starts_with("1 pages, "), "{text}");
+    assert!(text.contains("--- usr-4 \"Where is the key?\" ("), "{text}");
+    assert!(
+        text.ends_with(
+            "User: Where is the key?\nAssistant: Under the blue flowerpot, on the left."
+        )
+    );
+    assert_eq!(hand.body().await, before, "the window is as it was");
+    let text = right(hand.call("recall", json!({"query": "key flowerpot", "budget": 3})).await);
+    assert!(
+        text.starts_with("what says that takes more than 3 tokens: find_page lists it"),
+        "{text}"
+    );
+    let text = right(hand.call("recall", json!({"query": "zebra crossing"})).await);
+    assert_eq!(text, "no page says that; nothing was added");
+    for wrong_arguments in [json!({}), json!({"query": 7}), json!({"query": "x", "budget": 0.5})] {
+        wrong(hand.call("recall", wrong_arguments).await);
+    }
 }

@@ -45,8 +45,8 @@ async fn body(hand: &Hand) -> String {
 #[tokio::test]
 async fn a_pinned_page_stands_in_every_later_window_until_it_is_unpinned() {
     let (system, _) = begun().await;
-    let hand = Hand::new(agent(&system, "scribe"), tight());
-    let other = Hand::new(agent(&system, "reader"), tight());
+    let hand = Hand::new(&system, agent(&system, "scribe"), tight());
+    let other = Hand::new(&system, agent(&system, "reader"), tight());
     let turn = vec![user("the rule"), assistant(&told("canary"))];
     hand.context.add_turn(turn).await.unwrap();
     let before = body(&hand).await;
@@ -81,7 +81,7 @@ async fn a_pinned_page_stands_in_every_later_window_until_it_is_unpinned() {
 #[tokio::test]
 async fn a_folded_or_hidden_page_rises_when_it_is_pinned() {
     let (system, _) = begun().await;
-    let hand = Hand::new(agent(&system, "scribe"), tight());
+    let hand = Hand::new(&system, agent(&system, "scribe"), tight());
     let turn = vec![user("the rule"), assistant(&told("canary"))];
     hand.context.add_turn(turn).await.unwrap();
     go_on(&hand).await;
@@ -103,7 +103,7 @@ async fn a_folded_or_hidden_page_rises_when_it_is_pinned() {
 #[tokio::test]
 async fn pins_leave_half_of_the_budget_for_work() {
     let (system, _) = begun().await;
-    let hand = Hand::new(agent(&system, "scribe"), options().budget(1_000));
+    let hand = Hand::new(&system, agent(&system, "scribe"), options().budget(1_000));
     right(hand.call("pin_page", json!({"page": "usr-3"})).await);
     let text = wrong(hand.call("pin_page", json!({"page": "usr-2"})).await);
     assert_eq!(
@@ -115,7 +115,7 @@ async fn pins_leave_half_of_the_budget_for_work() {
     right(hand.call("unpin_page", json!({"page": "usr-3"})).await);
     right(hand.call("pin_page", json!({"page": "usr-2"})).await);
     // Without a budget there is nothing to keep free.
-    let free = Hand::new(agent(&system, "scribe"), options());
+    let free = Hand::new(&system, agent(&system, "scribe"), options());
     right(free.call("pin_page", json!({"page": "usr-3"})).await);
 }
 
@@ -141,7 +141,7 @@ async fn directories_stay_open_and_missing_pages_are_reported() {
     assert!(text.contains("it stays open in every window until unpin_page"), "{text}");
     for name in ["pin_page", "unpin_page"] {
         let text = wrong(hand.call(name, json!({"page": "usr-77"})).await);
-        assert_eq!(text, "page usr-77 not found; find_page finds pages by name or description");
+        assert_eq!(text, "page usr-77 not found; find_page finds pages by what they say");
     }
     // A page below a hidden directory has no place in the window.
     let note = leaf(&system, &notes.to_string(), "note").await;
@@ -159,7 +159,7 @@ async fn rules_decide_who_may_pin() {
         assert_eq!(canonical_tool(name), ToolName::Ours(name));
         assert_eq!(find(&hand.tools, name).effect(), Effect::Changes);
     }
-    let tools = || context::tools(hand.context.clone(), options());
+    let tools = || context::tools(hand.context.clone(), options(), hand.index.clone());
     let rules = |deny: &[&str]| ToolRules {
         allow: Some(Vec::new()),
         deny: deny.iter().map(|name| (*name).to_owned()).collect(),

@@ -4,7 +4,6 @@ mod act;
 mod ancestors;
 mod children;
 mod create;
-mod find;
 mod list;
 pub(super) mod move_page;
 mod parent;
@@ -31,7 +30,7 @@ pub(crate) enum Command {
     Ancestors(ancestors::Args),
     List(list::Args),
     Tree(tree::Args),
-    Find(find::Args),
+    Find(super::find::Args),
     Update(update::Args),
     /// Show a page in full, in your view
     ///
@@ -97,7 +96,7 @@ pub(crate) async fn run(
         Command::Ancestors(args) => ancestors::run(args, settings, printer).await,
         Command::List(args) => list::run(args, settings, printer).await,
         Command::Tree(args) => tree::run(args, settings, printer).await,
-        Command::Find(args) => find::run(args, settings, printer).await,
+        Command::Find(args) => super::find::run(args, settings, printer).await,
         Command::Update(args) => update::run(args, settings, printer).await,
         Command::Expand(args) => act::run(Edit::ExpandDetails, args, settings, printer).await,
         Command::Hide(args) => act::run(Edit::HideDetails, args, settings, printer).await,

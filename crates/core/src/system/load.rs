@@ -457,7 +457,7 @@ fn mentioned(edit: &Edit, into: &mut Vec<PageIndex>) {
             into.push(page.clone());
             into.extend(to.clone());
         }
-        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) => {
+        Edit::Batch(edits) | Edit::Init(edits) | Edit::Import(edits) | Edit::Recall(edits) => {
             edits.iter().for_each(|edit| mentioned(edit, into));
         }
         Edit::UpdateSegment(_)

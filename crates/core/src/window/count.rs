@@ -32,7 +32,7 @@ pub(crate) const CALL_OVERHEAD: u64 = 12;
 pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
 /// Counts the tokens of messages as a provider would be charged for them.
-pub(crate) fn count_messages(counter: &dyn TokenCounter, messages: &[Message]) -> Tokens {
+pub fn count_messages(counter: &dyn TokenCounter, messages: &[Message]) -> Tokens {
     let message = |message: &Message| {
         MESSAGE_OVERHEAD + message.parts.iter().map(|part| count_part(counter, part)).sum::<u64>()
     };

@@ -79,7 +79,7 @@ impl Disk {
             .tokenizers(schema::tokenizers());
         let mut index = match &folder {
             Some(path) => {
-                fs::create_dir_all(path)?;
+                create_private(path)?;
                 builder.open_or_create(MmapDirectory::open(path).map_err(TantivyError::from)?)?
             }
             None => builder.open_or_create(RamDirectory::create())?,
@@ -279,4 +279,13 @@ fn wipe(folder: &Path) -> Result<(), SearchError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Makes a folder that others cannot read: an index tells what the store says.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }

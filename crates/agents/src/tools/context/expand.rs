@@ -85,12 +85,12 @@ pub(super) fn part(
 }
 
 /// Says what becomes of the page's place in the window.
-fn opening(view: &PageView) -> (&'static str, Option<PageIndex>) {
+pub(super) fn opening(view: &PageView) -> (&'static str, Vec<PageIndex>) {
     match view.lifecycle {
-        Lifecycle::Active => (OPENS, Some(view.page.index.clone())),
+        Lifecycle::Active => (OPENS, vec![view.page.index.clone()]),
         Lifecycle::HotArchived | Lifecycle::ColdArchived => (
             "its place in the window stays closed, because a directory above it is hidden; the cache stays valid",
-            None,
+            Vec::new(),
         ),
     }
 }
@@ -128,7 +128,7 @@ fn part_limit(hand: &Hand, snapshot: &WindowSnapshot) -> Option<Tokens> {
 
 /// Returns how many tokens of content an answer may give: a sixteenth of the budget, and no more than
 /// the window shows of a part.
-fn room(hand: &Hand, snapshot: &WindowSnapshot) -> u64 {
+pub(super) fn room(hand: &Hand, snapshot: &WindowSnapshot) -> u64 {
     let fair = snapshot.budget().map_or(MOST, |budget| budget.0 / 16);
     let shown = part_limit(hand, snapshot).map_or(MOST, |limit| limit.0);
     fair.min(shown).min(MOST).saturating_sub(AROUND).max(32)
@@ -198,7 +198,7 @@ async fn directory(hand: &Hand, view: &PageView, offset: usize) -> Done {
         }
     }
     let (opens, expands) = match view.level {
-        WindowLevel::Full => ("it is open in your window", None),
+        WindowLevel::Full => ("it is open in your window", Vec::new()),
         _ => opening(view),
     };
     let mut answer = format!("{}: a directory of {count} pages; {opens}", named(&view.page));

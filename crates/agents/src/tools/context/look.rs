@@ -1,8 +1,8 @@
-//! `find_page`, `get_page` and `read_window`: what there is and what it says; nothing changes.
+//! `get_page` and `read_window`: what there is and what it says; nothing changes.
 
 use std::fmt::Write as _;
 
-use contexture_core::{PageView, message::detail_text, window::quote_text};
+use contexture_core::{message::detail_text, window::quote_text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,43 +13,6 @@ use super::{
     window_snapshot::WindowSnapshot,
 };
 use crate::tool::ToolOutput;
-
-/// How many pages are found when nothing is said, and at most.
-const FOUND: (u64, u64) = (20, 100);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Find {
-    query: String,
-    #[serde(default)]
-    limit: Option<u64>,
-}
-
-pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
-    let Find { query, limit } = arguments::read(arguments)?;
-    let limit = limit.unwrap_or(FOUND.0).clamp(1, FOUND.1) as usize;
-    let mut found = hand.context.find_page(&query, limit + 1).await?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    if found.is_empty() {
-        return Ok(ToolOutput::of("no page's name or description contains that; nothing changed"));
-    }
-    let mut lines: Vec<String> = found.iter().map(line).collect();
-    if more {
-        lines.push(format!("[only the first {limit}: raise limit, or narrow the query]"));
-    }
-    Ok(ToolOutput::of(lines.join("\n")))
-}
-
-fn line(found: &PageView) -> String {
-    let page = &found.page;
-    let about = match page.description.as_str() {
-        "" => String::new(),
-        description => format!(": {}", quote_text(description)),
-    };
-    let kind = if page.is_contents() { "directory, " } else { "" };
-    format!("{}{about} ({kind}{})", named(page), found.level.as_str())
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -52,8 +52,13 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         ),
         Kind::FindPage => (
             "find_page",
-            "Finds pages whose name or description contains a text, ignoring case, including folded pages.",
-            r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 20 by default, at most 100."}},"required":["query"],"additionalProperties":false}"#,
+            "Finds pages by what was said in them, in any language, best first, including folded ones: words, a question, \"a phrase\", pre*. Each comes with the place that fits; expand_details opens it.",
+            r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 10 by default, at most 50."}},"required":["query"],"additionalProperties":false}"#,
+        ),
+        Kind::Recall => (
+            "recall",
+            "Brings back what was said about something and is folded now: the pages that fit best, in full, as the answer, as many as the budget holds.",
+            r#"{"type":"object","properties":{"query":{"type":"string"},"budget":{"type":"integer","minimum":1,"description":"How many tokens the answer may take; by default a sixteenth of the window."}},"required":["query"],"additionalProperties":false}"#,
         ),
         Kind::GetPage => (
             "get_page",

@@ -63,6 +63,7 @@ pub(crate) async fn run(
         }
         Principal::Agent(_) => (session.apply(Edit::PurgePage(page)).await?, Vec::new()),
     };
+    crate::commands::find::forget(settings, Some(&session)).await?;
     let traces = system.storage().traces().await?;
     if printer.is_json() {
         printer.json(&PurgedObject {

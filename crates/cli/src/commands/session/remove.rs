@@ -49,6 +49,7 @@ pub(crate) async fn run(
     if !storage.remove_session(&session).await? {
         return Err(Error::SessionNotFound { session }.into());
     }
+    crate::commands::find::forget(settings, None).await?;
     let traces = storage.traces().await?;
     if printer.is_json() {
         printer.json(&RemovedObject { removed: session.to_string(), traces: traces.clone() })?;

@@ -35,6 +35,7 @@ pub(crate) async fn run(
     let storage = settings.store.open(Access::Existing).await?;
     let quarantine = if args.quarantine { Quarantine::Empty } else { Quarantine::Keep };
     let traces = storage.scrub(quarantine).await?;
+    crate::commands::find::forget(settings, None).await?;
     if printer.is_json() {
         printer.json(&ScrubbedObject { traces: traces.clone() })?;
         return Ok(traces::status(&traces));

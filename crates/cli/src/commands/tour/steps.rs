@@ -104,10 +104,11 @@ fn window(step: MakeStep<'_>) -> Vec<Step> {
             0,
         ),
         step(
-            "Nothing is lost: a folded page can be expanded again …",
-            &["--as", "fixer", "page", "expand", "usr-4"],
+            "Nothing is lost: what was folded can be found by what was said in it …",
+            &["--as", "fixer", "find", "why does the empty line fail", "--limit", "2"],
             0,
         ),
+        step("… expanded again …", &["--as", "fixer", "page", "expand", "usr-4"], 0),
         step("", &["--as", "fixer", "page", "tree", "usr-0"], 0),
         step("… nobody else's view has changed …", &["page", "tree", "usr-0"], 0),
         step("… and an edit can be undone.", &["--as", "fixer", "undo"], 0),

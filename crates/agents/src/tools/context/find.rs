@@ -1,0 +1,119 @@
+//! `find_page` and `recall`: what was said, wherever it stands now.
+
+use std::fmt::Write as _;
+
+use contexture_core::{Tokens, message::detail_text, window::quote_text};
+use contexture_search::{FindQuery, Hit, RecallQuery};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Done, Hand, arguments,
+    expand::{opening, room},
+    named,
+    window_snapshot::WindowSnapshot,
+};
+use crate::tool::ToolOutput;
+
+/// How many pages are found when nothing is said, and at most.
+const FOUND: (u64, u64) = (10, 50);
+
+/// How many pages one answer brings back at most.
+const RECALLED: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    query: String,
+    #[serde(default)]
+    limit: Option<u64>,
+}
+
+pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
+    let Find { query, limit } = arguments::read(arguments)?;
+    let limit = limit.unwrap_or(FOUND.0).clamp(1, FOUND.1) as usize;
+    let query = FindQuery { limit, archived: Some(false), ..FindQuery::new(query) };
+    let found = hand.index.get()?.find(&hand.context, &query).await?;
+    if found.is_empty() {
+        return Ok(ToolOutput::of("no page says that; nothing changed"));
+    }
+    let mut lines = Vec::new();
+    for hit in &found {
+        let level = hand.context.get_page(hit.index()).await?.level;
+        lines.push(format!("{}{}", head(hit, level.as_str()), said(hit)));
+    }
+    Ok(ToolOutput::of(lines.join("\n")))
+}
+
+/// Returns a page that was found with its level and size.
+fn head(hit: &Hit, level: &str) -> String {
+    let page = &hit.page.page;
+    let size = match page.detail() {
+        // Counting would load every page; four bytes are about a token.
+        Some(detail) => format!("about {} tokens", detail.weight / 4),
+        None => "directory".to_owned(),
+    };
+    format!("{} ({level}, {size})", named(page))
+}
+
+/// Returns what a page was found by.
+fn said(hit: &Hit) -> String {
+    // What a name says is there already.
+    if hit.snippet.text.is_empty() || hit.snippet.text == hit.page.page.name.as_str() {
+        return String::new();
+    }
+    let (before, behind) = hit.snippet.cut;
+    let ends = |cut: bool| if cut { "…" } else { "" };
+    let text = format!("{}{}{}", ends(before), hit.snippet.text, ends(behind));
+    format!(": {}", quote_text(&text))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recall {
+    query: String,
+    #[serde(default)]
+    budget: Option<u64>,
+}
+
+pub(super) async fn recall(hand: &Hand, arguments: &Value) -> Done {
+    let Recall { query, budget } = arguments::read(arguments)?;
+    let snapshot = WindowSnapshot::of(hand).await;
+    let room = room(hand, &snapshot);
+    let budget = budget.unwrap_or(room).clamp(1, room);
+    let find = FindQuery { limit: RECALLED, archived: Some(false), ..FindQuery::new(query) };
+    let query = RecallQuery { find, budget: Tokens(budget), into: None };
+    let plan = hand.index.get()?.recall(&hand.context, &query, &hand.options).await?;
+    if plan.pages.is_empty() {
+        return Ok(ToolOutput::of(match (plan.left_out, plan.standing) {
+            (0, 0) => "no page says that; nothing was added".to_owned(),
+            (0, _) => "what says that is already shown in full in your window".to_owned(),
+            (_, _) => format!(
+                "what says that takes more than {budget} tokens: find_page lists it, expand_details \
+                 shows it part by part"
+            ),
+        }));
+    }
+    let (mut answer, mut expands) = (String::new(), Vec::new());
+    let _ = write!(
+        answer,
+        "{} pages, {} tokens, here only; their places in the window open at the next fold; nothing \
+         earlier changed, the cache stays valid",
+        plan.pages.len(),
+        plan.tokens().0
+    );
+    for recalled in &plan.pages {
+        let index = recalled.hit.index();
+        let view = hand.context.get_page(index).await?;
+        expands.extend(opening(&view).1);
+        let text = detail_text(&hand.context.get_messages(index).await?);
+        let why = said(&recalled.hit);
+        let _ = write!(
+            answer,
+            "\n--- {} ({} tokens){why}\n{text}",
+            named(&view.page),
+            recalled.tokens.0
+        );
+    }
+    Ok(ToolOutput { text: answer, error: false, expands })
+}

@@ -1,0 +1,254 @@
+//! `find` and `recall`: what was said, wherever it is now.
+
+use std::process::{Command, Stdio};
+
+use crate::support::Sandbox;
+
+/// A session with a turn about each of these.
+fn told(things: &[(&str, &str)]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.text(&["init"]);
+    for (asked, answered) in things {
+        sandbox.text(&["turn", "add", "--user", asked, "--assistant", answered]);
+    }
+    sandbox
+}
+
+fn talk() -> Sandbox {
+    told(&[
+        ("When is the launch?", "On Friday, after the tests."),
+        ("东京的发布会是哪天?", "星期五下午,在测试以后。"),
+        ("Fix parse_quotes in lexer.rs", "E0432 came from `lex_quote_7`."),
+        ("東京の天気は?", "晴れのち曇りです。"),
+        ("회의는 언제입니까?", "회의는 월요일입니다."),
+    ])
+}
+
+/// Returns the pages that are found.
+fn found(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
+    let listed = sandbox.json(&[&["find"], args].concat());
+    let items = listed["items"].as_array().unwrap().clone();
+    items.iter().map(|item| item["index"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn finds_in_any_language_and_shows_where() {
+    let sandbox = talk();
+    for (query, page) in [
+        ("launch", "usr-1"),
+        ("发布会", "usr-2"),
+        ("where did E0432 come from", "usr-3"),
+        ("parse quotes", "usr-3"),
+        ("lex_quo*", "usr-3"),
+        ("\"after the tests\"", "usr-1"),
+        ("天気", "usr-4"),
+        ("회의", "usr-5"),
+    ] {
+        assert_eq!(found(&sandbox, &[query])[0], page, "{query}");
+        assert_eq!(sandbox.text(&["find", query]), sandbox.text(&["page", "find", query]));
+    }
+    assert_eq!(
+        sandbox.text(&["find", "friday tests"]),
+        "usr-1  When is the launch?  assistant\n       On Friday, after the tests.\n"
+    );
+    assert_eq!(found(&sandbox, &["\"tests the after\""]), Vec::<String>::new());
+    assert_eq!(found(&sandbox, &["zebra"]), Vec::<String>::new());
+    let none = sandbox.run(&["find", "zebra"]);
+    assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (0, "", "nothing was found\n"));
+}
+
+#[test]
+fn filters_narrow_the_search() {
+    let sandbox = talk();
+    sandbox.text(&[
+        "--as",
+        "fixer",
+        "turn",
+        "add",
+        "--user",
+        "tests?",
+        "--assistant",
+        "tests pass",
+    ]);
+    assert_eq!(found(&sandbox, &["tests", "--author", "fixer"]), ["usr-6"]);
+    assert_eq!(found(&sandbox, &["tests", "--author", "system"]), ["usr-1"]);
+    assert_eq!(found(&sandbox, &["launch", "--role", "assistant"]), Vec::<String>::new());
+    assert_eq!(found(&sandbox, &["tests", "--in", "sys"]), Vec::<String>::new());
+    assert_eq!(found(&sandbox, &["tests", "--until", "2001-01-01"]), Vec::<String>::new());
+    assert_eq!(found(&sandbox, &["tests", "--since", "2001-01-01"]).len(), 2);
+    for (args, words) in [
+        (["tests", "--in", "nosuch"], "segment nosuch not found"),
+        (["tests", "--role", "judge"], "use user, assistant, tool or system"),
+        (["tests", "--since", "soon"], "use a date such as 2026-05-01"),
+    ] {
+        let ran = sandbox.run(&[&["find"][..], &args].concat());
+        assert!(ran.code != 0 && ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
+    let explained = sandbox.text(&["find", "launch", "--explain"]);
+    assert!(explained.contains("  match 1.00\n"), "{explained}");
+}
+
+// Removed, folded, archived, purged: found, found, found in the archive, never found.
+#[test]
+fn what_is_gone_is_never_found_and_nothing_else_is_missed() {
+    let sandbox = talk();
+    sandbox.text(&["page", "hide", "usr-1"]);
+    assert_eq!(found(&sandbox, &["launch"]), ["usr-1"]);
+    sandbox.text(&["page", "archive", "usr-1"]);
+    assert_eq!(found(&sandbox, &["launch"]), ["usr-1"]);
+    sandbox.text(&["page", "remove", "usr-3"]);
+    assert_eq!(found(&sandbox, &["E0432"]), ["usr-3"]);
+    assert_eq!(found(&sandbox, &["E0432", "--archived"]), ["usr-3"]);
+    assert!(sandbox.text(&["find", "E0432"]).contains("in the archive"));
+    assert_eq!(found(&sandbox, &["launch tests", "--archived"]), ["usr-1"]);
+    sandbox.text(&["page", "update", "usr-2", "--detail", "rewritten entirely"]);
+    assert_eq!(found(&sandbox, &["发布会"]), Vec::<String>::new());
+    assert_eq!(found(&sandbox, &["rewritten"]), ["usr-2"]);
+    sandbox.text(&["undo"]);
+    assert_eq!(found(&sandbox, &["发布会"]), ["usr-2"]);
+    sandbox.text(&["page", "purge", "usr-3"]);
+    assert_eq!(found(&sandbox, &["E0432"]), Vec::<String>::new());
+    // Nor do its words lie in the index.
+    let folder = sandbox.path().join(".contexture/contexture.db.search");
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+        let holds = |word: &[u8]| bytes.windows(word.len()).any(|there| there == word);
+        assert!(!holds(b"e0432") && !holds(b"lex_quote_7"));
+    }
+    sandbox.text(&["session", "remove", "default", "--yes"]);
+    assert!(!folder.exists(), "nothing is left of a session that was destroyed");
+}
+
+// A process that is killed while it takes in what was committed leaves nothing wrong behind.
+#[cfg(unix)]
+#[test]
+fn an_index_survives_kill_9() {
+    let sandbox = Sandbox::new();
+    sandbox.text(&["init"]);
+    let lines: Vec<String> = (0..3_000)
+        .map(|number| {
+            format!("{{\"role\":\"user\",\"content\":\"question {number} about heron{number}\"}}")
+        })
+        .collect();
+    sandbox.write("talk.jsonl", lines.join("\n"));
+    sandbox.text(&["import", "talk.jsonl"]);
+    for round in 0..12_u64 {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("contexture"))
+            .current_dir(sandbox.path())
+            .args(["find", "heron7"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Later each time, wherever that may be.
+        std::thread::sleep(std::time::Duration::from_millis(round * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if round == 6 {
+            sandbox.text(&["page", "purge", "usr-8"]);
+        }
+        let expected: &[&str] = if round < 6 { &["usr-8"] } else { &[] };
+        if round % 3 == 0 {
+            assert_eq!(found(&sandbox, &["heron7"]), expected, "round {round}");
+        }
+    }
+    assert_eq!(found(&sandbox, &["heron2999"]), ["usr-3000"]);
+    assert_eq!(found(&sandbox, &["heron7"]), Vec::<String>::new());
+    // An index that is damaged is made again.
+    for file in std::fs::read_dir(sandbox.path().join(".contexture/contexture.db.search")).unwrap()
+    {
+        let path = file.unwrap().path();
+        if path.is_file() {
+            std::fs::write(path, b"nonsense").unwrap();
+        }
+    }
+    assert_eq!(found(&sandbox, &["heron2999"]), ["usr-3000"]);
+}
+
+#[test]
+fn agents_find_what_they_see() {
+    let sandbox = talk();
+    sandbox.text(&["segment", "add", "agent-spy", "--kind", "custom"]);
+    sandbox.text(&[
+        "turn",
+        "add",
+        "--segment",
+        "agent-spy",
+        "--user",
+        "the heron flies at midnight",
+    ]);
+    assert_eq!(found(&sandbox, &["heron"]), ["agent-spy-1"]);
+    assert_eq!(found(&sandbox, &["--as", "fixer", "heron"]).len(), 0);
+    let hidden = sandbox.run(&["--as", "fixer", "find", "heron", "--in", "agent-spy"]);
+    let missing = sandbox.run(&["--as", "fixer", "find", "heron", "--in", "agent-none"]);
+    assert_eq!(hidden.err.replace("spy", "none"), missing.err);
+    let alone = sandbox.json(&["--as", "fixer", "find", "launch"]);
+    sandbox.text(&["turn", "add", "--segment", "agent-spy", "--user", "launch launch launch"]);
+    assert_eq!(sandbox.json(&["--as", "fixer", "find", "launch"]), alone, "scores tell nothing");
+}
+
+#[test]
+fn recall_is_one_edit() {
+    let sandbox = talk();
+    for page in ["usr-1", "usr-3"] {
+        sandbox.text(&["page", "hide", page]);
+    }
+    sandbox.text(&["page", "remove", "usr-2"]);
+    let before = sandbox.text(&["window"]);
+    let preview = sandbox.text(&["recall", "launch tests", "--preview"]);
+    assert!(preview.contains("would bring back 1 page"), "{preview}");
+    assert_eq!(sandbox.text(&["window"]), before);
+    let done = sandbox.json(&["recall", "launch tests"]);
+    assert_eq!(done["pages"][0]["index"], "usr-1");
+    assert!(done["revision"].is_number() && done["tokens"].as_u64() > Some(5), "{done}");
+    assert!(sandbox.text(&["window"]).contains("On Friday, after the tests."));
+    let history = sandbox.text(&["history", "--limit", "1"]);
+    assert!(history.contains("  recall  usr-1"), "{history}");
+    let again = sandbox.text(&["recall", "launch tests"]);
+    assert_eq!(again, "nothing to bring back\n");
+    sandbox.text(&["undo"]);
+    assert_eq!(sandbox.text(&["window"]), before);
+    // From the archive, under a directory that is named.
+    let into =
+        sandbox.json(&["page", "create", "--contents", "--parent", "usr-0", "--name", "Back"]);
+    let into = into["index"].as_str().unwrap();
+    let done = sandbox.json(&["recall", "发布会", "--into", into]);
+    assert_eq!(done["pages"][0]["index"], "usr-2");
+    let shown = sandbox.json(&["page", "show", "usr-2"]);
+    assert_eq!(shown["parent"], into);
+    // What does not fit stays out.
+    let small = sandbox.json(&["recall", "E0432", "--budget", "2"]);
+    assert_eq!((small["pages"].as_array().unwrap().len(), &small["leftOut"]), (0, &1.into()));
+    let none = sandbox.run(&["recall", "E0432", "--budget", "0"]);
+    assert!(none.code != 0 && none.err.contains("the budget is 0"), "{}", none.err);
+}
+
+#[test]
+fn queries_are_never_a_syntax_error() {
+    let sandbox = talk();
+    for query in [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "*",
+        "a*",
+        "((",
+        "AND OR NOT",
+        "title:launch^2",
+        "\\",
+        "[a TO b]",
+        "launch AND (",
+        "/.*.*.*.*(a+)+$/",
+        "\u{1b}[31m\u{7}",
+        "'; DROP TABLE pages; --",
+        "🦀🦀",
+        "\u{202e}launch",
+    ] {
+        let ran = sandbox.run(&["find", "--", query]);
+        assert_eq!(ran.code, 0, "{query:?}: {}", ran.err);
+        assert!(!ran.out.contains('\u{1b}'), "{query:?}");
+    }
+    let long = "launch ".repeat(15_000);
+    assert_eq!(found(&sandbox, &["--", &long])[0], "usr-1");
+}
