@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use contexture_core::{
     ContextSystem, FeedEntry, Operation, PageIndex, SessionId,
-    storage::{SessionInfo, StorageError, StorageResult},
+    storage::{SessionInfo, StorageError},
 };
 use futures::StreamExt;
 
@@ -93,7 +93,7 @@ impl SearchIndex {
             }
             let Some(last) = edits.last().map(|edit| edit.revision) else { return Ok(true) };
             let purged = edits.iter().any(|edit| !edit.purged.is_empty());
-            let touched = self.touched(&info.id, &edits).await?;
+            let touched = self.touched(&info.id, &edits);
             let pages = self.read(&info.id, touched).await?;
             if !followed.put(epoch, pages, Some(last)) {
                 return Ok(false);
@@ -130,20 +130,21 @@ impl SearchIndex {
     }
 
     /// Returns the pages that edits touched, and those that are judged by them.
-    async fn touched(
-        &self,
-        session: &SessionId,
-        edits: &[FeedEntry],
-    ) -> StorageResult<BTreeSet<PageIndex>> {
-        let mut touched: BTreeSet<PageIndex> = BTreeSet::new();
-        for edit in edits {
-            touched.extend(edit.touched().chain(&edit.purged).cloned());
-            // A turn is as old as its first page. Where that is gone, its other pages stand for themselves.
-            for first in edit.gone.iter().chain(&edit.purged) {
-                touched.extend(self.others_of_turn(session, first).await?);
-            }
+    fn touched(&self, session: &SessionId, edits: &[FeedEntry]) -> BTreeSet<PageIndex> {
+        let touched = edits.iter().flat_map(|edit| edit.touched().chain(&edit.purged));
+        let mut touched: BTreeSet<PageIndex> = touched.cloned().collect();
+        // A turn is as old as its first page. Where that is gone, its other pages stand for themselves; where it
+        // is back, they do not.
+        let made = |edit: &FeedEntry| edit.undoes.is_some();
+        let firsts = edits.iter().flat_map(|edit| {
+            let back = edit.put.iter().filter(move |_| made(edit)).map(|put| &put.index);
+            edit.gone.iter().chain(&edit.purged).chain(back)
+        });
+        let firsts: BTreeSet<&PageIndex> = firsts.collect();
+        if !firsts.is_empty() {
+            touched.extend(self.others_of_turns(session, &firsts));
         }
-        Ok(touched)
+        touched
     }
 
     /// Lets the worker write if too much waits in memory.

@@ -7,7 +7,7 @@ use contexture_core::{
     storage::{ContentHash, PageStanding, ScanQuery, StandingFilter, StorageResult},
 };
 
-use crate::index::{Entry, SearchIndex, entries};
+use crate::index::{Entry, SearchIndex, Space, entries, turn_hash};
 
 /// How many pages are read at a time.
 const PAGES: usize = 500;
@@ -51,30 +51,25 @@ impl SearchIndex {
         self.entries_of(session, &pages).await
     }
 
-    /// Returns the pages behind the first one of a turn that belong to it.
-    pub(super) async fn others_of_turn(
+    /// Returns the pages of turns, named by their first pages, that are indexed.
+    pub(super) fn others_of_turns(
         &self,
         session: &SessionId,
-        first: &PageIndex,
-    ) -> StorageResult<Vec<PageIndex>> {
-        let mut others = Vec::new();
-        let mut after = Some(first.number());
-        loop {
-            let query = ScanQuery {
-                segment: first.segment().clone(),
-                standing: StandingFilter::Any,
-                after,
-                limit: PAGES,
-            };
-            let pages = self.inner.storage.scan(session, &query).await?;
-            let belongs = |page: &&Page| page.turn.as_ref() == Some(first);
-            let count = others.len();
-            others.extend(pages.iter().take_while(belongs).map(|page| page.index.clone()));
-            if others.len() - count < PAGES {
-                return Ok(others);
+        firsts: &BTreeSet<&PageIndex>,
+    ) -> BTreeSet<PageIndex> {
+        let turns: BTreeSet<u64> = firsts.iter().map(|first| turn_hash(first)).collect();
+        let followed = self.inner.followed(session);
+        let mut others = followed.pages_of(&turns);
+        let snapshot = self.inner.snapshot();
+        let indexed = snapshot.state.sessions.get(session);
+        for (segment, space) in indexed.into_iter().flat_map(|indexed| &indexed.spaces) {
+            for block in snapshot.blocks.iter() {
+                let pages = block.pages_of(Space(*space), &turns);
+                let index = |page: u32| PageIndex::new(segment.clone(), u64::from(page));
+                others.extend(pages.into_iter().map(index));
             }
-            after = pages.last().map(|page| page.index.number());
         }
+        others
     }
 
     async fn entries_of(

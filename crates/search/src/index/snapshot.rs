@@ -1,7 +1,7 @@
 //! What was last committed, ready to be read.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -186,6 +186,15 @@ impl Block {
 
     pub(crate) fn turn(&self, doc: DocId) -> Option<u64> {
         self.turns.first(doc)
+    }
+
+    /// Returns the pages of a segment that name one of these turns.
+    pub(crate) fn pages_of(&self, space: Space, turns: &BTreeSet<u64>) -> BTreeSet<u32> {
+        if self.turns.values.num_vals() == 0 {
+            return BTreeSet::new();
+        }
+        let names = |doc: &DocId| self.turn(*doc).is_some_and(|turn| turns.contains(&turn));
+        self.documents(space).filter(names).map(|doc| self.at(doc).page).collect()
     }
 
     /// Returns the lengths of a document as a view sees it; none where it sees nothing of it.
