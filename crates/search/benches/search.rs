@@ -138,6 +138,19 @@ fn main() {
     let mut turns = 20_000;
     let args: Vec<String> = std::env::args().collect();
     for pair in args.windows(2) {
+        if pair[0] == "--store" {
+            // A store that was filled before: only our own index is measured.
+            let store = Path::new(&pair[1]);
+            let texts = texts(turns);
+            let bytes: usize = texts.iter().map(String::len).sum();
+            if !store.exists() {
+                drop(block_on(fill(store, &texts)));
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let questions = questions(&texts, 1_000);
+            indexed(&folder.path().join("search"), store, &texts, &questions, bytes);
+            return;
+        }
         if pair[0] == "--turns" {
             turns = pair[1].parse().expect("--turns takes a number");
         }

@@ -114,15 +114,16 @@ impl SearchIndex {
         epoch: Epoch,
     ) -> Result<bool, SearchError> {
         for segment in self.inner.storage.segments(&info.id).await? {
-            let mut after = None;
-            loop {
-                let pages = self.scan(&info.id, &segment.id, after).await?;
-                let Some(last) = pages.last().map(|(index, _)| index.number()) else { break };
-                after = Some(last);
+            let mut raw = self.scan(&info.id, &segment.id, None).await?;
+            while let Some(last) = raw.last() {
+                // The next are read while these are cut.
+                let next = self.scan(&info.id, &segment.id, Some(last));
+                let (next, pages) = futures::join!(next, async { raw.cut() });
                 if !followed.put(epoch, pages, None) {
                     return Ok(false);
                 }
                 self.make_room().await?;
+                raw = next?;
             }
         }
         // What was edited meanwhile is in the feed behind it.

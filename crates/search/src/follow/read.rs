@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use contexture_core::{
-    Message, Page, PageIndex, SegmentId, SessionId,
-    storage::{ContentHash, PageStanding, ScanQuery, StandingFilter, StorageResult},
+    Page, PageIndex, SegmentId, SessionId, Timestamp,
+    storage::{Content, ContentHash, PageStanding, ScanQuery, StandingFilter, StorageResult},
 };
 
 use crate::index::{Entry, SearchIndex, Space, entries, turn_hash};
@@ -14,6 +14,40 @@ const PAGES: usize = 500;
 
 /// A page and its documents; none where it is gone.
 pub(super) type ReadPage = (PageIndex, Vec<Entry>);
+
+/// Pages as they were read.
+pub(super) struct RawPages {
+    pages: Vec<Page>,
+    contents: HashMap<ContentHash, Content>,
+    firsts: BTreeMap<PageIndex, Timestamp>,
+}
+
+impl RawPages {
+    /// Returns the number of the last page.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.pages.last().map(|page| page.index.number())
+    }
+
+    /// Cuts them into documents.
+    pub(super) fn cut(&self) -> Vec<ReadPage> {
+        self.pages.iter().map(|page| (page.index.clone(), self.entries(page))).collect()
+    }
+
+    fn entries(&self, page: &Page) -> Vec<Entry> {
+        if matches!(page.standing, PageStanding::Moved(_)) {
+            return Vec::new();
+        }
+        let content = page.detail().and_then(|detail| self.contents.get(&detail.content));
+        // A content that is lost says nothing.
+        let messages = content.map(Content::messages).unwrap_or_else(|| Ok(Vec::new()));
+        let messages = messages.unwrap_or_else(|reason| {
+            tracing::warn!(page = %page.index, "cannot be searched: {reason}");
+            Vec::new()
+        });
+        let first = page.turn.as_ref().and_then(|first| self.firsts.get(first));
+        entries(page, &messages, first.copied().unwrap_or(page.created_at))
+    }
+}
 
 impl SearchIndex {
     /// Reads pages as they stand now.
@@ -29,7 +63,7 @@ impl SearchIndex {
             let gone = indices.iter().zip(&pages).filter(|(_, page)| page.is_none());
             read.extend(gone.map(|(index, _)| (index.clone(), Vec::new())));
             let pages: Vec<Page> = pages.into_iter().flatten().collect();
-            read.extend(self.entries_of(session, &pages).await?);
+            read.extend(self.with_contents(session, pages).await?.cut());
         }
         Ok(read)
     }
@@ -40,7 +74,7 @@ impl SearchIndex {
         session: &SessionId,
         segment: &SegmentId,
         after: Option<u64>,
-    ) -> StorageResult<Vec<ReadPage>> {
+    ) -> StorageResult<RawPages> {
         let query = ScanQuery {
             segment: segment.clone(),
             standing: StandingFilter::Any,
@@ -48,7 +82,7 @@ impl SearchIndex {
             limit: PAGES,
         };
         let pages = self.inner.storage.scan(session, &query).await?;
-        self.entries_of(session, &pages).await
+        self.with_contents(session, pages).await
     }
 
     /// Returns the pages of turns, named by their first pages, that are indexed.
@@ -72,48 +106,19 @@ impl SearchIndex {
         others
     }
 
-    async fn entries_of(
+    /// Reads what pages say, and when their turns began.
+    async fn with_contents(
         &self,
         session: &SessionId,
-        pages: &[Page],
-    ) -> StorageResult<Vec<ReadPage>> {
-        let contents = self.contents(session, pages).await?;
-        let firsts = self.firsts(session, pages).await?;
-        let entries_of = |page: &Page| {
-            if matches!(page.standing, PageStanding::Moved(_)) {
-                return (page.index.clone(), Vec::new());
-            }
-            let content = page.detail().and_then(|detail| contents.get(&detail.content));
-            let messages = content.map(Vec::as_slice).unwrap_or_default();
-            let first = page.turn.as_ref().and_then(|first| firsts.get(first));
-            let began = first.copied().unwrap_or(page.created_at);
-            (page.index.clone(), entries(page, messages, began))
-        };
-        Ok(pages.iter().map(entries_of).collect())
-    }
-
-    /// Reads what pages say. A content that is lost says nothing.
-    async fn contents(
-        &self,
-        session: &SessionId,
-        pages: &[Page],
-    ) -> StorageResult<HashMap<ContentHash, Vec<Message>>> {
+        pages: Vec<Page>,
+    ) -> StorageResult<RawPages> {
         let hashes = pages.iter().filter_map(|page| Some(page.detail()?.content));
-        let mut hashes: Vec<ContentHash> = hashes.collect();
         let mut seen = HashSet::new();
-        hashes.retain(|hash| seen.insert(*hash));
-        let mut messages = HashMap::new();
-        for content in self.inner.storage.contents(session, &hashes).await?.into_iter().flatten() {
-            match content.messages() {
-                Ok(said) => {
-                    messages.insert(content.hash(), said);
-                }
-                Err(reason) => {
-                    tracing::warn!(hash = %content.hash(), "cannot be searched: {reason}");
-                }
-            }
-        }
-        Ok(messages)
+        let hashes: Vec<ContentHash> = hashes.filter(|hash| seen.insert(*hash)).collect();
+        let contents = self.inner.storage.contents(session, &hashes).await?;
+        let contents = contents.into_iter().flatten().map(|content| (content.hash(), content));
+        let firsts = self.firsts(session, &pages).await?;
+        Ok(RawPages { contents: contents.collect(), firsts, pages })
     }
 
     /// Reads when turns began.
@@ -121,9 +126,9 @@ impl SearchIndex {
         &self,
         session: &SessionId,
         pages: &[Page],
-    ) -> StorageResult<BTreeMap<PageIndex, contexture_core::Timestamp>> {
+    ) -> StorageResult<BTreeMap<PageIndex, Timestamp>> {
         let known = pages.iter().map(|page| (page.index.clone(), page.created_at));
-        let mut firsts: BTreeMap<PageIndex, contexture_core::Timestamp> = known.collect();
+        let mut firsts: BTreeMap<PageIndex, Timestamp> = known.collect();
         let missing = pages.iter().filter_map(|page| page.turn.clone());
         let missing: BTreeSet<PageIndex> =
             missing.filter(|first| !firsts.contains_key(first)).collect();

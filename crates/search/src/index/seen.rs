@@ -9,7 +9,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
-    ops::Range,
+    ops::{Range, RangeInclusive},
 };
 
 use contexture_core::Timestamp;
@@ -74,6 +74,8 @@ pub(crate) struct SeenSegment<'a> {
 pub(crate) struct SeenBlock<'a> {
     pub(crate) block: &'a Block,
     pub(crate) docs: Range<DocId>,
+    /// The first and the last place in it.
+    places: RangeInclusive<At>,
     /// Pages of which something newer is in memory.
     pub(crate) hidden: Vec<u32>,
 }
@@ -96,12 +98,13 @@ impl<'a> SeenSegment<'a> {
             if docs.is_empty() {
                 continue;
             }
-            let pages = block.at(docs.start).page..=block.at(docs.end - 1).page;
+            let places = block.at(docs.start)..=block.at(docs.end - 1);
+            let pages = places.start().page..=places.end().page;
             let newer = self.tails.iter().flat_map(|tail| tail.pages().range(pages.clone()));
             let mut hidden: Vec<u32> = newer.map(|(page, _)| *page).collect();
             hidden.sort_unstable();
             hidden.dedup();
-            self.blocks.push(SeenBlock { block, docs, hidden });
+            self.blocks.push(SeenBlock { block, docs, places, hidden });
         }
     }
 
@@ -174,7 +177,7 @@ impl<'a> SeenSegment<'a> {
             }
         }
         let key = self.space?.key(at);
-        for block in &self.blocks {
+        for block in self.blocks.iter().filter(|block| block.places.contains(&at)) {
             let doc = range::first_from(&*block.block.keys, block.docs.clone(), key);
             if doc < block.docs.end && block.block.keys.get_val(doc) == key {
                 // A deleted document may stand in one block and its successor in another.
@@ -187,43 +190,42 @@ impl<'a> SeenSegment<'a> {
         None
     }
 
-    /// Returns the message that is seen next to a place.
-    fn neighbour(&self, at: At, direction: Direction) -> Option<At> {
-        let mut nearest: Option<At> = None;
-        let mut offer = |found: Option<At>| {
-            nearest = match (nearest, found, direction) {
-                (Some(near), Some(found), Direction::Back) => Some(near.max(found)),
-                (Some(near), Some(found), Direction::On) => Some(near.min(found)),
-                (near, found, _) => near.or(found),
-            };
-        };
+    /// Returns the messages that are seen on one side of a place, nearest first.
+    fn neighbours(&self, at: At, direction: Direction) -> impl Iterator<Item = At> {
+        let mut sources: Vec<Box<dyn Iterator<Item = At> + '_>> = Vec::new();
         for (number, tail) in self.tails.iter().enumerate() {
-            let is_seen = |entry: &&Entry| {
+            let is_seen = move |entry: &&Entry| {
                 entry.at.message > 0 && self.entry_lengths(number, entry).is_some()
             };
-            offer(match direction {
-                Direction::Back => tail.before(at).find(is_seen).map(|entry| entry.at),
-                Direction::On => tail.after(at).find(is_seen).map(|entry| entry.at),
+            sources.push(match direction {
+                Direction::Back => Box::new(tail.before(at).filter(is_seen).map(|entry| entry.at)),
+                Direction::On => Box::new(tail.after(at).filter(is_seen).map(|entry| entry.at)),
             });
         }
-        let Some(space) = self.space else { return nearest };
         for block in &self.blocks {
-            let is_seen = |doc: &DocId| {
-                let at = block.block.at(*doc);
-                at.message > 0 && self.lengths(block, *doc, at).is_some()
+            let place = move |doc: DocId| {
+                let at = block.block.at(doc);
+                (at.message > 0 && self.parts(block, doc, at) != Parts::NONE).then_some(at)
             };
-            let key = space.key(at);
-            let from = range::first_from(&*block.block.keys, block.docs.clone(), key);
-            let found = match direction {
-                Direction::Back => (block.docs.start..from).rev().find(is_seen),
+            let from = block.first_from(self.space, at);
+            sources.push(match direction {
+                Direction::Back => Box::new((block.docs.start..from).rev().filter_map(place)),
                 Direction::On => {
-                    let behind = from < block.docs.end && block.block.keys.get_val(from) == key;
-                    (from + DocId::from(behind)..block.docs.end).find(is_seen)
+                    let behind = move |found: &At| *found > at;
+                    Box::new((from..block.docs.end).filter_map(place).filter(behind))
                 }
-            };
-            offer(found.map(|doc| block.block.at(doc)));
+            });
         }
-        nearest
+        let mut heads: Vec<Option<At>> = sources.iter_mut().map(Iterator::next).collect();
+        std::iter::from_fn(move || {
+            let standing = heads.iter().enumerate().filter_map(|(from, head)| Some(((*head)?, from)));
+            let (nearest, from) = match direction {
+                Direction::Back => standing.max()?,
+                Direction::On => standing.min()?,
+            };
+            heads[from] = sources[from].next();
+            Some(nearest)
+        })
     }
 }
 
@@ -234,6 +236,16 @@ enum Direction {
 }
 
 impl SeenBlock<'_> {
+    /// Returns the first document at a place or behind it.
+    fn first_from(&self, space: Option<Space>, at: At) -> DocId {
+        match space {
+            Some(_) if at < *self.places.start() => self.docs.start,
+            Some(_) if at > *self.places.end() => self.docs.end,
+            Some(space) => range::first_from(&*self.block.keys, self.docs.clone(), space.key(at)),
+            None => self.docs.end,
+        }
+    }
+
     fn hides(&self, page: u32) -> bool {
         !self.hidden.is_empty() && self.hidden.binary_search(&page).is_ok()
     }
@@ -562,10 +574,7 @@ impl Collection for SeenDocuments<'_> {
 
     fn around(&self, key: DocKey, reach: usize, visit: &mut dyn FnMut(DocKey)) {
         let Some(segment) = self.segments.get(usize::from(key.segment)) else { return };
-        let step = |direction| {
-            let walk = move |at: &At| segment.neighbour(*at, direction);
-            std::iter::successors(Some(place(key)), walk).skip(1).take(reach)
-        };
+        let step = |direction| segment.neighbours(place(key), direction).take(reach);
         let mut before: Vec<At> = step(Direction::Back).collect();
         before.reverse();
         before.into_iter().for_each(|at| visit(self::key(key.segment, at)));
