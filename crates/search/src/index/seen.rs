@@ -21,7 +21,7 @@ use super::{
     key::{At, Space},
     merge,
     narrow::Narrow,
-    postings::DiskPostings,
+    postings::{DiskPostings, PostingBatches},
     range,
     schema::{self, Fields},
     sight::{self, Sight},
@@ -468,23 +468,20 @@ impl Collection for SeenDocuments<'_> {
                 segment.blocks.iter().map(move |block| (*space, block))
             }) {
                 let (space, block) = block;
-                let Some(mut postings) = self.lists(block, self.all_parts(space, term)) else {
+                let Some(postings) = self.lists(block, self.all_parts(space, term)) else {
                     continue;
                 };
-                sources.push(Box::new(std::iter::from_fn(move || {
-                    while let Some((doc, counts)) = postings.next() {
-                        let at = block.block.at(doc);
-                        let parts = segment.parts(block, doc, at);
-                        if parts != Parts::NONE
-                            && let Some(posting) =
-                                posting(number, at, counts, block.block.lengths(doc), parts)
-                            && narrow.is_none_or(|it| it.has_document(block.block, doc, posting.key))
-                        {
-                            return Some(posting);
-                        }
+                let found = PostingBatches::new(postings).filter_map(move |raw| {
+                    let (doc, at) = (raw.doc, raw.at);
+                    if block.hides(at.page) || !segment.has(at.page) {
+                        return None;
                     }
-                    None
-                })));
+                    let parts = segment.sight.of_class(block.block, doc, at, raw.class);
+                    let posting = posting(number, at, raw.counts, raw.lengths, parts)?;
+                    let passes = |it: &Narrowed<'_>| it.has_document(block.block, doc, posting.key);
+                    narrow.is_none_or(passes).then_some(posting)
+                });
+                sources.push(Box::new(found));
             }
             for (place, tail) in segment.tails.iter().enumerate() {
                 let Some(found) = tail.postings(term) else { continue };
@@ -501,6 +498,21 @@ impl Collection for SeenDocuments<'_> {
                 return;
             }
         }
+    }
+
+    fn at_least(&self, term: &str) -> usize {
+        let mut sum = 0;
+        for segment in self.segments.iter().filter(|_| self.narrow.is_none()) {
+            let Some(space) = segment.space.filter(|_| segment.sight.is_open()) else { continue };
+            for block in segment.blocks.iter().filter(|it| it.hidden.is_empty() && segment.first == 0) {
+                // A document has a term in one part or in several.
+                let part = |part| self.fields.term(space, part, term);
+                let counts = Part::ALL.map(|it| block.block.terms.doc_freq(&part(it)).unwrap_or(0));
+                let most = counts.into_iter().max().unwrap_or(0);
+                sum += most.saturating_sub(block.block.reader.num_deleted_docs()) as usize;
+            }
+        }
+        sum
     }
 
     fn completions(&self, prefix: &str, limit: usize) -> Vec<String> {

@@ -82,12 +82,22 @@ impl Sight {
 
     /// Returns what is seen of a document on disk.
     pub(crate) fn of_document(&self, block: &Block, doc: DocId) -> Parts {
-        let seen = self.classes.get(block.class(doc)).copied();
+        self.of_class(block, doc, block.at(doc), block.class(doc))
+    }
+
+    /// Tells whether nothing is left out.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Returns what is seen of a document on disk whose place and class are known.
+    pub(crate) fn of_class(&self, block: &Block, doc: DocId, at: At, class: usize) -> Parts {
+        let seen = self.classes.get(class).copied();
         let seen = seen.unwrap_or(Seen { parts: Parts::NONE, timed: false });
         if self.open {
             return seen.parts;
         }
-        self.judged(seen, block.at(doc), || block.began(doc), || block.chapter(doc), || block.turn(doc))
+        self.judged(seen, at, || block.began(doc), || block.chapter(doc), || block.turn(doc))
     }
 
     /// Returns what is seen of a document in memory.

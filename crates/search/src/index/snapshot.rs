@@ -164,8 +164,7 @@ impl Block {
     }
 
     pub(crate) fn lengths(&self, doc: DocId) -> [u16; PARTS] {
-        let more = if self.has_more { self.more.first(doc).unwrap_or(0) } else { 0 };
-        schema::unpack(self.lengths.get_val(doc), more)
+        self.lengths_from(doc, self.lengths.get_val(doc))
     }
 
     pub(crate) fn speaker(&self, doc: DocId) -> u32 {
@@ -186,6 +185,19 @@ impl Block {
 
     pub(crate) fn turn(&self, doc: DocId) -> Option<u64> {
         self.turns.first(doc)
+    }
+
+    /// Reads what every posting needs of some documents, column by column.
+    pub(crate) fn fill(&self, docs: &[DocId], keys: &mut [u64], classes: &mut [u64], lengths: &mut [u64]) {
+        self.keys.get_vals(docs, keys);
+        self.classes.get_vals(docs, classes);
+        self.lengths.get_vals(docs, lengths);
+    }
+
+    /// Returns the lengths of a document, given the first of them.
+    pub(crate) fn lengths_from(&self, doc: DocId, length: u64) -> [u16; PARTS] {
+        let more = if self.has_more { self.more.first(doc).unwrap_or(0) } else { 0 };
+        schema::unpack(length, more)
     }
 
     /// Returns the pages of a segment that name one of these turns.

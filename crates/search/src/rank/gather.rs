@@ -116,6 +116,9 @@ fn postings(
     common: usize,
 ) -> Option<Vec<(DocKey, f32)>> {
     let mut found = Vec::new();
+    if !asked.prefix && collection.at_least(&asked.term) > common {
+        return None;
+    }
     if !asked.prefix {
         collection.postings(&asked.term, &mut |posting| {
             found.push((posting.key, scale.worth(posting)));
