@@ -19,7 +19,7 @@ use super::{
     class::{PARTS, Part, Parts},
     entry::Entry,
     key::{At, Space},
-    merge,
+    merge::{self, Source},
     narrow::Narrow,
     postings::{DiskPostings, PostingBatches},
     range,
@@ -397,6 +397,54 @@ impl<'a> SeenDocuments<'a> {
         DiskPostings::new(block.block, &found).map_err(|error| self.note(error)).ok()
     }
 
+    /// Returns postings of a block as they are seen.
+    fn on_disk<'b>(
+        &'b self,
+        number: u16,
+        segment: &'b SeenSegment<'_>,
+        block: &'b SeenBlock<'_>,
+        found: DiskPostings<'b>,
+    ) -> impl Iterator<Item = Posting> + 'b {
+        // Most views leave nothing out, and most segments have nothing newer in memory.
+        let plain = segment.sight.is_open()
+            && segment.first == 0
+            && block.hidden.is_empty()
+            && self.narrow.is_none();
+        PostingBatches::new(found).filter_map(move |raw| {
+            let (doc, at) = (raw.doc, raw.at);
+            if plain {
+                let counts = by_field_counts(raw.counts);
+                let lengths = by_field_counts(raw.lengths);
+                return Some(Posting { key: key(number, at), counts, lengths });
+            }
+            if block.hides(at.page) || !segment.has(at.page) {
+                return None;
+            }
+            let parts = segment.sight.of_class(block.block, doc, at, raw.class);
+            let posting = posting(number, at, raw.counts, raw.lengths, parts)?;
+            let passes = |it: &Narrowed<'_>| it.has_document(block.block, doc, posting.key);
+            self.narrow.as_ref().is_none_or(passes).then_some(posting)
+        })
+    }
+
+    /// Returns a posting in memory as it is seen.
+    fn in_memory(
+        &self,
+        number: u16,
+        segment: &SeenSegment<'_>,
+        (place, tail): (usize, &Tail),
+        at: At,
+        counts: PartCounts,
+    ) -> Option<Posting> {
+        let entry = tail.entry(at)?;
+        segment.entry_lengths(place, entry)?;
+        let passes = |it: &Narrowed<'_>| it.has_entry(entry, key(number, at));
+        if !self.narrow.as_ref().is_none_or(passes) {
+            return None;
+        }
+        posting(number, at, counts, entry.lengths, segment.sight.of_entry(entry))
+    }
+
     fn all_parts(&self, space: Space, term: &str) -> [(usize, Term); PARTS] {
         Part::ALL.map(|part| (part as usize, self.fields.term(space, part, term)))
     }
@@ -461,38 +509,26 @@ impl Collection for SeenDocuments<'_> {
     }
 
     fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool) {
-        let narrow = self.narrow.as_ref();
         for (number, segment) in self.numbered() {
-            let mut sources: Vec<Box<dyn Iterator<Item = Posting> + '_>> = Vec::new();
-            for block in segment.space.iter().flat_map(|space| {
-                segment.blocks.iter().map(move |block| (*space, block))
-            }) {
-                let (space, block) = block;
-                let Some(postings) = self.lists(block, self.all_parts(space, term)) else {
-                    continue;
-                };
-                let found = PostingBatches::new(postings).filter_map(move |raw| {
-                    let (doc, at) = (raw.doc, raw.at);
-                    if block.hides(at.page) || !segment.has(at.page) {
-                        return None;
-                    }
-                    let parts = segment.sight.of_class(block.block, doc, at, raw.class);
-                    let posting = posting(number, at, raw.counts, raw.lengths, parts)?;
-                    let passes = |it: &Narrowed<'_>| it.has_document(block.block, doc, posting.key);
-                    narrow.is_none_or(passes).then_some(posting)
-                });
-                sources.push(Box::new(found));
+            let mut sources: Vec<Source<'_>> = Vec::new();
+            for block in &segment.blocks {
+                let Some(space) = segment.space else { continue };
+                if let Some(found) = self.lists(block, self.all_parts(space, term)) {
+                    let places = (*block.places.start(), *block.places.end());
+                    let found = self.on_disk(number, segment, block, found);
+                    sources.push(Source { places, found: Box::new(found) });
+                }
             }
             for (place, tail) in segment.tails.iter().enumerate() {
                 let Some(found) = tail.postings(term) else { continue };
-                sources.push(Box::new(found.iter().filter_map(move |(at, counts)| {
-                    let entry = tail.entry(*at)?;
-                    segment.entry_lengths(place, entry)?;
-                    if !narrow.is_none_or(|it| it.has_entry(entry, key(number, *at))) {
-                        return None;
-                    }
-                    posting(number, *at, *counts, entry.lengths, segment.sight.of_entry(entry))
-                })));
+                let (Some(first), Some(last)) = (found.keys().next(), found.keys().next_back()) else {
+                    continue;
+                };
+                let places = (*first, *last);
+                let found = found.iter().filter_map(move |(at, counts)| {
+                    self.in_memory(number, segment, (place, tail), *at, *counts)
+                });
+                sources.push(Source { places, found: Box::new(found) });
             }
             if !merge::in_order(sources, visit) {
                 return;
