@@ -13,13 +13,13 @@ pub(super) fn is_stop_character(letter: &str) -> bool {
 const CHARACTERS: &str = "的了是在我你他她它们这那有和与也都就不吗呢啊吧呀哦着过很还把被给让对从到为之其个什么怎哪谁几多少\
 真太好会要说想去来上下没样时候得能可以请问嘿哇嗯哈啦呗嘛最更再又才只但而且因所如果已经正一些点";
 
-const WORDS: [&str; 129] = [
+const WORDS: [&str; 130] = [
     "a", "about", "after", "again", "all", "am", "an", "and", "any", "are", "aren", "as", "at",
     "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "could",
-    "d", "did", "didn", "do", "does", "doesn", "don", "down", "during", "each", "for", "from",
-    "had", "has", "have", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in",
-    "into", "is", "isn", "it", "its", "just", "ll", "m", "may", "me", "might", "mine", "more",
-    "most", "must", "my", "no", "nor", "not", "o", "of", "off", "on", "once", "only", "or",
+    "d", "did", "didn", "do", "does", "doing", "doesn", "don", "down", "during", "each", "for",
+    "from", "had", "has", "have", "he", "her", "here", "hers", "him", "his", "how", "i", "if",
+    "in", "into", "is", "isn", "it", "its", "just", "ll", "m", "may", "me", "might", "mine",
+    "more", "most", "must", "my", "no", "nor", "not", "o", "of", "off", "on", "once", "only", "or",
     "other", "our", "out", "over", "own", "re", "s", "shall", "she", "should", "so", "some",
     "such", "t", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
     "those", "to", "too", "under", "until", "up", "us", "ve", "very", "was", "wasn", "we", "were",

@@ -56,10 +56,8 @@ impl<'a> Candidates<'a> {
         query: &'a Query,
         gathered: &'a Gathered,
     ) -> Self {
-        let lines: Vec<(DocKey, Vec<DocKey>)> = best(&gathered.scores)
-            .into_iter()
-            .map(|key| (key, line(collection, key)))
-            .collect();
+        let lines: Vec<(DocKey, Vec<DocKey>)> =
+            best(&gathered.scores).into_iter().map(|key| (key, line(collection, key))).collect();
         let mut keys: Vec<DocKey> =
             lines.iter().flat_map(|(key, line)| line.iter().chain([key])).copied().collect();
         keys.sort_unstable();
@@ -115,7 +113,8 @@ impl<'a> Candidates<'a> {
 
     /// Returns how much of the query stands in a message and those around it.
     fn around(&self, chosen: &Chosen) -> f32 {
-        let mut best: Vec<f32> = self.row(chosen.at).iter().map(|worth| worth.min(ENOUGH)).collect();
+        let mut best: Vec<f32> =
+            self.row(chosen.at).iter().map(|worth| worth.min(ENOUGH)).collect();
         for (place, at) in chosen.line.iter().enumerate() {
             let distance = place.abs_diff(chosen.place);
             if distance == 0 || distance > REACH || !self.belong_together(chosen.at, *at) {

@@ -9,16 +9,19 @@ use crate::{
 };
 
 /// How fast more occurrences of a term count less.
-const K1: f32 = 0.9;
+const K1: f32 = 1.2;
 
 /// How much long documents are held back.
-const B: f32 = 0.4;
+const B: f32 = 0.5;
 
 /// What an occurrence counts, by field.
 const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
 
 /// Terms in more documents than this, and in more than a twentieth, say too little for what they cost.
 const COMMON: usize = 20_000;
+
+/// What a synonym is worth, as a share of the word itself.
+const SYNONYM: f32 = 0.3;
 
 /// How many endings of a prefix are looked up.
 const ENDINGS: usize = 32;
@@ -73,9 +76,18 @@ impl Gathered {
     ) {
         for asked in asked {
             let common = if asked.required { usize::MAX } else { common };
-            let Some(postings) = postings(collection, scale, asked, common) else { continue };
-            let mass = asked.weight * scale.idf(postings.len());
-            self.terms.push(Found { mass, postings });
+            let own = postings(collection, scale, asked, common);
+            let own_idf = own.as_ref().map(|own| scale.idf(own.len()));
+            let all = with_synonyms(collection, scale, asked, own.unwrap_or_default(), common);
+            if all.is_empty() {
+                continue;
+            }
+            // A word says less where its synonyms are common, and little where it stands nowhere itself.
+            let idf = match own_idf {
+                Some(own_idf) => (own_idf + scale.idf(all.len())) / 2.0,
+                None => SYNONYM * scale.idf(all.len()),
+            };
+            self.terms.push(Found { mass: asked.weight * idf, postings: all });
         }
     }
 
@@ -84,7 +96,8 @@ impl Gathered {
         let mut order: Vec<&Found> = self.terms.iter().collect();
         order.sort_by_key(|term| term.postings.len());
         for term in order {
-            self.scores = merged(&self.scores, &term.postings, term.mass);
+            self.scores =
+                merged(&self.scores, &term.postings, |sum, worth| sum + term.mass * worth);
         }
     }
 
@@ -135,18 +148,44 @@ fn postings(
     (!found.is_empty() && found.len() <= common).then_some(found)
 }
 
-/// Merges two lists in the order of keys.
-fn merged(sums: &[(DocKey, f32)], terms: &[(DocKey, f32)], mass: f32) -> Vec<(DocKey, f32)> {
-    let mut all = Vec::with_capacity(sums.len() + terms.len());
-    let mut sums = sums.iter().copied().peekable();
-    for (key, worth) in terms {
-        while let Some(sum) = sums.next_if(|(other, _)| other < key) {
-            all.push(sum);
+/// Adds the documents with synonyms of a term, which are worth less.
+fn with_synonyms(
+    collection: &dyn Collection,
+    scale: &Scale,
+    asked: &Asked,
+    own: Vec<(DocKey, f32)>,
+    common: usize,
+) -> Vec<(DocKey, f32)> {
+    let mut all = own;
+    for synonym in asked.synonyms {
+        let mut found = Vec::new();
+        collection.postings(synonym, &mut |posting| {
+            found.push((posting.key, SYNONYM * scale.worth(posting)));
+            found.len() <= common
+        });
+        if found.len() <= common {
+            all = merged(&all, &found, f32::max);
         }
-        let sum = sums.next_if(|(other, _)| other == key).map_or(0.0, |(_, sum)| sum);
-        all.push((*key, sum + mass * worth));
     }
-    all.extend(sums);
+    all
+}
+
+/// Merges two lists in the order of keys.
+fn merged(
+    one: &[(DocKey, f32)],
+    other: &[(DocKey, f32)],
+    join: impl Fn(f32, f32) -> f32,
+) -> Vec<(DocKey, f32)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let mut one = one.iter().copied().peekable();
+    for (key, value) in other {
+        while let Some(before) = one.next_if(|(before, _)| before < key) {
+            all.push(before);
+        }
+        let same = one.next_if(|(same, _)| same == key).map_or(0.0, |(_, value)| value);
+        all.push((*key, join(same, *value)));
+    }
+    all.extend(one);
     all
 }
 
