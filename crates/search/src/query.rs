@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use date::DateHint;
-use stop::{is_stop_character, is_stop_word};
+use stop::{is_stop_character, is_stop_word, is_weak_word};
 use synonym::synonyms;
 
 /// How many terms of a query are looked up: those that weigh most.
@@ -33,6 +33,9 @@ const MAX_PHRASE: usize = 12;
 
 /// What a sentence weighs less than the next.
 const SENTENCE_DECAY: f32 = 0.9;
+
+/// What a word counts that questions need and answers can do without.
+const WEAK: f32 = 0.7;
 
 /// Roles are no names: "the user" does not name a speaker.
 const ROLES: [&str; 4] = ["assistant", "system", "tool", "user"];
@@ -195,6 +198,8 @@ impl Reading {
             let raw = &line[term.start..term.end];
             let prefix = term.kind != TermKind::Whole && ends_with_star(line, term.end);
             let text = if prefix { folded(raw) } else { term.text.to_owned() };
+            let weak = term.kind == TermKind::Word && is_weak_word(&folded(raw));
+            let weight = if weak { WEAK * weight } else { weight };
             let stop = match term.kind {
                 TermKind::Word => is_stop_word(&folded(raw)),
                 TermKind::Single => is_stop_character(raw),

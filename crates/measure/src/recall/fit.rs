@@ -1,8 +1,7 @@
 //! Fitting of weights.
 //!
 //! A softmax over the candidates of a question should choose those that answer it. Its likelihood is
-//! concave, so Newton's method finds the one best set of weights. From there each weight is moved a little
-//! as long as recall and nDCG grow. A set counts by the square root of its questions; one that only knows
+//! concave, so Newton's method finds the one best set of weights. A set counts by the square root of its questions; one that only knows
 //! sessions does not count.
 
 use contexture_search::{Feature, Weights};
@@ -37,7 +36,7 @@ pub(super) fn fit(all: &[&Searched], features: &[Feature], start: Weights) -> We
             break;
         }
     }
-    climb(all, features, Weights(weights.map(|weight| weight as f32)))
+    Weights(weights.map(|weight| weight as f32))
 }
 
 /// Returns the means of each set, every conversation searched with weights that were fitted to the
@@ -51,34 +50,6 @@ pub(super) fn left_out(all: &[Searched], sets: usize, start: Weights) -> Vec<Mea
         means[of_one[0].set].extend(of_one.iter().map(|searched| score::one(searched, &weights)));
     }
     means.into_iter().map(|means| score::mean(means.into_iter())).collect()
-}
-
-/// Moves one weight after another as long as that finds more.
-fn climb(all: &[&Searched], features: &[Feature], start: Weights) -> Weights {
-    let mut weights = start;
-    let mut best = found(all, &weights);
-    for step in [0.3, 0.15, 0.07] {
-        for feature in features {
-            for factor in [1.0 + step, 1.0 - step] {
-                let moved = weights.with(*feature, weights.get(*feature) * factor);
-                let now = found(all, &moved);
-                if now > best + 1e-5 {
-                    (weights, best) = (moved, now);
-                }
-            }
-        }
-    }
-    weights
-}
-
-/// Returns recall and nDCG together, over all sets.
-fn found(all: &[&Searched], weights: &Weights) -> f64 {
-    let shares = shares(all);
-    let sum = |searched: &&Searched| {
-        let means = score::one(searched, weights);
-        shares[searched.set] * (means.recall + means.ndcg)
-    };
-    all.iter().map(sum).sum()
 }
 
 /// Returns what a question of each set counts.

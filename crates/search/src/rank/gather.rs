@@ -21,7 +21,7 @@ const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
 const COMMON: usize = 20_000;
 
 /// What a synonym is worth, as a share of the word itself.
-const SYNONYM: f32 = 0.3;
+const SYNONYM: f32 = 0.4;
 
 /// How many endings of a prefix are looked up.
 const ENDINGS: usize = 32;
@@ -35,6 +35,8 @@ pub(super) struct Gathered {
     pub(super) mass: f32,
     /// The speakers that the query names.
     pub(super) speakers: Vec<u32>,
+    /// Whether only documents with a phrase are wanted, and not those beside them.
+    pub(super) only_phrases: bool,
     /// BM25 of every document that has a term, in the order of keys.
     pub(super) scores: Vec<(DocKey, f32)>,
 }
@@ -116,6 +118,7 @@ impl Gathered {
             kept = Some(with);
         }
         if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
+            self.only_phrases = true;
             self.scores.retain(|(key, _)| kept.binary_search(key).is_ok());
         }
     }
