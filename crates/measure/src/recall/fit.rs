@@ -1,8 +1,8 @@
 //! Fitting of weights.
 //!
 //! A softmax over the candidates of a question should choose those that answer it. Its likelihood is
-//! concave, so Newton's method finds the one best set of weights. A set counts by the square root of its questions; one that only knows
-//! sessions does not count.
+//! concave, so Newton's method finds the one best set of weights. A set counts by how long its
+//! conversations are, for it is long ones that need a search; one that only knows sessions does not count.
 
 use contexture_search::{Feature, Weights};
 
@@ -52,16 +52,19 @@ pub(super) fn left_out(all: &[Searched], sets: usize, start: Weights) -> Vec<Mea
     means.into_iter().map(|means| score::mean(means.into_iter())).collect()
 }
 
-/// Returns what a question of each set counts.
+/// Returns what a question of each set counts, in all 1.
 fn shares(all: &[&Searched]) -> Vec<f64> {
     let sets = all.iter().map(|searched| searched.set + 1).max().unwrap_or(0);
-    let mut sizes = vec![0.0_f64; sets];
+    let mut questions = vec![0.0_f64; sets];
+    let mut turns = vec![0.0_f64; sets];
     for searched in all.iter().filter(|searched| !searched.by_session) {
-        sizes[searched.set] += 1.0;
+        questions[searched.set] += 1.0;
+        turns[searched.set] += searched.turns as f64;
     }
-    let whole: f64 = sizes.iter().map(|size| size.sqrt()).sum();
-    let share = |size: &f64| if *size > 0.0 { 1.0 / (size.sqrt() * whole) } else { 0.0 };
-    sizes.iter().map(share).collect()
+    let lengths = turns.iter().zip(&questions).map(|(turns, questions)| turns / questions.max(1.0));
+    let whole: f64 = lengths.clone().sum();
+    let share = |(length, questions): (f64, &f64)| length / whole / questions.max(1.0);
+    lengths.zip(&questions).map(share).collect()
 }
 
 /// Returns the gradient of the likelihood and its curvature.

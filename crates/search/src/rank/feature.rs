@@ -81,8 +81,8 @@ impl Features {
 pub struct Weights(pub [f32; Feature::ALL.len()]);
 
 impl Weights {
-    /// Fitted by `contexture-measure recall --fit`.
-    pub const FITTED: Weights = Weights([0.5, 3.0, 3.8, 0.6, 0.6, 2.1, 1.4, 4.0, 1.3, 0.7, -0.6]);
+    /// Fitted by `contexture-measure recall --fit`, and rounded.
+    pub const FITTED: Weights = Weights([1.0, 2.5, 3.5, 1.0, 0.5, 2.0, 1.5, 4.2, 1.4, 0.9, -0.6]);
 
     /// BM25 alone.
     pub const BM25: Weights = Weights([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
