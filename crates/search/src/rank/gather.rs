@@ -20,6 +20,9 @@ const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
 /// Terms in more documents than this, and in more than a twentieth, say too little for what they cost.
 const COMMON: usize = 20_000;
 
+/// How many postings a search reads before it leaves out the terms that weigh least.
+const WORK: usize = 400_000;
+
 /// What a synonym is worth, as a share of the word itself.
 const SYNONYM: f32 = 0.4;
 
@@ -64,7 +67,7 @@ impl Gathered {
             gathered.look_up(collection, &scale, query.asked.iter(), usize::MAX);
         }
         gathered.mass = gathered.terms.iter().map(|term| term.mass).sum();
-        gathered.add_up();
+        gathered.scores = sums(&gathered.terms);
         gathered.keep_phrases(collection, query);
         gathered
     }
@@ -76,30 +79,28 @@ impl Gathered {
         asked: impl Iterator<Item = &'a Asked>,
         common: usize,
     ) {
+        let mut work = 0;
         for asked in asked {
+            if work > WORK && !asked.required {
+                continue;
+            }
             let common = if asked.required { usize::MAX } else { common };
-            let own = postings(collection, scale, asked, common);
-            let own_idf = own.as_ref().map(|own| scale.idf(own.len()));
-            let all = with_synonyms(collection, scale, asked, own.unwrap_or_default(), common);
+            let Some(own) = postings(collection, scale, asked, common) else {
+                work += common;
+                continue;
+            };
+            let count = own.len();
+            let all = with_synonyms(collection, scale, asked, own, common);
             if all.is_empty() {
                 continue;
             }
+            work += all.len();
             // A word says less where its synonyms are common, and little where it stands nowhere itself.
-            let idf = match own_idf {
-                Some(own_idf) => (own_idf + scale.idf(all.len())) / 2.0,
-                None => SYNONYM * scale.idf(all.len()),
+            let idf = match count {
+                0 => SYNONYM * scale.idf(all.len()),
+                _ => (scale.idf(count) + scale.idf(all.len())) / 2.0,
             };
             self.terms.push(Found { mass: asked.weight * idf, postings: all });
-        }
-    }
-
-    /// Adds the terms up, those with fewest documents first.
-    fn add_up(&mut self) {
-        let mut order: Vec<&Found> = self.terms.iter().collect();
-        order.sort_by_key(|term| term.postings.len());
-        for term in order {
-            self.scores =
-                merged(&self.scores, &term.postings, |sum, worth| sum + term.mass * worth);
         }
     }
 
@@ -124,7 +125,19 @@ impl Gathered {
     }
 }
 
-/// Returns where a term stands, or nothing where it stands nowhere or in too many documents.
+/// Returns BM25 of every document that has a term, in the order of keys.
+fn sums(terms: &[Found]) -> Vec<(DocKey, f32)> {
+    match terms {
+        [] => Vec::new(),
+        [term] => term.postings.iter().map(|(key, worth)| (*key, term.mass * worth)).collect(),
+        _ => {
+            let (some, others) = terms.split_at(terms.len() / 2);
+            merged(&sums(some), &sums(others), |a, b| a + b)
+        }
+    }
+}
+
+/// Returns where a term stands, or nothing where it stands in too many documents.
 fn postings(
     collection: &dyn Collection,
     scale: &Scale,
@@ -148,7 +161,7 @@ fn postings(
         }
         found.extend(best);
     }
-    (!found.is_empty() && found.len() <= common).then_some(found)
+    (found.len() <= common).then_some(found)
 }
 
 /// Adds the documents with synonyms of a term, which are worth less.
