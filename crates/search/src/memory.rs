@@ -133,7 +133,10 @@ impl Collection for MemoryCollection {
         let known = self.documents.get(&key);
         let count = |term: &String| {
             let counts = self.postings.get(term).and_then(|postings| postings.get(&key));
-            (term.clone(), counts.map_or(0, |counts| counts.iter().map(|count| u32::from(*count)).sum()))
+            (
+                term.clone(),
+                counts.map_or(0, |counts| counts.iter().map(|count| u32::from(*count)).sum()),
+            )
         };
         known.map_or_else(Vec::new, |known| known.terms.iter().map(count).collect())
     }

@@ -195,7 +195,9 @@ fn is_apostrophe(letter: char) -> bool {
 }
 
 fn begins_with_letter(text: &str) -> bool {
-    text.chars().next().is_some_and(|letter| letter.is_alphabetic() && script(letter) == Script::Spaced)
+    text.chars()
+        .next()
+        .is_some_and(|letter| letter.is_alphabetic() && script(letter) == Script::Spaced)
 }
 
 /// Returns how long the sign is that joins a word to the next, where one does.

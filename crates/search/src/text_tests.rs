@@ -43,7 +43,10 @@ fn identifiers_are_found_whole_and_by_part() {
     assert_eq!(terms("HTTPServer"), ["httpserver", "http", "server"]);
     assert_eq!(terms("snake_case"), ["snake", "case", "snake_case"]);
     assert_eq!(terms("E0432"), ["e0432"]);
-    assert_eq!(terms("crates/search/text.rs"), ["crate", "search", "text", "rs", "crates/search/text.rs"]);
+    assert_eq!(
+        terms("crates/search/text.rs"),
+        ["crate", "search", "text", "rs", "crates/search/text.rs"]
+    );
     assert_eq!(terms("std::io::Error"), ["std", "io", "error", "std::io::error"]);
 }
 

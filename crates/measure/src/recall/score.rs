@@ -20,10 +20,7 @@ pub(super) struct Means {
 }
 
 /// Returns the means of questions under weights.
-pub(super) fn means<'a>(
-    searched: impl Iterator<Item = &'a Searched>,
-    weights: &Weights,
-) -> Means {
+pub(super) fn means<'a>(searched: impl Iterator<Item = &'a Searched>, weights: &Weights) -> Means {
     mean(searched.map(|searched| one(searched, weights)))
 }
 
