@@ -53,6 +53,8 @@ pub(crate) struct Searched {
     set: usize,
     /// Its conversation, counted over all sets.
     conversation: usize,
+    /// How many turns that has.
+    turns: usize,
     qid: String,
     /// The names of the turns that answer it, or of the sessions where only these are known.
     gold: Vec<String>,
@@ -149,6 +151,7 @@ fn search(
         all.push(Searched {
             set,
             conversation: number,
+            turns: conversation.turns.len(),
             qid: question.qid.clone(),
             gold: gold.clone(),
             by_session,

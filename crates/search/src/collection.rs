@@ -55,6 +55,12 @@ pub trait Collection {
     /// A document that has the term in a hidden field only is not shown.
     fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool);
 
+    /// Returns a number of documents that a term stands in at the least, as far as that is known without visiting
+    /// them. Terms that are too common for the ranking need not be visited to find that out.
+    fn at_least(&self, _term: &str) -> usize {
+        0
+    }
+
     /// Returns terms that begin with a prefix, the first `limit` of them in the order of bytes.
     fn completions(&self, prefix: &str, limit: usize) -> Vec<String>;
 

@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use contexture_core::{
     ContextSystem, FeedEntry, Operation, PageIndex, SessionId,
-    storage::{SessionInfo, StorageError, StorageResult},
+    storage::{SessionInfo, StorageError},
 };
 use futures::StreamExt;
 
@@ -93,7 +93,7 @@ impl SearchIndex {
             }
             let Some(last) = edits.last().map(|edit| edit.revision) else { return Ok(true) };
             let purged = edits.iter().any(|edit| !edit.purged.is_empty());
-            let touched = self.touched(&info.id, &edits).await?;
+            let touched = self.touched(&info.id, &edits);
             let pages = self.read(&info.id, touched).await?;
             if !followed.put(epoch, pages, Some(last)) {
                 return Ok(false);
@@ -114,15 +114,16 @@ impl SearchIndex {
         epoch: Epoch,
     ) -> Result<bool, SearchError> {
         for segment in self.inner.storage.segments(&info.id).await? {
-            let mut after = None;
-            loop {
-                let pages = self.scan(&info.id, &segment.id, after).await?;
-                let Some(last) = pages.last().map(|(index, _)| index.number()) else { break };
-                after = Some(last);
+            let mut raw = self.scan(&info.id, &segment.id, None).await?;
+            while let Some(last) = raw.last() {
+                // The next are read while these are cut.
+                let next = self.scan(&info.id, &segment.id, Some(last));
+                let (next, pages) = futures::join!(next, async { raw.cut() });
                 if !followed.put(epoch, pages, None) {
                     return Ok(false);
                 }
                 self.make_room().await?;
+                raw = next?;
             }
         }
         // What was edited meanwhile is in the feed behind it.
@@ -130,20 +131,21 @@ impl SearchIndex {
     }
 
     /// Returns the pages that edits touched, and those that are judged by them.
-    async fn touched(
-        &self,
-        session: &SessionId,
-        edits: &[FeedEntry],
-    ) -> StorageResult<BTreeSet<PageIndex>> {
-        let mut touched: BTreeSet<PageIndex> = BTreeSet::new();
-        for edit in edits {
-            touched.extend(edit.touched().chain(&edit.purged).cloned());
-            // A turn is as old as its first page. Where that is gone, its other pages stand for themselves.
-            for first in edit.gone.iter().chain(&edit.purged) {
-                touched.extend(self.others_of_turn(session, first).await?);
-            }
+    fn touched(&self, session: &SessionId, edits: &[FeedEntry]) -> BTreeSet<PageIndex> {
+        let touched = edits.iter().flat_map(|edit| edit.touched().chain(&edit.purged));
+        let mut touched: BTreeSet<PageIndex> = touched.cloned().collect();
+        // A turn is as old as its first page. Where that is gone, its other pages stand for themselves; where it
+        // is back, they do not.
+        let made = |edit: &FeedEntry| edit.undoes.is_some();
+        let firsts = edits.iter().flat_map(|edit| {
+            let back = edit.put.iter().filter(move |_| made(edit)).map(|put| &put.index);
+            edit.gone.iter().chain(&edit.purged).chain(back)
+        });
+        let firsts: BTreeSet<&PageIndex> = firsts.collect();
+        if !firsts.is_empty() {
+            touched.extend(self.others_of_turns(session, &firsts));
         }
-        Ok(touched)
+        touched
     }
 
     /// Lets the worker write if too much waits in memory.

@@ -2,10 +2,12 @@
 //!
 //! A question needs no syntax, and nothing is ever a syntax error. Two signs mean something: a short text
 //! in straight quotes must stand in a document word by word, and a star at the end of a word stands for
-//! any ending. Where several lines are given, such as the end of a conversation, later lines weigh more.
+//! any ending. Where several sentences are given, such as the end of a conversation, later ones weigh
+//! more.
 
 mod date;
 mod stop;
+mod synonym;
 
 use std::collections::HashMap;
 
@@ -17,10 +19,11 @@ use crate::{
 };
 
 pub use date::DateHint;
-use stop::{is_stop_character, is_stop_word};
+use stop::{is_stop_character, is_stop_word, is_weak_word};
+use synonym::synonyms;
 
-/// How many terms of a query are looked up; of those that weigh the same the first ones.
-const MAX_TERMS: usize = 160;
+/// How many terms of a query are looked up: those that weigh most.
+const MAX_TERMS: usize = 256;
 
 /// How many bytes of a query are read: the last ones.
 const MAX_BYTES: usize = 8 << 10;
@@ -28,8 +31,11 @@ const MAX_BYTES: usize = 8 << 10;
 /// How many terms a quoted text may have; longer quotes are no phrases but quotations.
 const MAX_PHRASE: usize = 12;
 
-/// What a line weighs less than the next.
-const LINE_DECAY: f32 = 0.85;
+/// What a sentence weighs less than the next.
+const SENTENCE_DECAY: f32 = 0.9;
+
+/// What a word counts that questions need and answers can do without.
+const WEAK: f32 = 0.7;
 
 /// Roles are no names: "the user" does not name a speaker.
 const ROLES: [&str; 4] = ["assistant", "system", "tool", "user"];
@@ -54,6 +60,8 @@ pub struct Query {
 pub struct Asked {
     /// The term, or how it begins.
     pub term: String,
+    /// Other terms that mean nearly the same.
+    pub synonyms: &'static [String],
     /// How much it counts.
     pub weight: f32,
     /// Whether any ending will do.
@@ -77,22 +85,24 @@ impl Query {
         let text = &text[start..];
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let is_question = lines.len() == 1;
+        let said = lines.iter().map(|line| if is_question { line } else { without_label(line) });
+        let sentences: Vec<&str> = said.flat_map(sentences).collect();
         let mut reading = Reading::default();
-        for (at, line) in lines.iter().enumerate() {
-            let weight = LINE_DECAY.powi(i32::try_from(lines.len() - 1 - at).unwrap_or(i32::MAX));
-            let line = if is_question { line } else { without_label(line) };
-            reading.line(line, weight);
+        for (at, sentence) in sentences.iter().enumerate() {
+            let behind = i32::try_from(sentences.len() - 1 - at).unwrap_or(i32::MAX);
+            reading.sentence(sentence, SENTENCE_DECAY.powi(behind));
         }
         let mut query = Query { asked: reading.asked, ..Query::default() };
         if is_question {
             query.names = names(lines[0]);
-            query.dates = date::read(lines[0], now);
+            query.dates = date::read(lines[0], sentences.last().unwrap_or(&""), now);
             query.asks_when = date::asks_when(lines[0]);
             query.phrases = phrases(lines[0]);
             query.require_phrases();
         } else {
             query.asked.iter_mut().for_each(|asked| asked.name = 0);
         }
+        query.asked.reverse();
         query.asked.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         query.asked.truncate(MAX_TERMS);
         query
@@ -116,7 +126,15 @@ impl Query {
 impl Asked {
     fn plain(term: &str) -> Self {
         let term = term.to_owned();
-        Self { term, weight: 1.0, prefix: false, stop: false, name: 0, required: false }
+        Self {
+            term,
+            synonyms: &[],
+            weight: 1.0,
+            prefix: false,
+            stop: false,
+            name: 0,
+            required: false,
+        }
     }
 }
 
@@ -160,6 +178,14 @@ impl Phrase {
     }
 }
 
+/// Splits a line into its sentences.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let ends = |letter: char| matches!(letter, '。' | '！' | '？' | '!' | '?' | '；');
+    line.split_inclusive(ends)
+        .flat_map(|piece| piece.split_inclusive(". "))
+        .filter(|piece| piece.contains(char::is_alphanumeric))
+}
+
 #[derive(Default)]
 struct Reading {
     asked: Vec<Asked>,
@@ -167,11 +193,13 @@ struct Reading {
 }
 
 impl Reading {
-    fn line(&mut self, line: &str, weight: f32) {
+    fn sentence(&mut self, line: &str, weight: f32) {
         cut(line, &mut |term| {
             let raw = &line[term.start..term.end];
             let prefix = term.kind != TermKind::Whole && ends_with_star(line, term.end);
             let text = if prefix { folded(raw) } else { term.text.to_owned() };
+            let weak = term.kind == TermKind::Word && is_weak_word(&folded(raw));
+            let weight = if weak { WEAK * weight } else { weight };
             let stop = match term.kind {
                 TermKind::Word => is_stop_word(&folded(raw)),
                 TermKind::Single => is_stop_character(raw),
@@ -182,7 +210,11 @@ impl Reading {
                 _ => 0,
             };
             let stop = stop && !prefix;
-            let asked = Asked { weight, prefix, stop, name, ..Asked::plain(&text) };
+            let synonyms = match term.kind {
+                TermKind::Word if !prefix && !stop => synonyms(term.text),
+                _ => &[],
+            };
+            let asked = Asked { synonyms, weight, prefix, stop, name, ..Asked::plain(&text) };
             match self.places.get(&(text.clone(), prefix)) {
                 Some(at) => self.asked[*at].weight = self.asked[*at].weight.max(weight),
                 None => {

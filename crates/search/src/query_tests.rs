@@ -13,7 +13,7 @@ fn looked_up(query: &Query) -> Vec<&str> {
 #[test]
 fn a_question_needs_no_syntax() {
     let query = read("What did Caroline buy? AND (NOT \"");
-    assert_eq!(looked_up(&query), ["carolin", "buy"]);
+    assert_eq!(looked_up(&query), ["buy", "carolin"]);
     assert!(query.names.contains(&speaker_hash("Caroline")));
     assert!(query.phrases.is_empty());
 }
@@ -35,6 +35,12 @@ fn later_lines_weigh_more_and_labels_are_left_out() {
     assert_eq!(looked_up(&query), ["music", "pizza"]);
     assert!(query.asked[0].weight > query.asked[1].weight);
     assert!(query.phrases.is_empty() && query.names.is_empty());
+}
+
+#[test]
+fn what_is_told_before_a_question_names_no_time() {
+    assert!(read("昨天的电影真好看！我用的手机怎么样？").dates.is_empty());
+    assert_eq!(read("我昨天说了什么？").dates.len(), 1);
 }
 
 #[test]

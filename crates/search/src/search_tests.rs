@@ -6,8 +6,10 @@ mod naive;
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, MemoryStorage, PageIndex, PageStorage, Principal, Session,
-    Timestamp, View, message::MessageFilter,
+    Actor, ContextSystem, Edit, MemoryStorage, Mounts, PageIndex, PageStorage, Principal, Role, Session,
+    NewSegment, PageUpdate, SegmentKind, Timestamp, View,
+    message::MessageFilter,
+    storage::BranchParent,
 };
 use contexture_testkit::{
     edits::{Diet, Edits, beginning, callers},
@@ -19,26 +21,16 @@ use contexture_testkit::{
 use futures::executor::block_on;
 
 use super::FindQuery;
-use crate::{IndexLimits, SearchIndex, collection::Collection, document::DocKey};
+use crate::{
+    IndexLimits, SearchIndex,
+    collection::Collection,
+    document::DocKey,
+};
 use naive::Naive;
 
 const WORDS: [&str; 16] = [
-    "harbour",
-    "lantern",
-    "granite",
-    "willow",
-    "copper",
-    "orchard",
-    "thunder",
-    "velvet",
-    "compass",
-    "meadow",
-    "get_user_name",
-    "東京都",
-    "全文检索",
-    "안녕하세요",
-    "Ünïcode",
-    "v1.2.3",
+    "harbour", "lantern", "granite", "willow", "copper", "orchard", "thunder", "velvet", "compass",
+    "meadow", "get_user_name", "東京都", "全文检索", "안녕하세요", "Ünïcode", "v1.2.3",
 ];
 
 fn words(random: &mut Random) -> String {
@@ -81,8 +73,7 @@ fn view(random: &mut Random, pages: &[PageIndex]) -> View {
         view.filter.since = Some(Timestamp::from_millis(since));
     }
     if random.chance(30) && !pages.is_empty() {
-        view.filter.without =
-            (0..1 + random.below(3)).map(|_| random.pick(pages).clone()).collect();
+        view.filter.without = (0..1 + random.below(3)).map(|_| random.pick(pages).clone()).collect();
     }
     view
 }
@@ -249,4 +240,294 @@ fn the_index_holds_what_views_read_at_length() {
     for seed in 100..130 {
         random_edits(seed, 400);
     }
+}
+
+/// Opens a session with the segments `usr`, `free` and the agents' own.
+async fn begin(storage: Arc<dyn PageStorage>) -> ContextSystem {
+    let clock = TickingClock::new();
+    let system = ContextSystem::create(storage, session_id(), "search", clock).await.unwrap();
+    for edit in beginning() {
+        system.as_system().apply(edit).await.unwrap();
+    }
+    system
+}
+
+async fn say(system: &ContextSystem, segment: &str, text: &str) -> PageIndex {
+    let messages = vec![user(text), assistant("Noted.")];
+    let segment = self::segment(segment);
+    let outcome = system.as_system().apply(Edit::AddTurn { segment, messages }).await.unwrap();
+    outcome.pages[0].clone()
+}
+
+async fn found(index: &SearchIndex, session: &Session, text: &str) -> Vec<String> {
+    let hits = index.find(session, &FindQuery::new(text)).await.unwrap();
+    hits.iter().map(|hit| hit.index().to_string()).collect()
+}
+
+// No query of an agent returns, ranks by, counts or hints at what is outside its view: with such pages and without
+// them, the same is found with the same scores.
+#[test]
+fn pages_out_of_view_change_no_result_and_no_score() {
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let (mut alone, mut crowded) = (Run::new(seed), Run::new(seed));
+        let mut view = View::common(valid("reader"));
+        view.mounts = Mounts::Listed(vec![segment("usr"), segment("tool")]);
+        view.filter.speech = *random.pick(&[MessageFilter::All, MessageFilter::WithoutTools]);
+        for number in 0..60 {
+            let inside = turn(&mut random, number, "usr");
+            let outside = turn(&mut random, 1_000 + number, "free");
+            for run in [&mut alone, &mut crowded] {
+                run.make(&Principal::System, &inside);
+            }
+            // Where nothing is written elsewhere, the clock goes on all the same.
+            crowded.make(&Principal::System, &outside);
+            block_on(alone.system.as_system().apply(Edit::AddTurn {
+                segment: segment("free"),
+                messages: vec![user("…")],
+            }))
+            .unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let indices = [alone.open(None), crowded.open(Some(folder.path()))];
+        block_on(indices[1].catch_up(&session_id())).unwrap();
+        block_on(indices[1].flush()).unwrap();
+        for query in WORDS.iter().map(|word| format!("{word} harbour?")) {
+            let scored = |index: &SearchIndex, run: &Run| {
+                let session = run.system.held_by(Principal::from(view.clone()));
+                let hits = block_on(index.find(&session, &FindQuery::new(&*query))).unwrap();
+                let scored = hits.iter().map(|hit| (hit.index().clone(), hit.score, hit.message));
+                scored.collect::<Vec<_>>()
+            };
+            let (one, other) = (scored(&indices[0], &alone), scored(&indices[1], &crowded));
+            assert_eq!(one, other, "seed {seed}: {query}");
+            assert!(one.iter().all(|(index, ..)| *index.segment() == segment("usr")));
+        }
+    }
+}
+
+// Removed, hidden and archived: found, and found in the archive. Purged: never found, and not in the files.
+#[test]
+fn what_is_purged_is_never_found() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    let folder = tempfile::tempdir().unwrap();
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let index = SearchIndex::open(storage.clone(), Some(folder.path())).unwrap();
+        let session = system.as_system();
+        let page = say(&system, "usr", "the zanzibarite lantern").await;
+        let other = say(&system, "usr", "another lantern").await;
+        index.catch_up(session.id()).await.unwrap();
+        index.flush().await.unwrap();
+        assert_eq!(found(&index, &session, "zanzibarite").await, [page.to_string()]);
+        session.apply(Edit::HideDetails(page.clone())).await.unwrap();
+        assert_eq!(found(&index, &session, "zanzibarite").await, [page.to_string()]);
+        session.apply(Edit::RemovePage(page.clone())).await.unwrap();
+        let hits = index.find(&session, &FindQuery::new("zanzibarite")).await.unwrap();
+        assert!(hits.len() == 1 && hits[0].page.archived);
+        let live = FindQuery { archived: Some(false), ..FindQuery::new("zanzibarite") };
+        assert!(index.find(&session, &live).await.unwrap().is_empty());
+        assert!(holds(&index, "zanzibarit"));
+        session.apply(Edit::PurgePage(page.clone())).await.unwrap();
+        assert!(found(&index, &session, "zanzibarite").await.is_empty());
+        assert!(!holds(&index, "zanzibarit"), "the word is still in the index's files");
+        assert_eq!(found(&index, &session, "lantern").await, [other.to_string()]);
+        drop(index);
+        let index = SearchIndex::open(storage, Some(folder.path())).unwrap();
+        assert!(found(&index, &session, "zanzibarite").await.is_empty());
+        assert_eq!(found(&index, &session, "lantern").await, [other.to_string()]);
+    });
+}
+
+/// Tells whether any term in the index's files holds a text, be it of a deleted document.
+fn holds(index: &SearchIndex, text: &str) -> bool {
+    index.inner.snapshot().blocks.iter().any(|block| {
+        let mut terms = block.terms.terms().stream().unwrap();
+        let mut found = false;
+        while terms.advance() {
+            found |= std::str::from_utf8(terms.key()).is_ok_and(|term| term.contains(text));
+        }
+        found
+    })
+}
+
+// What a branch inherited is searched as it stood, whatever the parent did since.
+#[test]
+fn a_branch_finds_what_it_inherited() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    let folder = tempfile::tempdir().unwrap();
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let host = system.as_system();
+        let changed = say(&system, "usr", "copper before").await;
+        let removed = say(&system, "usr", "granite before").await;
+        let kept = say(&system, "usr", "willow before").await;
+        let purged = say(&system, "usr", "velvet before").await;
+        let add = Edit::AddSegment(NewSegment::new(segment("fork"), SegmentKind::Custom));
+        host.apply(add).await.unwrap();
+        let index = SearchIndex::open(storage.clone(), Some(folder.path())).unwrap();
+        index.catch_up(host.id()).await.unwrap();
+        index.flush().await.unwrap();
+        let parent = BranchParent { principal: host.principal(), point: None };
+        let branch = system.branch(parent, &valid("fixer"), 1, &segment("fork")).await.unwrap();
+        let branch = system.open_branch(branch.0, branch.1).await.unwrap();
+        for flush in [false, true] {
+            let detail = Some("meadow after".to_owned());
+            let update = PageUpdate { detail, ..PageUpdate::of(changed.clone()) };
+            host.apply(Edit::UpdatePage(update)).await.unwrap();
+            let _ = host.apply(Edit::RemovePage(removed.clone())).await;
+            let _ = host.apply(Edit::PurgePage(purged.clone())).await;
+            say(&system, "usr", "orchard after").await;
+            let own = Edit::AddTurn { segment: segment("fork"), messages: vec![user("thunder own")] };
+            branch.apply(own).await.unwrap();
+            if flush {
+                index.catch_up(host.id()).await.unwrap();
+                index.flush().await.unwrap();
+            }
+            let first = async |session: &Session, text| {
+                found(&index, session, text).await.into_iter().next()
+            };
+            assert_eq!(first(&branch, "copper").await, Some(changed.to_string()));
+            assert_eq!(first(&branch, "granite").await, Some(removed.to_string()));
+            assert_eq!(first(&branch, "willow").await, Some(kept.to_string()));
+            assert_eq!(first(&branch, "meadow").await, None);
+            assert_eq!(first(&branch, "orchard").await, None);
+            assert_eq!(first(&branch, "velvet").await, None);
+            assert!(first(&branch, "thunder").await.unwrap().starts_with("fork-"));
+            assert_eq!(first(&host, "meadow").await, Some(changed.to_string()));
+            assert!(first(&host, "orchard").await.is_some());
+        }
+    });
+}
+
+#[test]
+fn a_damaged_index_is_made_again() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    let folder = tempfile::tempdir().unwrap();
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let session = system.as_system();
+        let page = say(&system, "usr", "the copper lantern").await;
+        let open = || SearchIndex::open(storage.clone(), Some(folder.path()));
+        let index = open().unwrap();
+        assert_eq!(found(&index, &session, "copper").await, [page.to_string()]);
+        drop(index);
+        let inside = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let files: Vec<_> = std::fs::read_dir(&inside).unwrap().map(|it| it.unwrap().path()).collect();
+        for file in files {
+            let is_lock = file.extension().is_some_and(|extension| extension == "lock");
+            if is_lock || !file.exists() {
+                continue;
+            }
+            for damage in [&b""[..], b"not what it was"] {
+                std::fs::write(&file, damage).unwrap();
+                let index = open().unwrap_or_else(|error| panic!("{}: {error:?}", file.display()));
+                assert_eq!(found(&index, &session, "copper").await, [page.to_string()], "{file:?}");
+                drop(index);
+            }
+        }
+    });
+}
+
+#[test]
+fn hostile_queries_get_an_answer() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let session = system.as_system();
+        for number in 0..50 {
+            say(&system, "usr", &format!("lantern {number} AND granite* \"quoted\" usr:x")).await;
+        }
+        let index = SearchIndex::open(storage, None).unwrap();
+        let long = "granite ".repeat(130_000);
+        let queries = [
+            "", " ", "*", "**", "\"", "\"\"", "\"\"\"\"", "a*", "AND OR NOT", "+-&|!(){}[]^~?:\\/",
+            "usr:lantern", "terms:lantern", "(((((((((((", "(a+)+$", "\u{0}\u{1}\u{1f}x\u{7f}", "\u{1f}",
+            "\u{202e}gnirts", "0igranite", "' OR 1=1 --", "lantern\"granite", "%s%n", &long,
+        ];
+        for query in queries {
+            let hits = index.find(&session, &FindQuery::new(query)).await;
+            assert!(hits.is_ok(), "{:?}", &query[..query.len().min(40)]);
+            assert!(hits.unwrap().len() <= 10);
+        }
+        let most = FindQuery { limit: usize::MAX, ..FindQuery::new("lantern") };
+        assert_eq!(index.find(&session, &most).await.unwrap().len(), 50);
+    });
+}
+
+#[test]
+fn two_processes_find_each_others_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || -> Arc<dyn PageStorage> {
+        let path = folder.path().join("store.db");
+        Arc::new(contexture_storage::sqlite::SqliteStorage::open(&path, Default::default()).unwrap())
+    };
+    block_on(async {
+        let (storage, other_storage) = (open(), open());
+        let one = begin(storage.clone()).await;
+        let clock = TickingClock::new();
+        let other = ContextSystem::open(other_storage.clone(), session_id(), clock).await.unwrap();
+        let place = folder.path().join("search");
+        let index = SearchIndex::open(storage, Some(&place)).unwrap();
+        let other_index = SearchIndex::open(other_storage, Some(&place)).unwrap();
+        for number in 0..12_usize {
+            let system = if number % 2 == 0 { &one } else { &other };
+            let word = format!("unique{}", "xyz".repeat(number + 1));
+            let page = say(system, "usr", &format!("harbour {word}")).await.to_string();
+            assert_eq!(found(&index, &one.as_system(), &word).await[0], page);
+            assert_eq!(found(&other_index, &other.as_system(), &word).await[0], page);
+            if number % 3 == 0 {
+                let _ = index.flush().await;
+                let _ = other_index.flush().await;
+            }
+        }
+        let query = FindQuery { limit: 100, ..FindQuery::new("harbour") };
+        assert_eq!(index.find(&one.as_system(), &query).await.unwrap().len(), 12);
+        assert_eq!(other_index.find(&other.as_system(), &query).await.unwrap().len(), 12);
+    });
+}
+
+#[test]
+fn filters_narrow_what_is_found() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let session = system.as_system();
+        let messages = vec![
+            user("copper in the harbour"),
+            calls("c1", "{\"metal\":\"copper\"}"),
+            returned("c1", "copper costs more"),
+            assistant("copper it is"),
+        ];
+        let add = Edit::AddTurn { segment: segment("usr"), messages };
+        session.apply(add).await.unwrap();
+        let free = say(&system, "free", "copper elsewhere").await;
+        for folder in [false, true] {
+            let place = tempfile::tempdir().unwrap();
+            let index = SearchIndex::open(storage.clone(), folder.then(|| place.path())).unwrap();
+            index.catch_up(session.id()).await.unwrap();
+            index.flush().await.unwrap();
+            let found = async |query: FindQuery| {
+                let hits = index.find(&session, &query).await.unwrap();
+                hits.iter().map(|hit| (hit.index().to_string(), hit.role)).collect::<Vec<_>>()
+            };
+            let copper = || FindQuery::new("copper");
+            let within = FindQuery { within: vec![segment("free")], ..copper() };
+            assert_eq!(found(within).await, [(free.to_string(), Some(Role::User))]);
+            let roles = FindQuery { roles: vec![Role::Tool], ..copper() };
+            assert_eq!(found(roles).await, [("usr-1".to_owned(), Some(Role::Tool))]);
+            let by = FindQuery { by: vec![valid("alpha")], ..copper() };
+            assert!(found(by).await.is_empty());
+            let late = Timestamp::from_millis(1_900_000_000_000);
+            assert!(found(FindQuery { since: Some(late), ..copper() }).await.is_empty());
+            assert_eq!(found(FindQuery { until: Some(late), ..copper() }).await.len(), 2);
+            let tool = calls("c", "").tool_calls().next().unwrap().name.clone();
+            let tools = FindQuery { tools: vec![tool], ..copper() };
+            assert!(found(tools).await.iter().all(|(page, _)| page == "usr-1"));
+            let phrase = FindQuery::new("\"costs more\"");
+            assert_eq!(found(phrase).await, [("usr-1".to_owned(), Some(Role::Tool))]);
+            let none = FindQuery::new("\"more costs\"");
+            assert!(found(none).await.is_empty());
+        }
+    });
 }

@@ -1,8 +1,8 @@
 //! Fitting of weights.
 //!
 //! A softmax over the candidates of a question should choose those that answer it. Its likelihood is
-//! concave, so Newton's method finds the one best set of weights. Every set counts the same in all, however
-//! many questions it has, but for those in [`share`].
+//! concave, so Newton's method finds the one best set of weights. A set counts by how long its
+//! conversations are, for it is long ones that need a search; one that only knows sessions does not count.
 
 use contexture_search::{Feature, Weights};
 
@@ -14,7 +14,7 @@ use super::{
 const COUNT: usize = Feature::ALL.len();
 
 /// How much large weights are held back.
-const HOLD: f64 = 4e-3;
+const HOLD: f64 = 3e-4;
 
 type Vector = [f64; COUNT];
 type Matrix = [Vector; COUNT];
@@ -52,33 +52,33 @@ pub(super) fn left_out(all: &[Searched], sets: usize, start: Weights) -> Vec<Mea
     means.into_iter().map(|means| score::mean(means.into_iter())).collect()
 }
 
+/// Returns what a question of each set counts, in all 1.
+fn shares(all: &[&Searched]) -> Vec<f64> {
+    let sets = all.iter().map(|searched| searched.set + 1).max().unwrap_or(0);
+    let mut questions = vec![0.0_f64; sets];
+    let mut turns = vec![0.0_f64; sets];
+    for searched in all.iter().filter(|searched| !searched.by_session) {
+        questions[searched.set] += 1.0;
+        turns[searched.set] += searched.turns as f64;
+    }
+    let lengths = turns.iter().zip(&questions).map(|(turns, questions)| turns / questions.max(1.0));
+    let whole: f64 = lengths.clone().sum();
+    let share = |(length, questions): (f64, &f64)| length / whole / questions.max(1.0);
+    lengths.zip(&questions).map(share).collect()
+}
+
 /// Returns the gradient of the likelihood and its curvature.
 fn slopes(all: &[&Searched], weights: &Vector) -> (Vector, Matrix) {
-    let mut sizes = [0.0_f64; 16];
-    for searched in all {
-        sizes[searched.set] += 1.0;
-    }
+    let shares = shares(all);
     let mut gradient = weights.map(|weight| -2.0 * HOLD * weight);
     let mut curvature = [[0.0; COUNT]; COUNT];
     for (at, row) in curvature.iter_mut().enumerate() {
         row[at] = 2.0 * HOLD;
     }
     for searched in all {
-        add_question(
-            searched,
-            weights,
-            share(searched) / sizes[searched.set],
-            &mut gradient,
-            &mut curvature,
-        );
+        add_question(searched, weights, shares[searched.set], &mut gradient, &mut curvature);
     }
     (gradient, curvature)
-}
-
-/// Returns how much the set of a question counts: sets that are long conversations count most, and those
-/// that only know sessions nothing.
-fn share(searched: &Searched) -> f64 {
-    if searched.by_session { 0.0 } else { 1.0 }
 }
 
 fn add_question(

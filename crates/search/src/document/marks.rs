@@ -24,10 +24,10 @@ impl Marks {
             marks |= Self::ENDS_ASKING;
         }
         words(text, &mut |word| {
-            if TIMES.binary_search(&word).is_ok() || is_year(word) {
+            if is_listed(word, &TIMES, &TIME_SHAPES) || is_year(word) {
                 marks |= Self::NAMES_TIME;
             }
-            if PERSONS.binary_search(&word).is_ok() {
+            if is_listed(word, &PERSONS, &PERSON_SHAPES) {
                 marks |= Self::FIRST_PERSON;
             }
         });
@@ -91,6 +91,26 @@ fn words(text: &str, visit: &mut dyn FnMut(&str)) {
         visit(std::str::from_utf8(word).unwrap_or_default());
     }
 }
+
+/// Tells whether a list has a word. Most words are told by how they begin and how long they are.
+fn is_listed(word: &str, list: &[&str], shapes: &[u16; 256]) -> bool {
+    let first = word.as_bytes().first().copied().unwrap_or(0);
+    shapes[usize::from(first)] & (1 << word.len().min(15)) != 0 && list.binary_search(&word).is_ok()
+}
+
+/// Returns how long the words of a list are that begin with each byte, a bit for each length.
+const fn shapes(list: &[&str]) -> [u16; 256] {
+    let mut shapes = [0; 256];
+    let mut at = 0;
+    while at < list.len() {
+        shapes[list[at].as_bytes()[0] as usize] |= 1 << list[at].len();
+        at += 1;
+    }
+    shapes
+}
+
+const TIME_SHAPES: [u16; 256] = shapes(&TIMES);
+const PERSON_SHAPES: [u16; 256] = shapes(&PERSONS);
 
 fn is_year(word: &str) -> bool {
     word.len() == 4

@@ -1,7 +1,7 @@
 //! What is known of a followed session beside what is on disk.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -82,6 +82,18 @@ impl Followed {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let sizes = known.tails.values().map(|tail| (tail.documents(), tail.bytes()));
         sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
+    }
+
+    /// Returns the pages in memory that name one of these turns.
+    pub(super) fn pages_of(&self, turns: &BTreeSet<u64>) -> BTreeSet<PageIndex> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = BTreeSet::new();
+        for (segment, tail) in &known.tails {
+            let named = tail.entries().filter(|it| it.turn.is_some_and(|turn| turns.contains(&turn)));
+            let index = |page: u32| PageIndex::new(segment.clone(), u64::from(page));
+            pages.extend(named.map(|entry| index(entry.at.page)));
+        }
+        pages
     }
 
     /// Begins to follow a session with this mark, or goes on.

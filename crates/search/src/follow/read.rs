@@ -3,17 +3,51 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use contexture_core::{
-    Message, Page, PageIndex, SegmentId, SessionId,
-    storage::{ContentHash, PageStanding, ScanQuery, StandingFilter, StorageResult},
+    Page, PageIndex, SegmentId, SessionId, Timestamp,
+    storage::{Content, ContentHash, PageStanding, ScanQuery, StandingFilter, StorageResult},
 };
 
-use crate::index::{Entry, SearchIndex, entries};
+use crate::index::{Entry, SearchIndex, Space, entries, turn_hash};
 
 /// How many pages are read at a time.
 const PAGES: usize = 500;
 
 /// A page and its documents; none where it is gone.
 pub(super) type ReadPage = (PageIndex, Vec<Entry>);
+
+/// Pages as they were read.
+pub(super) struct RawPages {
+    pages: Vec<Page>,
+    contents: HashMap<ContentHash, Content>,
+    firsts: BTreeMap<PageIndex, Timestamp>,
+}
+
+impl RawPages {
+    /// Returns the number of the last page.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.pages.last().map(|page| page.index.number())
+    }
+
+    /// Cuts them into documents.
+    pub(super) fn cut(&self) -> Vec<ReadPage> {
+        self.pages.iter().map(|page| (page.index.clone(), self.entries(page))).collect()
+    }
+
+    fn entries(&self, page: &Page) -> Vec<Entry> {
+        if matches!(page.standing, PageStanding::Moved(_)) {
+            return Vec::new();
+        }
+        let content = page.detail().and_then(|detail| self.contents.get(&detail.content));
+        // A content that is lost says nothing.
+        let messages = content.map(Content::messages).unwrap_or_else(|| Ok(Vec::new()));
+        let messages = messages.unwrap_or_else(|reason| {
+            tracing::warn!(page = %page.index, "cannot be searched: {reason}");
+            Vec::new()
+        });
+        let first = page.turn.as_ref().and_then(|first| self.firsts.get(first));
+        entries(page, &messages, first.copied().unwrap_or(page.created_at))
+    }
+}
 
 impl SearchIndex {
     /// Reads pages as they stand now.
@@ -29,7 +63,7 @@ impl SearchIndex {
             let gone = indices.iter().zip(&pages).filter(|(_, page)| page.is_none());
             read.extend(gone.map(|(index, _)| (index.clone(), Vec::new())));
             let pages: Vec<Page> = pages.into_iter().flatten().collect();
-            read.extend(self.entries_of(session, &pages).await?);
+            read.extend(self.with_contents(session, pages).await?.cut());
         }
         Ok(read)
     }
@@ -40,7 +74,7 @@ impl SearchIndex {
         session: &SessionId,
         segment: &SegmentId,
         after: Option<u64>,
-    ) -> StorageResult<Vec<ReadPage>> {
+    ) -> StorageResult<RawPages> {
         let query = ScanQuery {
             segment: segment.clone(),
             standing: StandingFilter::Any,
@@ -48,77 +82,43 @@ impl SearchIndex {
             limit: PAGES,
         };
         let pages = self.inner.storage.scan(session, &query).await?;
-        self.entries_of(session, &pages).await
+        self.with_contents(session, pages).await
     }
 
-    /// Returns the pages behind the first one of a turn that belong to it.
-    pub(super) async fn others_of_turn(
+    /// Returns the pages of turns, named by their first pages, that are indexed.
+    pub(super) fn others_of_turns(
         &self,
         session: &SessionId,
-        first: &PageIndex,
-    ) -> StorageResult<Vec<PageIndex>> {
-        let mut others = Vec::new();
-        let mut after = Some(first.number());
-        loop {
-            let query = ScanQuery {
-                segment: first.segment().clone(),
-                standing: StandingFilter::Any,
-                after,
-                limit: PAGES,
-            };
-            let pages = self.inner.storage.scan(session, &query).await?;
-            let belongs = |page: &&Page| page.turn.as_ref() == Some(first);
-            let count = others.len();
-            others.extend(pages.iter().take_while(belongs).map(|page| page.index.clone()));
-            if others.len() - count < PAGES {
-                return Ok(others);
+        firsts: &BTreeSet<&PageIndex>,
+    ) -> BTreeSet<PageIndex> {
+        let turns: BTreeSet<u64> = firsts.iter().map(|first| turn_hash(first)).collect();
+        let followed = self.inner.followed(session);
+        let mut others = followed.pages_of(&turns);
+        let snapshot = self.inner.snapshot();
+        let indexed = snapshot.state.sessions.get(session);
+        for (segment, space) in indexed.into_iter().flat_map(|indexed| &indexed.spaces) {
+            for block in snapshot.blocks.iter() {
+                let pages = block.pages_of(Space(*space), &turns);
+                let index = |page: u32| PageIndex::new(segment.clone(), u64::from(page));
+                others.extend(pages.into_iter().map(index));
             }
-            after = pages.last().map(|page| page.index.number());
         }
+        others
     }
 
-    async fn entries_of(
+    /// Reads what pages say, and when their turns began.
+    async fn with_contents(
         &self,
         session: &SessionId,
-        pages: &[Page],
-    ) -> StorageResult<Vec<ReadPage>> {
-        let contents = self.contents(session, pages).await?;
-        let firsts = self.firsts(session, pages).await?;
-        let entries_of = |page: &Page| {
-            if matches!(page.standing, PageStanding::Moved(_)) {
-                return (page.index.clone(), Vec::new());
-            }
-            let content = page.detail().and_then(|detail| contents.get(&detail.content));
-            let messages = content.map(Vec::as_slice).unwrap_or_default();
-            let first = page.turn.as_ref().and_then(|first| firsts.get(first));
-            let began = first.copied().unwrap_or(page.created_at);
-            (page.index.clone(), entries(page, messages, began))
-        };
-        Ok(pages.iter().map(entries_of).collect())
-    }
-
-    /// Reads what pages say. A content that is lost says nothing.
-    async fn contents(
-        &self,
-        session: &SessionId,
-        pages: &[Page],
-    ) -> StorageResult<HashMap<ContentHash, Vec<Message>>> {
+        pages: Vec<Page>,
+    ) -> StorageResult<RawPages> {
         let hashes = pages.iter().filter_map(|page| Some(page.detail()?.content));
-        let mut hashes: Vec<ContentHash> = hashes.collect();
         let mut seen = HashSet::new();
-        hashes.retain(|hash| seen.insert(*hash));
-        let mut messages = HashMap::new();
-        for content in self.inner.storage.contents(session, &hashes).await?.into_iter().flatten() {
-            match content.messages() {
-                Ok(said) => {
-                    messages.insert(content.hash(), said);
-                }
-                Err(reason) => {
-                    tracing::warn!(hash = %content.hash(), "cannot be searched: {reason}");
-                }
-            }
-        }
-        Ok(messages)
+        let hashes: Vec<ContentHash> = hashes.filter(|hash| seen.insert(*hash)).collect();
+        let contents = self.inner.storage.contents(session, &hashes).await?;
+        let contents = contents.into_iter().flatten().map(|content| (content.hash(), content));
+        let firsts = self.firsts(session, &pages).await?;
+        Ok(RawPages { contents: contents.collect(), firsts, pages })
     }
 
     /// Reads when turns began.
@@ -126,9 +126,9 @@ impl SearchIndex {
         &self,
         session: &SessionId,
         pages: &[Page],
-    ) -> StorageResult<BTreeMap<PageIndex, contexture_core::Timestamp>> {
+    ) -> StorageResult<BTreeMap<PageIndex, Timestamp>> {
         let known = pages.iter().map(|page| (page.index.clone(), page.created_at));
-        let mut firsts: BTreeMap<PageIndex, contexture_core::Timestamp> = known.collect();
+        let mut firsts: BTreeMap<PageIndex, Timestamp> = known.collect();
         let missing = pages.iter().filter_map(|page| page.turn.clone());
         let missing: BTreeSet<PageIndex> =
             missing.filter(|first| !firsts.contains_key(first)).collect();

@@ -33,7 +33,8 @@ pub(crate) struct Entry {
     pub(crate) began: i64,
     /// The number of the directory that its page stands in.
     pub(crate) chapter: u32,
-    /// Names the turn, where the page has a description that may tell of the turn's other pages.
+    /// Names the turn, where another page of it matters: the page has a description that may tell of others, or
+    /// another one is the first, by which it is judged.
     pub(crate) turn: Option<u64>,
     /// The tools that it calls, or whose results it has.
     pub(crate) tools: Vec<String>,
@@ -93,11 +94,15 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
             });
         }
         let seen = Parts::of(&terms.iter().map(|(part, _)| *part).collect::<Vec<_>>());
-        let marks = [
-            marks(&parts, Parts::ALL),
-            marks(&parts, Parts::ALL.without(Part::Tool).without(Part::Name)),
-            marks(&parts, Parts::of(&[Part::Answer, Part::Name])),
-        ];
+        let marks = match parts.as_slice() {
+            [_] => [marks(&parts, Parts::ALL); 3],
+            _ => [
+                marks(&parts, Parts::ALL),
+                marks(&parts, Parts::ALL.without(Part::Tool).without(Part::Name)),
+                marks(&parts, Parts::of(&[Part::Answer, Part::Name])),
+            ],
+        };
+        let turn = page.turn.as_ref();
         let described = message.is_none() && !page.description.is_empty();
         Entry {
             at: At { page: number, message: document.message },
@@ -108,7 +113,7 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
             said: document.at.as_millis(),
             began: began.as_millis(),
             chapter: document.chapter,
-            turn: page.turn.as_ref().filter(|_| described).map(turn_hash),
+            turn: turn.filter(|first| described || **first != page.index).map(turn_hash),
             tools: message.map(|message| tools_of(message, &tools)).unwrap_or_default(),
         }
     };
@@ -173,12 +178,17 @@ fn class(
 
 /// Returns what is left of messages where a view does not see all of them.
 fn heard(messages: &[Message]) -> Heard {
-    let requests = MessageFilter::RequestsOnly.heard(messages.to_vec());
+    let hears = |filter: MessageFilter, message: &Message| {
+        // What a user says is heard by all, and need not be copied to find that out.
+        message.role == Role::User || !filter.heard(vec![message.clone()]).is_empty()
+    };
+    let any = |filter| messages.iter().any(|message| hears(filter, message));
+    let mut requests = messages.iter().filter(|message| message.role == Role::User);
     Heard {
         silent: messages.is_empty(),
-        without_tools: !MessageFilter::WithoutTools.heard(messages.to_vec()).is_empty(),
-        requests: !requests.is_empty(),
-        worded: requests.iter().any(|message| !message.plain_text().trim().is_empty()),
+        without_tools: any(MessageFilter::WithoutTools),
+        requests: any(MessageFilter::RequestsOnly),
+        worded: requests.any(|message| !message.plain_text().trim().is_empty()),
     }
 }
 

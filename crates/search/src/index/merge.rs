@@ -1,17 +1,26 @@
 //! Postings of several places as one list.
 
+use super::key::At;
 use crate::collection::Posting;
+
+/// Postings in order, all between two places.
+pub(crate) struct Source<'a> {
+    pub(crate) places: (At, At),
+    pub(crate) found: Box<dyn Iterator<Item = Posting> + 'a>,
+}
 
 /// Shows postings of several sources, each in order, in the order of all, until `visit` returns false; tells
 /// whether it never did.
 pub(crate) fn in_order(
-    mut sources: Vec<Box<dyn Iterator<Item = Posting> + '_>>,
+    mut sources: Vec<Source<'_>>,
     visit: &mut dyn FnMut(&Posting) -> bool,
 ) -> bool {
-    if let [only] = sources.as_mut_slice() {
-        return only.all(|posting| visit(&posting));
+    sources.sort_by_key(|source| source.places);
+    // Blocks are written one after another, so they seldom overlap.
+    if sources.windows(2).all(|pair| pair[0].places.1 < pair[1].places.0) {
+        return sources.iter_mut().all(|source| source.found.all(|posting| visit(&posting)));
     }
-    let mut heads: Vec<Option<Posting>> = sources.iter_mut().map(Iterator::next).collect();
+    let mut heads: Vec<Option<Posting>> = sources.iter_mut().map(|it| it.found.next()).collect();
     loop {
         // The source that is first, and where another one would come before it.
         let standing =
@@ -25,7 +34,7 @@ pub(crate) fn in_order(
             if !visit(posting) {
                 return false;
             }
-            heads[first] = sources[first].next();
+            heads[first] = sources[first].found.next();
         }
     }
 }

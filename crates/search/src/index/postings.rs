@@ -5,14 +5,14 @@ use tantivy::{
     postings::{Postings, SegmentPostings, TermInfo},
 };
 
-use super::{class::PARTS, seen::RECORD, snapshot::Block, tail::PartCounts};
+use super::{class::PARTS, key::At, seen::RECORD, snapshot::Block, tail::PartCounts};
 use crate::error::SearchError;
 
 /// Posting lists of one block.
 pub(crate) struct DiskPostings<'a> {
     lists: Vec<(usize, SegmentPostings)>,
     doc: DocId,
-    _block: &'a Block,
+    block: &'a Block,
 }
 
 impl<'a> DiskPostings<'a> {
@@ -22,7 +22,7 @@ impl<'a> DiskPostings<'a> {
         });
         let lists: Vec<(usize, SegmentPostings)> = lists.collect::<Result<_, SearchError>>()?;
         let doc = lists.iter().map(|(_, list)| list.doc()).min().unwrap_or(TERMINATED);
-        Ok(Self { lists, doc, _block: block })
+        Ok(Self { lists, doc, block })
     }
 
     /// Returns the document it stands at.
@@ -52,5 +52,76 @@ impl<'a> DiskPostings<'a> {
     /// Goes to the next document.
     pub(crate) fn advance(&mut self) {
         self.next();
+    }
+}
+
+/// How many postings are read at a time.
+const BATCH: usize = 128;
+
+/// A posting on disk, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawPosting {
+    pub(crate) doc: DocId,
+    pub(crate) at: At,
+    pub(crate) class: usize,
+    pub(crate) counts: PartCounts,
+    pub(crate) lengths: [u16; PARTS],
+}
+
+/// Postings with what every one of them needs from the columns, read many at a time. Deleted documents are left out.
+pub(crate) struct PostingBatches<'a> {
+    postings: DiskPostings<'a>,
+    docs: Vec<DocId>,
+    counts: Vec<PartCounts>,
+    keys: [u64; BATCH],
+    classes: [u64; BATCH],
+    lengths: [u64; BATCH],
+    next: usize,
+    /// How many the next batch has: few at first, because some readers stop early.
+    size: usize,
+}
+
+impl<'a> PostingBatches<'a> {
+    pub(crate) fn new(postings: DiskPostings<'a>) -> Self {
+        let (keys, classes, lengths) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let (docs, counts) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+        Self { postings, docs, counts, keys, classes, lengths, next: 0, size: 8 }
+    }
+
+    fn fill(&mut self) {
+        let block = self.postings.block;
+        self.docs.clear();
+        self.counts.clear();
+        self.next = 0;
+        while self.docs.len() < self.size {
+            let Some((doc, counts)) = self.postings.next() else { break };
+            if !block.reader.is_deleted(doc) {
+                self.docs.push(doc);
+                self.counts.push(counts);
+            }
+        }
+        self.size = BATCH;
+        let count = self.docs.len();
+        let (keys, classes) = (&mut self.keys[..count], &mut self.classes[..count]);
+        block.fill(&self.docs, keys, classes, &mut self.lengths[..count]);
+    }
+}
+
+impl Iterator for PostingBatches<'_> {
+    type Item = RawPosting;
+
+    fn next(&mut self) -> Option<RawPosting> {
+        if self.next == self.docs.len() {
+            self.fill();
+        }
+        let (at, doc) = (self.next, *self.docs.get(self.next)?);
+        self.next += 1;
+        Some(RawPosting {
+            doc,
+            at: At::of(self.keys[at]),
+            class: self.classes[at] as usize,
+            counts: self.counts[at],
+            lengths: self.postings.block.lengths_from(doc, self.lengths[at]),
+        })
     }
 }

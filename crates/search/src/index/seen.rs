@@ -9,7 +9,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
-    ops::Range,
+    ops::{Range, RangeInclusive},
 };
 
 use contexture_core::Timestamp;
@@ -19,9 +19,9 @@ use super::{
     class::{PARTS, Part, Parts},
     entry::Entry,
     key::{At, Space},
-    merge,
+    merge::{self, Source},
     narrow::Narrow,
-    postings::DiskPostings,
+    postings::{DiskPostings, PostingBatches},
     range,
     schema::{self, Fields},
     sight::{self, Sight},
@@ -74,6 +74,8 @@ pub(crate) struct SeenSegment<'a> {
 pub(crate) struct SeenBlock<'a> {
     pub(crate) block: &'a Block,
     pub(crate) docs: Range<DocId>,
+    /// The first and the last place in it.
+    places: RangeInclusive<At>,
     /// Pages of which something newer is in memory.
     pub(crate) hidden: Vec<u32>,
 }
@@ -85,12 +87,7 @@ enum Found<'a> {
 }
 
 impl<'a> SeenSegment<'a> {
-    pub(crate) fn new(
-        space: Option<Space>,
-        tails: Vec<&'a Tail>,
-        sight: Sight,
-        first: u32,
-    ) -> Self {
+    pub(crate) fn new(space: Option<Space>, tails: Vec<&'a Tail>, sight: Sight, first: u32) -> Self {
         Self { space, tails, sight, first, blocks: Vec::new() }
     }
 
@@ -101,12 +98,13 @@ impl<'a> SeenSegment<'a> {
             if docs.is_empty() {
                 continue;
             }
-            let pages = block.at(docs.start).page..=block.at(docs.end - 1).page;
+            let places = block.at(docs.start)..=block.at(docs.end - 1);
+            let pages = places.start().page..=places.end().page;
             let newer = self.tails.iter().flat_map(|tail| tail.pages().range(pages.clone()));
             let mut hidden: Vec<u32> = newer.map(|(page, _)| *page).collect();
             hidden.sort_unstable();
             hidden.dedup();
-            self.blocks.push(SeenBlock { block, docs, hidden });
+            self.blocks.push(SeenBlock { block, docs, places, hidden });
         }
     }
 
@@ -155,8 +153,7 @@ impl<'a> SeenSegment<'a> {
             for page in &block.hidden {
                 for doc in block.page(space, *page) {
                     let alive = !block.block.reader.is_deleted(doc);
-                    if let Some(lengths) =
-                        block.block.seen_lengths(doc, &self.sight).filter(|_| alive)
+                    if let Some(lengths) = block.block.seen_lengths(doc, &self.sight).filter(|_| alive)
                     {
                         whole.subtract(&lengths);
                     }
@@ -180,7 +177,7 @@ impl<'a> SeenSegment<'a> {
             }
         }
         let key = self.space?.key(at);
-        for block in &self.blocks {
+        for block in self.blocks.iter().filter(|block| block.places.contains(&at)) {
             let doc = range::first_from(&*block.block.keys, block.docs.clone(), key);
             if doc < block.docs.end && block.block.keys.get_val(doc) == key {
                 // A deleted document may stand in one block and its successor in another.
@@ -193,43 +190,42 @@ impl<'a> SeenSegment<'a> {
         None
     }
 
-    /// Returns the message that is seen next to a place.
-    fn neighbour(&self, at: At, direction: Direction) -> Option<At> {
-        let mut nearest: Option<At> = None;
-        let mut offer = |found: Option<At>| {
-            nearest = match (nearest, found, direction) {
-                (Some(near), Some(found), Direction::Back) => Some(near.max(found)),
-                (Some(near), Some(found), Direction::On) => Some(near.min(found)),
-                (near, found, _) => near.or(found),
-            };
-        };
+    /// Returns the messages that are seen on one side of a place, nearest first.
+    fn neighbours(&self, at: At, direction: Direction) -> impl Iterator<Item = At> {
+        let mut sources: Vec<Box<dyn Iterator<Item = At> + '_>> = Vec::new();
         for (number, tail) in self.tails.iter().enumerate() {
-            let is_seen = |entry: &&Entry| {
+            let is_seen = move |entry: &&Entry| {
                 entry.at.message > 0 && self.entry_lengths(number, entry).is_some()
             };
-            offer(match direction {
-                Direction::Back => tail.before(at).find(is_seen).map(|entry| entry.at),
-                Direction::On => tail.after(at).find(is_seen).map(|entry| entry.at),
+            sources.push(match direction {
+                Direction::Back => Box::new(tail.before(at).filter(is_seen).map(|entry| entry.at)),
+                Direction::On => Box::new(tail.after(at).filter(is_seen).map(|entry| entry.at)),
             });
         }
-        let Some(space) = self.space else { return nearest };
         for block in &self.blocks {
-            let is_seen = |doc: &DocId| {
-                let at = block.block.at(*doc);
-                at.message > 0 && self.lengths(block, *doc, at).is_some()
+            let place = move |doc: DocId| {
+                let at = block.block.at(doc);
+                (at.message > 0 && self.parts(block, doc, at) != Parts::NONE).then_some(at)
             };
-            let key = space.key(at);
-            let from = range::first_from(&*block.block.keys, block.docs.clone(), key);
-            let found = match direction {
-                Direction::Back => (block.docs.start..from).rev().find(is_seen),
+            let from = block.first_from(self.space, at);
+            sources.push(match direction {
+                Direction::Back => Box::new((block.docs.start..from).rev().filter_map(place)),
                 Direction::On => {
-                    let behind = from < block.docs.end && block.block.keys.get_val(from) == key;
-                    (from + DocId::from(behind)..block.docs.end).find(is_seen)
+                    let behind = move |found: &At| *found > at;
+                    Box::new((from..block.docs.end).filter_map(place).filter(behind))
                 }
-            };
-            offer(found.map(|doc| block.block.at(doc)));
+            });
         }
-        nearest
+        let mut heads: Vec<Option<At>> = sources.iter_mut().map(Iterator::next).collect();
+        std::iter::from_fn(move || {
+            let standing = heads.iter().enumerate().filter_map(|(from, head)| Some(((*head)?, from)));
+            let (nearest, from) = match direction {
+                Direction::Back => standing.max()?,
+                Direction::On => standing.min()?,
+            };
+            heads[from] = sources[from].next();
+            Some(nearest)
+        })
     }
 }
 
@@ -240,6 +236,16 @@ enum Direction {
 }
 
 impl SeenBlock<'_> {
+    /// Returns the first document at a place or behind it.
+    fn first_from(&self, space: Option<Space>, at: At) -> DocId {
+        match space {
+            Some(_) if at < *self.places.start() => self.docs.start,
+            Some(_) if at > *self.places.end() => self.docs.end,
+            Some(space) => range::first_from(&*self.block.keys, self.docs.clone(), space.key(at)),
+            None => self.docs.end,
+        }
+    }
+
     fn hides(&self, page: u32) -> bool {
         !self.hidden.is_empty() && self.hidden.binary_search(&page).is_ok()
     }
@@ -391,6 +397,54 @@ impl<'a> SeenDocuments<'a> {
         DiskPostings::new(block.block, &found).map_err(|error| self.note(error)).ok()
     }
 
+    /// Returns postings of a block as they are seen.
+    fn on_disk<'b>(
+        &'b self,
+        number: u16,
+        segment: &'b SeenSegment<'_>,
+        block: &'b SeenBlock<'_>,
+        found: DiskPostings<'b>,
+    ) -> impl Iterator<Item = Posting> + 'b {
+        // Most views leave nothing out, and most segments have nothing newer in memory.
+        let plain = segment.sight.is_open()
+            && segment.first == 0
+            && block.hidden.is_empty()
+            && self.narrow.is_none();
+        PostingBatches::new(found).filter_map(move |raw| {
+            let (doc, at) = (raw.doc, raw.at);
+            if plain {
+                let counts = by_field_counts(raw.counts);
+                let lengths = by_field_counts(raw.lengths);
+                return Some(Posting { key: key(number, at), counts, lengths });
+            }
+            if block.hides(at.page) || !segment.has(at.page) {
+                return None;
+            }
+            let parts = segment.sight.of_class(block.block, doc, at, raw.class);
+            let posting = posting(number, at, raw.counts, raw.lengths, parts)?;
+            let passes = |it: &Narrowed<'_>| it.has_document(block.block, doc, posting.key);
+            self.narrow.as_ref().is_none_or(passes).then_some(posting)
+        })
+    }
+
+    /// Returns a posting in memory as it is seen.
+    fn in_memory(
+        &self,
+        number: u16,
+        segment: &SeenSegment<'_>,
+        (place, tail): (usize, &Tail),
+        at: At,
+        counts: PartCounts,
+    ) -> Option<Posting> {
+        let entry = tail.entry(at)?;
+        segment.entry_lengths(place, entry)?;
+        let passes = |it: &Narrowed<'_>| it.has_entry(entry, key(number, at));
+        if !self.narrow.as_ref().is_none_or(passes) {
+            return None;
+        }
+        posting(number, at, counts, entry.lengths, segment.sight.of_entry(entry))
+    }
+
     fn all_parts(&self, space: Space, term: &str) -> [(usize, Term); PARTS] {
         Part::ALL.map(|part| (part as usize, self.fields.term(space, part, term)))
     }
@@ -414,8 +468,7 @@ impl<'a> SeenDocuments<'a> {
             if found.len() >= limit || !stream.advance() || !stream.key().starts_with(from) {
                 break;
             }
-            let mut postings =
-                DiskPostings::new(block.block, &[(part as usize, stream.value().clone())])?;
+            let mut postings = DiskPostings::new(block.block, &[(part as usize, stream.value().clone())])?;
             let is_seen = loop {
                 let doc = postings.doc();
                 if doc == TERMINATED {
@@ -456,49 +509,46 @@ impl Collection for SeenDocuments<'_> {
     }
 
     fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool) {
-        let narrow = self.narrow.as_ref();
         for (number, segment) in self.numbered() {
-            let mut sources: Vec<Box<dyn Iterator<Item = Posting> + '_>> = Vec::new();
-            for block in segment
-                .space
-                .iter()
-                .flat_map(|space| segment.blocks.iter().map(move |block| (*space, block)))
-            {
-                let (space, block) = block;
-                let Some(mut postings) = self.lists(block, self.all_parts(space, term)) else {
-                    continue;
-                };
-                sources.push(Box::new(std::iter::from_fn(move || {
-                    while let Some((doc, counts)) = postings.next() {
-                        let at = block.block.at(doc);
-                        let parts = segment.parts(block, doc, at);
-                        if parts != Parts::NONE
-                            && let Some(posting) =
-                                posting(number, at, counts, block.block.lengths(doc), parts)
-                            && narrow
-                                .is_none_or(|it| it.has_document(block.block, doc, posting.key))
-                        {
-                            return Some(posting);
-                        }
-                    }
-                    None
-                })));
+            let mut sources: Vec<Source<'_>> = Vec::new();
+            for block in &segment.blocks {
+                let Some(space) = segment.space else { continue };
+                if let Some(found) = self.lists(block, self.all_parts(space, term)) {
+                    let places = (*block.places.start(), *block.places.end());
+                    let found = self.on_disk(number, segment, block, found);
+                    sources.push(Source { places, found: Box::new(found) });
+                }
             }
             for (place, tail) in segment.tails.iter().enumerate() {
                 let Some(found) = tail.postings(term) else { continue };
-                sources.push(Box::new(found.iter().filter_map(move |(at, counts)| {
-                    let entry = tail.entry(*at)?;
-                    segment.entry_lengths(place, entry)?;
-                    if !narrow.is_none_or(|it| it.has_entry(entry, key(number, *at))) {
-                        return None;
-                    }
-                    posting(number, *at, *counts, entry.lengths, segment.sight.of_entry(entry))
-                })));
+                let (Some(first), Some(last)) = (found.keys().next(), found.keys().next_back()) else {
+                    continue;
+                };
+                let places = (*first, *last);
+                let found = found.iter().filter_map(move |(at, counts)| {
+                    self.in_memory(number, segment, (place, tail), *at, *counts)
+                });
+                sources.push(Source { places, found: Box::new(found) });
             }
             if !merge::in_order(sources, visit) {
                 return;
             }
         }
+    }
+
+    fn at_least(&self, term: &str) -> usize {
+        let mut sum = 0;
+        for segment in self.segments.iter().filter(|_| self.narrow.is_none()) {
+            let Some(space) = segment.space.filter(|_| segment.sight.is_open()) else { continue };
+            for block in segment.blocks.iter().filter(|it| it.hidden.is_empty() && segment.first == 0) {
+                // A document has a term in one part or in several.
+                let part = |part| self.fields.term(space, part, term);
+                let counts = Part::ALL.map(|it| block.block.terms.doc_freq(&part(it)).unwrap_or(0));
+                let most = counts.into_iter().max().unwrap_or(0);
+                sum += most.saturating_sub(block.block.reader.num_deleted_docs()) as usize;
+            }
+        }
+        sum
     }
 
     fn completions(&self, prefix: &str, limit: usize) -> Vec<String> {
@@ -572,10 +622,7 @@ impl Collection for SeenDocuments<'_> {
 
     fn around(&self, key: DocKey, reach: usize, visit: &mut dyn FnMut(DocKey)) {
         let Some(segment) = self.segments.get(usize::from(key.segment)) else { return };
-        let step = |direction| {
-            let walk = move |at: &At| segment.neighbour(*at, direction);
-            std::iter::successors(Some(place(key)), walk).skip(1).take(reach)
-        };
+        let step = |direction| segment.neighbours(place(key), direction).take(reach);
         let mut before: Vec<At> = step(Direction::Back).collect();
         before.reverse();
         before.into_iter().for_each(|at| visit(self::key(key.segment, at)));
@@ -589,7 +636,9 @@ impl Collection for SeenDocuments<'_> {
         }
         let segment = self.segments.get(usize::from(key.segment));
         match segment.and_then(|segment| Some((segment, segment.find(place(key))?.0))) {
-            Some((segment, Found::Memory(entry))) => terms_of(entry, segment.sight.of_entry(entry)),
+            Some((segment, Found::Memory(entry))) => {
+                terms_of(entry, segment.sight.of_entry(entry))
+            }
             Some((_, Found::Disk(..))) => {
                 self.wanted.borrow_mut().insert(key);
                 Vec::new()

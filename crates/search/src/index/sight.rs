@@ -56,12 +56,7 @@ impl Sight {
     }
 
     /// Returns what a view sees of a segment.
-    pub(crate) fn new(
-        view: &View,
-        segment: &Segment,
-        classes: &[Class],
-        left_out: LeftOut,
-    ) -> Self {
+    pub(crate) fn new(view: &View, segment: &Segment, classes: &[Class], left_out: LeftOut) -> Self {
         if view.filter.is_open() {
             return Self::open(classes);
         }
@@ -87,18 +82,22 @@ impl Sight {
 
     /// Returns what is seen of a document on disk.
     pub(crate) fn of_document(&self, block: &Block, doc: DocId) -> Parts {
-        let seen = self.classes.get(block.class(doc)).copied();
+        self.of_class(block, doc, block.at(doc), block.class(doc))
+    }
+
+    /// Tells whether nothing is left out.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Returns what is seen of a document on disk whose place and class are known.
+    pub(crate) fn of_class(&self, block: &Block, doc: DocId, at: At, class: usize) -> Parts {
+        let seen = self.classes.get(class).copied();
         let seen = seen.unwrap_or(Seen { parts: Parts::NONE, timed: false });
         if self.open {
             return seen.parts;
         }
-        self.judged(
-            seen,
-            block.at(doc),
-            || block.began(doc),
-            || block.chapter(doc),
-            || block.turn(doc),
-        )
+        self.judged(seen, at, || block.began(doc), || block.chapter(doc), || block.turn(doc))
     }
 
     /// Returns what is seen of a document in memory.

@@ -1,7 +1,7 @@
 //! What was last committed, ready to be read.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -170,8 +170,7 @@ impl Block {
     }
 
     pub(crate) fn lengths(&self, doc: DocId) -> [u16; PARTS] {
-        let more = if self.has_more { self.more.first(doc).unwrap_or(0) } else { 0 };
-        schema::unpack(self.lengths.get_val(doc), more)
+        self.lengths_from(doc, self.lengths.get_val(doc))
     }
 
     pub(crate) fn speaker(&self, doc: DocId) -> u32 {
@@ -192,6 +191,28 @@ impl Block {
 
     pub(crate) fn turn(&self, doc: DocId) -> Option<u64> {
         self.turns.first(doc)
+    }
+
+    /// Reads what every posting needs of some documents, column by column.
+    pub(crate) fn fill(&self, docs: &[DocId], keys: &mut [u64], classes: &mut [u64], lengths: &mut [u64]) {
+        self.keys.get_vals(docs, keys);
+        self.classes.get_vals(docs, classes);
+        self.lengths.get_vals(docs, lengths);
+    }
+
+    /// Returns the lengths of a document, given the first of them.
+    pub(crate) fn lengths_from(&self, doc: DocId, length: u64) -> [u16; PARTS] {
+        let more = if self.has_more { self.more.first(doc).unwrap_or(0) } else { 0 };
+        schema::unpack(length, more)
+    }
+
+    /// Returns the pages of a segment that name one of these turns.
+    pub(crate) fn pages_of(&self, space: Space, turns: &BTreeSet<u64>) -> BTreeSet<u32> {
+        if self.turns.values.num_vals() == 0 {
+            return BTreeSet::new();
+        }
+        let names = |doc: &DocId| self.turn(*doc).is_some_and(|turn| turns.contains(&turn));
+        self.documents(space).filter(names).map(|doc| self.at(doc).page).collect()
     }
 
     /// Returns the lengths of a document as a view sees it; none where it sees nothing of it.

@@ -53,17 +53,35 @@ impl DateHint {
     }
 }
 
-/// Reads the times that a line names.
-pub(super) fn read(line: &str, now: Timestamp) -> Vec<DateHint> {
+/// Reads the times that a line names, and those seen from the present that its last sentence names: what
+/// is told before the question is not what is asked.
+pub(super) fn read(line: &str, last: &str, now: Timestamp) -> Vec<DateHint> {
+    let today = day_of(now);
+    let mut hints = scan(line, |words, at| {
+        figures(&words[at..])
+            .or_else(|| chinese(&words[at..]))
+            .or_else(|| month_name(words, at))
+            .or_else(|| year_alone(words, at))
+    });
+    let is_full = |hint: &DateHint| matches!(hint, DateHint::Civil { month: Some(_), .. });
+    // "The last week of October" is not seen from the present.
+    if !hints.iter().any(is_full) {
+        hints.extend(scan(last, |words, at| relative(&words[at..], today)));
+        hints.extend(relative_chinese(last, today));
+    }
+    hints.truncate(8);
+    hints
+}
+
+fn scan(
+    line: &str,
+    find: impl Fn(&[Word<'_>], usize) -> Option<(DateHint, usize)>,
+) -> Vec<DateHint> {
     let words = words(line);
     let mut hints = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let found = figures(&words[at..])
-            .or_else(|| chinese(&words[at..]))
-            .or_else(|| month_name(&words, at))
-            .or_else(|| year_alone(&words, at))
-            .or_else(|| relative(&words[at..], day_of(now)));
+        let found = find(&words, at);
         match found {
             Some((hint, used)) => {
                 hints.push(hint);
@@ -72,8 +90,6 @@ pub(super) fn read(line: &str, now: Timestamp) -> Vec<DateHint> {
             None => at += 1,
         }
     }
-    hints.extend(relative_chinese(line, day_of(now)));
-    hints.truncate(8);
     hints
 }
 
@@ -106,6 +122,7 @@ enum Word<'a> {
 fn words(line: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut rest = line;
+    let mut after_digit = false;
     while let Some(first) = rest.chars().next() {
         let kind = |letter: char| match letter {
             '0'..='9' => 1,
@@ -119,9 +136,12 @@ fn words(line: &str) -> Vec<Word<'_>> {
         };
         let (piece, behind) = rest.split_at(end);
         rest = behind;
+        let between_digits = after_digit && rest.starts_with(|next: char| next.is_ascii_digit());
+        after_digit = kind(first) == 1;
         match kind(first) {
             1 => words.push(piece.parse().map_or(Word::Sign(piece), Word::Number)),
             2 => words.push(Word::Text(piece.to_ascii_lowercase())),
+            _ if first == '.' && between_digits => words.push(Word::Sign(piece)),
             _ if first.is_whitespace() || matches!(first, ',' | '.') => {}
             _ => words.push(Word::Sign(piece)),
         }
@@ -129,7 +149,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Reads 2023-05-08 and 2023/05/08.
+/// Reads 2023-05-08, 2023/05/08 and 08.05.2023.
 fn figures(words: &[Word<'_>]) -> Option<(DateHint, usize)> {
     match words {
         [
@@ -142,6 +162,14 @@ fn figures(words: &[Word<'_>]) -> Option<(DateHint, usize)> {
         ] if a == b && matches!(*a, "-" | "/") => {
             Some((date(Some(year_of(*year)?), Some(*month), Some(*day))?, 5))
         }
+        [
+            Word::Number(day),
+            Word::Sign("."),
+            Word::Number(month),
+            Word::Sign("."),
+            Word::Number(year),
+            ..,
+        ] => Some((date(Some(year_of(*year)?), Some(*month), Some(*day))?, 5)),
         _ => None,
     }
 }
@@ -231,7 +259,6 @@ fn relative(words: &[Word<'_>], today: i64) -> Option<(DateHint, usize)> {
         return Some((ago(count, words.get(1..)?, today)?, 3));
     };
     match first.as_str() {
-        "today" => return Some((span(today, today), 1)),
         "yesterday" => return Some((span(today - 1, today - 1), 1)),
         _ => {}
     }
@@ -289,8 +316,7 @@ const DAYS: [&str; 7] =
 
 fn relative_chinese(line: &str, today: i64) -> Vec<DateHint> {
     let mut hints = Vec::new();
-    for (words, days) in [(["昨天", "昨日"], 1), (["前天", "一昨日"], 2), (["今天", "今日"], 0)]
-    {
+    for (words, days) in [(["昨天", "昨日"], 1), (["前天", "一昨日"], 2)] {
         if words.iter().any(|word| line.contains(word)) {
             hints.push(span(today - days, today - days));
         }

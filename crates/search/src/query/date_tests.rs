@@ -3,7 +3,7 @@
 use super::*;
 
 fn hints(line: &str) -> Vec<DateHint> {
-    read(line, "2023-05-10T12:00:00Z".parse().expect("a time"))
+    read(line, line, "2023-05-10T12:00:00Z".parse().expect("a time"))
 }
 
 fn civil_hint(year: i32, month: u32, day: u32) -> DateHint {
@@ -13,9 +13,14 @@ fn civil_hint(year: i32, month: u32, day: u32) -> DateHint {
 
 #[test]
 fn dates_are_read_in_many_spellings() {
-    for line in
-        ["on 8 May, 2023", "the 8th of May 2023", "May 8th, 2023", "2023-05-08?", "2023年5月8日"]
-    {
+    for line in [
+        "on 8 May, 2023",
+        "the 8th of May 2023",
+        "May 8th, 2023",
+        "2023-05-08?",
+        "08.05.2023",
+        "2023年5月8日",
+    ] {
         assert_eq!(hints(line), [civil_hint(2023, 5, 8)], "{line}");
     }
     assert_eq!(hints("what happened in May 2023?"), [civil_hint(2023, 5, 0)]);
@@ -37,6 +42,7 @@ fn times_are_seen_from_the_present() {
     assert_eq!(hints("上周我说了什么"), days("2023-05-01", "2023-05-07"));
     assert_eq!(hints("two days ago"), days("2023-05-08", "2023-05-08"));
     assert_eq!(hints("last friday"), days("2023-05-05", "2023-05-05"));
+    assert_eq!(hints("the last week of October 2022"), [civil_hint(2022, 10, 0)]);
     assert_eq!(hints("last month"), [civil_hint(2023, 4, 0)]);
 }
 

@@ -82,9 +82,13 @@ impl<'a> Candidates<'a> {
     pub(super) fn features(&self) -> impl Iterator<Item = (DocKey, Features)> {
         let around: Vec<f32> = self.chosen.iter().map(|chosen| self.around(chosen)).collect();
         let most = around.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        let chapters = self.chapters();
         self.chosen.iter().zip(around).map(move |(chosen, around)| {
             let mut features = self.own_features(chosen.at);
             features.set(Feature::Around, around / most);
+            let chapter = self.chapter(chosen.at).and_then(|chapter| chapters.get(&chapter));
+            features.set(Feature::Chapter, chapter.copied().unwrap_or_default());
+            features.set(Feature::Next, self.next(chosen));
             features.set(Feature::Answers, self.answers(chosen));
             (self.keys[chosen.at], features)
         })
@@ -126,6 +130,36 @@ impl<'a> Candidates<'a> {
             }
         }
         best.iter().zip(&self.gathered.terms).map(|(worth, term)| worth * term.mass).sum()
+    }
+
+    /// Returns how much of the query stands in each chapter, as a share of the best.
+    fn chapters(&self) -> HashMap<(u16, u32), f32> {
+        let mut best: HashMap<(u16, u32), Vec<f32>> = HashMap::new();
+        for at in (0..self.keys.len()).filter(|at| self.scores[*at] > 0.0) {
+            let Some(chapter) = self.chapter(at) else { continue };
+            let best = best.entry(chapter).or_insert_with(|| vec![0.0; self.gathered.terms.len()]);
+            for (best, worth) in best.iter_mut().zip(self.row(at)) {
+                *best = best.max(worth.min(ENOUGH));
+            }
+        }
+        let sum = |best: &[f32]| -> f32 {
+            best.iter().zip(&self.gathered.terms).map(|(worth, term)| worth * term.mass).sum()
+        };
+        let most = best.values().map(|best| sum(best)).fold(f32::MIN_POSITIVE, f32::max);
+        best.into_iter().map(|(chapter, best)| (chapter, sum(&best) / most)).collect()
+    }
+
+    /// Returns the chapter of a turn; notes have none.
+    fn chapter(&self, at: usize) -> Option<(u16, u32)> {
+        let facts = self.facts[at].filter(|facts| facts.speaker != 0)?;
+        Some((self.keys[at].segment, facts.chapter))
+    }
+
+    /// Returns how well the turn behind matches.
+    fn next(&self, chosen: &Chosen) -> f32 {
+        let behind = chosen.line.get(chosen.place + 1).copied();
+        let behind = behind.filter(|behind| self.belong_together(chosen.at, *behind));
+        behind.map_or(0.0, |behind| self.scores[behind])
     }
 
     /// Returns how well the turn before matches, if it was a question by somebody else.
@@ -190,7 +224,10 @@ impl<'a> Candidates<'a> {
             for place in own.saturating_sub(1)..(own + 2).min(line.len()) {
                 let at = line[place];
                 let is_own = place == own;
-                if is_own || (self.belong_together(line[own], at) && !chosen.contains_key(&at)) {
+                let is_beside = !self.gathered.only_phrases
+                    && self.belong_together(line[own], at)
+                    && !chosen.contains_key(&at);
+                if is_own || is_beside {
                     chosen.insert(at, Chosen { at, line: line.clone(), place });
                 }
             }

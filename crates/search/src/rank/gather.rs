@@ -9,16 +9,22 @@ use crate::{
 };
 
 /// How fast more occurrences of a term count less.
-const K1: f32 = 0.9;
+const K1: f32 = 1.2;
 
 /// How much long documents are held back.
-const B: f32 = 0.4;
+const B: f32 = 0.5;
 
 /// What an occurrence counts, by field.
 const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
 
 /// Terms in more documents than this, and in more than a twentieth, say too little for what they cost.
 const COMMON: usize = 20_000;
+
+/// How many postings a search reads before it leaves out the terms that weigh least.
+const WORK: usize = 400_000;
+
+/// What a synonym is worth, as a share of the word itself.
+const SYNONYM: f32 = 0.4;
 
 /// How many endings of a prefix are looked up.
 const ENDINGS: usize = 32;
@@ -32,6 +38,8 @@ pub(super) struct Gathered {
     pub(super) mass: f32,
     /// The speakers that the query names.
     pub(super) speakers: Vec<u32>,
+    /// Whether only documents with a phrase are wanted, and not those beside them.
+    pub(super) only_phrases: bool,
     /// BM25 of every document that has a term, in the order of keys.
     pub(super) scores: Vec<(DocKey, f32)>,
 }
@@ -59,7 +67,7 @@ impl Gathered {
             gathered.look_up(collection, &scale, query.asked.iter(), usize::MAX);
         }
         gathered.mass = gathered.terms.iter().map(|term| term.mass).sum();
-        gathered.add_up();
+        gathered.scores = sums(&gathered.terms);
         gathered.keep_phrases(collection, query);
         gathered
     }
@@ -71,20 +79,28 @@ impl Gathered {
         asked: impl Iterator<Item = &'a Asked>,
         common: usize,
     ) {
+        let mut work = 0;
         for asked in asked {
+            if work > WORK && !asked.required {
+                continue;
+            }
             let common = if asked.required { usize::MAX } else { common };
-            let Some(postings) = postings(collection, scale, asked, common) else { continue };
-            let mass = asked.weight * scale.idf(postings.len());
-            self.terms.push(Found { mass, postings });
-        }
-    }
-
-    /// Adds the terms up, those with fewest documents first.
-    fn add_up(&mut self) {
-        let mut order: Vec<&Found> = self.terms.iter().collect();
-        order.sort_by_key(|term| term.postings.len());
-        for term in order {
-            self.scores = merged(&self.scores, &term.postings, term.mass);
+            let Some(own) = postings(collection, scale, asked, common) else {
+                work += common;
+                continue;
+            };
+            let count = own.len();
+            let all = with_synonyms(collection, scale, asked, own, common);
+            if all.is_empty() {
+                continue;
+            }
+            work += all.len();
+            // A word says less where its synonyms are common, and little where it stands nowhere itself.
+            let idf = match count {
+                0 => SYNONYM * scale.idf(all.len()),
+                _ => (scale.idf(count) + scale.idf(all.len())) / 2.0,
+            };
+            self.terms.push(Found { mass: asked.weight * idf, postings: all });
         }
     }
 
@@ -103,12 +119,25 @@ impl Gathered {
             kept = Some(with);
         }
         if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
+            self.only_phrases = true;
             self.scores.retain(|(key, _)| kept.binary_search(key).is_ok());
         }
     }
 }
 
-/// Returns where a term stands, or nothing where it stands nowhere or in too many documents.
+/// Returns BM25 of every document that has a term, in the order of keys.
+fn sums(terms: &[Found]) -> Vec<(DocKey, f32)> {
+    match terms {
+        [] => Vec::new(),
+        [term] => term.postings.iter().map(|(key, worth)| (*key, term.mass * worth)).collect(),
+        _ => {
+            let (some, others) = terms.split_at(terms.len() / 2);
+            merged(&sums(some), &sums(others), |a, b| a + b)
+        }
+    }
+}
+
+/// Returns where a term stands, or nothing where it stands in too many documents.
 fn postings(
     collection: &dyn Collection,
     scale: &Scale,
@@ -116,6 +145,9 @@ fn postings(
     common: usize,
 ) -> Option<Vec<(DocKey, f32)>> {
     let mut found = Vec::new();
+    if !asked.prefix && collection.at_least(&asked.term) > common {
+        return None;
+    }
     if !asked.prefix {
         collection.postings(&asked.term, &mut |posting| {
             found.push((posting.key, scale.worth(posting)));
@@ -132,21 +164,47 @@ fn postings(
         }
         found.extend(best);
     }
-    (!found.is_empty() && found.len() <= common).then_some(found)
+    (found.len() <= common).then_some(found)
+}
+
+/// Adds the documents with synonyms of a term, which are worth less.
+fn with_synonyms(
+    collection: &dyn Collection,
+    scale: &Scale,
+    asked: &Asked,
+    own: Vec<(DocKey, f32)>,
+    common: usize,
+) -> Vec<(DocKey, f32)> {
+    let mut all = own;
+    for synonym in asked.synonyms {
+        let mut found = Vec::new();
+        collection.postings(synonym, &mut |posting| {
+            found.push((posting.key, SYNONYM * scale.worth(posting)));
+            found.len() <= common
+        });
+        if found.len() <= common {
+            all = merged(&all, &found, f32::max);
+        }
+    }
+    all
 }
 
 /// Merges two lists in the order of keys.
-fn merged(sums: &[(DocKey, f32)], terms: &[(DocKey, f32)], mass: f32) -> Vec<(DocKey, f32)> {
-    let mut all = Vec::with_capacity(sums.len() + terms.len());
-    let mut sums = sums.iter().copied().peekable();
-    for (key, worth) in terms {
-        while let Some(sum) = sums.next_if(|(other, _)| other < key) {
-            all.push(sum);
+fn merged(
+    one: &[(DocKey, f32)],
+    other: &[(DocKey, f32)],
+    join: impl Fn(f32, f32) -> f32,
+) -> Vec<(DocKey, f32)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let mut one = one.iter().copied().peekable();
+    for (key, value) in other {
+        while let Some(before) = one.next_if(|(before, _)| before < key) {
+            all.push(before);
         }
-        let sum = sums.next_if(|(other, _)| other == key).map_or(0.0, |(_, sum)| sum);
-        all.push((*key, sum + mass * worth));
+        let same = one.next_if(|(same, _)| same == key).map_or(0.0, |(_, value)| value);
+        all.push((*key, join(same, *value)));
     }
-    all.extend(sums);
+    all.extend(one);
     all
 }
 

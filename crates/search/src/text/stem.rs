@@ -1,16 +1,40 @@
 //! English words to their stems, irregular forms included.
 
-use std::sync::LazyLock;
+use std::{cell::RefCell, collections::HashMap, sync::LazyLock};
 
 use rust_stemmers::{Algorithm, Stemmer};
 
 static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
+
+/// How many words each thread remembers the stems of. A few thousand words are most of any text, and finding a
+/// stem takes longer than all else that is done with a word.
+const REMEMBERED: usize = 16_384;
+
+thread_local! {
+    static STEMS: RefCell<HashMap<Box<str>, Box<str>>> = RefCell::default();
+}
 
 /// Turns a folded word into its stem. Words with other letters than a to z stay as they are.
 pub(crate) fn stem(word: &mut String) {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
+    STEMS.with_borrow_mut(|stems| {
+        if let Some(stem) = stems.get(word.as_str()) {
+            word.clear();
+            word.push_str(stem);
+            return;
+        }
+        if stems.len() >= REMEMBERED {
+            stems.clear();
+        }
+        let asked: Box<str> = word.as_str().into();
+        find_stem(word);
+        stems.insert(asked, word.as_str().into());
+    });
+}
+
+fn find_stem(word: &mut String) {
     if let Ok(at) = IRREGULAR.binary_search_by_key(&word.as_str(), |(form, _)| form) {
         word.clear();
         word.push_str(IRREGULAR[at].1);
