@@ -106,8 +106,8 @@ fn pages_are_hidden_for_everyone_and_shown_again() {
     assert!(told(&requests[2]), "{}", requests[2]);
     assert!(told(&requests[3]), "{}", requests[3]);
     assert!(ran.out.contains("undone by revision"), "{}", ran.out);
-    let last = ran.out.lines().last().unwrap();
-    assert!(last.starts_with("usr-1"), "{last}");
+    let found: Vec<&str> = ran.out.lines().rev().take(2).collect();
+    assert!(found[1].starts_with("usr-1  a longer remark"), "{found:?}");
 }
 
 // /fold folds what the assistant sees, pinned pages stay; /undo REVISION takes a fold back.

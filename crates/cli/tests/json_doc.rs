@@ -174,9 +174,14 @@ fn read_and_act(seen: &mut Seen) {
         "page list --full",
         "page tree",
         "page tree usr-0",
+        "find note",
+        "find note --explain",
         "page find note",
+        "recall note --preview",
         "page expand usr-2",
         "page hide usr-2",
+        "recall note",
+        "undo",
         "page pin usr-1",
         "page unpin usr-1",
         "page focus usr-2",
@@ -378,10 +383,9 @@ fn lists_carry_texts_only_when_asked() {
     let exported = stage.json(&["export"]);
     assert_eq!(shown["messages"], exported["pages"]["usr-1"]["messages"]);
 
-    let lists: [&[&str]; 4] = [
+    let lists: [&[&str]; 3] = [
         &["page", "list", "--cursor", "usr-0"],
         &["page", "children", "usr-0"],
-        &["page", "find", "module"],
         &["page", "tree", "usr-0"],
     ];
     for list in lists {

@@ -25,7 +25,7 @@ fn each_anchor_prints_what_its_command_prints() {
         sandbox.json(&["press", "find", "query=plan"]),
         sandbox.json(&["page", "find", "plan"])
     );
-    assert_eq!(sandbox.text(&["press", "find", "query=plan"]), "usr-3  Plan  out, 1 message\n");
+    assert_eq!(sandbox.text(&["press", "find", "query=plan"]), "usr-3  Plan  name, out\n");
     let operations: Vec<String> = sandbox.json(&["history"])["items"]
         .as_array()
         .unwrap()

@@ -84,7 +84,9 @@ fn set_mode(path: &Path, mode: u32) {
 
 fn files(sandbox: &Sandbox) -> Vec<PathBuf> {
     let folder = fs::read_dir(sandbox.database().parent().unwrap()).unwrap();
-    let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    let files = folder.map(|entry| entry.unwrap().path());
+    // The search index is a folder beside the store.
+    let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
     files.sort();
     files
 }

@@ -16,8 +16,8 @@ async fn two_agents_share_a_session_at_once() {
         // counts as going round in circles.
         let length = request.body.len();
         if length % 3 == 0 {
-            let query = format!(r#"{{"query":"nothing {length}"}}"#);
-            return Reply::call(&format!("c{length}"), "find_page", &query);
+            let query = format!(r#"{{"page":"usr-{length}"}}"#);
+            return Reply::call(&format!("c{length}"), "get_page", &query);
         }
         Reply::text("Answered.")
     }));

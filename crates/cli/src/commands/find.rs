@@ -40,6 +40,13 @@ pub(crate) struct Args {
     explain: bool,
 }
 
+impl Args {
+    /// Asks for the best pages.
+    pub(super) fn of(query: String) -> Self {
+        Self { query, filter: FilterArgs::default(), limit: 10, explain: false }
+    }
+}
+
 /// Where to look.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct FilterArgs {

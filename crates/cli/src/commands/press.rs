@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use contexture_agents::wire::{AnswerObject, Texts};
+use contexture_agents::wire::AnswerObject;
 use contexture_core::context::{Apps, PageAction, Pressed};
 
-use super::{Status, page};
+use super::{Status, find, page};
 use crate::{
     context,
     error::{Result, Stop},
@@ -50,8 +50,10 @@ pub(crate) async fn run(
             }
             page::print_made(&session, &outcome, printer).await
         }
-        Pressed::Found(found) => {
-            page::print_list(&session, &found, None, None, Texts::Absent, printer).await
+        // The same search as `find`: it looks at what pages say, too.
+        Pressed::Found(_) => {
+            let query = params.get("query").cloned().unwrap_or_default();
+            find::run(find::Args::of(query), settings, printer).await
         }
         Pressed::Answered(answer) => {
             if printer.is_json() {

@@ -89,7 +89,8 @@ impl Followed {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut pages = BTreeSet::new();
         for (segment, tail) in &known.tails {
-            let named = tail.entries().filter(|it| it.turn.is_some_and(|turn| turns.contains(&turn)));
+            let named =
+                tail.entries().filter(|it| it.turn.is_some_and(|turn| turns.contains(&turn)));
             let index = |page: u32| PageIndex::new(segment.clone(), u64::from(page));
             pages.extend(named.map(|entry| index(entry.at.page)));
         }
