@@ -211,8 +211,9 @@ fn recall_is_one_edit() {
     assert!(sandbox.text(&["window"]).contains("On Friday, after the tests."));
     let history = sandbox.text(&["history"]);
     assert!(history.contains("  recall       usr-1"), "{history}");
-    let again = sandbox.text(&["recall", "launch tests"]);
-    assert_eq!(again, "nothing to bring back\n");
+    let again = sandbox.run(&["recall", "launch tests"]);
+    assert_eq!(again.out, "nothing to bring back\n");
+    assert_eq!(again.err, "1 more page: already shown in full\n");
     sandbox.text(&["undo"]);
     assert_eq!(sandbox.text(&["window"]), before);
     // From the archive, under a directory that is named.
