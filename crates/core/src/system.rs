@@ -55,8 +55,8 @@ use crate::{
     Session, SessionId, Timestamp,
     decide::{EditRequest, Halt, Known, decide},
     storage::{
-        BranchPoint, Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo, StorageError,
-        ViewId,
+        BranchPoint, Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo,
+        StorageError, ViewId,
     },
 };
 use change_counts::ChangeCounts;

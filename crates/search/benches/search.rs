@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p contexture-search --bench search -- --turns 1000000`
 
-#![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it measured, or stops")]
 
 use std::{
     path::Path,
@@ -32,9 +32,9 @@ use tantivy::{
 const COMMON: [&str; 60] = [
     "the", "to", "and", "a", "of", "i", "in", "it", "you", "that", "is", "for", "was", "on", "my",
     "with", "this", "be", "have", "so", "we", "are", "at", "but", "not", "do", "can", "me", "just",
-    "what", "as", "if", "they", "or", "about", "like", "all", "will", "there", "one", "would", "from",
-    "your", "an", "how", "up", "out", "when", "which", "had", "by", "more", "time", "no", "some", "has",
-    "then", "them", "been", "were",
+    "what", "as", "if", "they", "or", "about", "like", "all", "will", "there", "one", "would",
+    "from", "your", "an", "how", "up", "out", "when", "which", "had", "by", "more", "time", "no",
+    "some", "has", "then", "them", "been", "were",
 ];
 
 /// How many words there are.
@@ -50,7 +50,8 @@ struct Vocabulary {
 impl Vocabulary {
     fn new() -> Self {
         let mut random = Random::new(7);
-        let syllables = ["ka", "ro", "min", "tes", "lu", "pra", "vo", "sen", "dri", "mo", "el", "gat"];
+        let syllables =
+            ["ka", "ro", "min", "tes", "lu", "pra", "vo", "sen", "dri", "mo", "el", "gat"];
         let mut words: Vec<String> = COMMON.iter().map(|word| (*word).to_owned()).collect();
         while words.len() < VOCABULARY {
             let count = 2 + random.below(3);
@@ -91,7 +92,9 @@ impl Vocabulary {
 /// Returns the texts of all turns: a request, then an answer.
 fn texts(turns: u64) -> Vec<String> {
     let (vocabulary, mut random) = (Vocabulary::new(), Random::new(42));
-    (0..turns).map(|turn| vocabulary.text(&mut random, if turn % 2 == 0 { 20 } else { 40 })).collect()
+    (0..turns)
+        .map(|turn| vocabulary.text(&mut random, if turn % 2 == 0 { 20 } else { 40 }))
+        .collect()
 }
 
 /// Returns questions: a few words of one turn, and words that stand everywhere.
@@ -104,8 +107,12 @@ fn questions(texts: &[String], count: usize) -> Vec<String> {
         if rare.len() < 3 {
             continue;
         }
-        let asked: Vec<&str> = (0..3).map(|_| random.pick(&rare).trim_matches(['.', '?'])).collect();
-        questions.push(format!("what did you say about {} when {} was with {}?", asked[0], asked[1], asked[2]));
+        let asked: Vec<&str> =
+            (0..3).map(|_| random.pick(&rare).trim_matches(['.', '?'])).collect();
+        questions.push(format!(
+            "what did you say about {} when {} was with {}?",
+            asked[0], asked[1], asked[2]
+        ));
     }
     questions
 }
@@ -179,7 +186,13 @@ fn rate(what: &str, documents: usize, took: Duration) {
 fn times(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    println!("{what}: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, most {:.2} ms", at(0.5), at(0.9), at(0.99), at(1.0));
+    println!(
+        "{what}: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(1.0)
+    );
 }
 
 /// Returns how long this thread was on a processor, where the system tells: others may be using it too.
@@ -191,10 +204,12 @@ fn cpu() -> Duration {
 
 fn size_of(path: &Path) -> u64 {
     let files = std::fs::read_dir(path).unwrap().map(|file| file.unwrap());
-    files.map(|file| match file.metadata().unwrap() {
-        it if it.is_dir() => size_of(&file.path()),
-        it => it.len(),
-    }).sum()
+    files
+        .map(|file| match file.metadata().unwrap() {
+            it if it.is_dir() => size_of(&file.path()),
+            it => it.len(),
+        })
+        .sum()
 }
 
 /// Terms as the index cuts them, and nothing else.
@@ -228,7 +243,8 @@ fn by_hand(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
         let began = Instant::now();
         let words = question.split_whitespace().map(|word| word.trim_matches('?').to_owned());
         let clauses = words.map(|word| {
-            let term = TermQuery::new(Term::from_field_text(body, &word), IndexRecordOption::WithFreqs);
+            let term =
+                TermQuery::new(Term::from_field_text(body, &word), IndexRecordOption::WithFreqs);
             (Occur::Should, Box::new(term) as Box<dyn tantivy::query::Query>)
         });
         let query = BooleanQuery::new(clauses.collect());
@@ -248,7 +264,8 @@ fn fts5(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
     for (batch, texts) in texts.chunks(10_000).enumerate() {
         let transaction = db.transaction().unwrap();
         {
-            let mut insert = transaction.prepare("insert into f(rowid, body) values(?, ?)").unwrap();
+            let mut insert =
+                transaction.prepare("insert into f(rowid, body) values(?, ?)").unwrap();
             for (at, text) in texts.iter().enumerate() {
                 insert.execute(((batch * 10_000 + at + 1) as i64, text)).unwrap();
             }

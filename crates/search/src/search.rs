@@ -118,7 +118,11 @@ impl Hit {
 
 impl SearchIndex {
     /// Returns the pages that a session's holder may see and that fit best, each by its best message.
-    pub async fn find(&self, session: &Session, query: &FindQuery) -> Result<Vec<Hit>, SearchError> {
+    pub async fn find(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
         if query.limit == 0 {
             return Ok(Vec::new());
         }
@@ -146,12 +150,14 @@ impl SearchIndex {
         let narrow = query.is_filtered().then(|| query.narrow());
         for _ in 0..2 {
             let wanted = {
-                let Some(ranked) = self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
-                    let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
-                    let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
-                    let kept: Vec<Ranked> = kept.collect();
-                    documents.check().map(|()| (kept, documents.wanted()))
-                }) else {
+                let Some(ranked) =
+                    self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
+                        let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
+                        let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
+                        let kept: Vec<Ranked> = kept.collect();
+                        documents.check().map(|()| (kept, documents.wanted()))
+                    })
+                else {
                     return Ok(None);
                 };
                 let (ranked, wanted) = ranked?;
@@ -194,7 +200,8 @@ impl SearchIndex {
         scope: &Scope,
         wanted: &BTreeSet<DocKey>,
     ) -> Result<HashMap<DocKey, Vec<(String, u32)>>, SearchError> {
-        let pages: BTreeSet<PageIndex> = wanted.iter().filter_map(|key| scope.index(*key)).collect();
+        let pages: BTreeSet<PageIndex> =
+            wanted.iter().filter_map(|key| scope.index(*key)).collect();
         let pages: Vec<PageIndex> = pages.into_iter().collect();
         let admitted = session.reader().admit(&pages).await?;
         let contents = self.contents_of(session, admitted.iter().flatten()).await?;
@@ -229,7 +236,8 @@ impl SearchIndex {
         let hashes: Vec<ContentHash> = hashes.collect();
         let contents = self.inner.storage.contents(session.id(), &hashes).await?;
         let read = contents.into_iter().flatten();
-        let read = read.filter_map(|content| Some((content.hash(), content.messages().ok()?.into())));
+        let read =
+            read.filter_map(|content| Some((content.hash(), content.messages().ok()?.into())));
         Ok(read.collect())
     }
 
@@ -292,12 +300,7 @@ fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) ->
 }
 
 /// Returns a result; none where it lacks a phrase that was asked for.
-fn hit(
-    page: AdmittedPage,
-    messages: &[Message],
-    ranked: &Ranked,
-    parsed: &Query,
-) -> Option<Hit> {
+fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query) -> Option<Hit> {
     let message = usize::from(ranked.key.message).checked_sub(1);
     let said = message.and_then(|message| messages.get(message));
     let texts: Vec<String> = match said {

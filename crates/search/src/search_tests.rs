@@ -6,9 +6,8 @@ mod naive;
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, MemoryStorage, Mounts, PageIndex, PageStorage, Principal, Role, Session,
-    NewSegment, PageUpdate, SegmentKind, Timestamp, View,
-    message::MessageFilter,
+    Actor, ContextSystem, Edit, MemoryStorage, Mounts, NewSegment, PageIndex, PageStorage,
+    PageUpdate, Principal, Role, SegmentKind, Session, Timestamp, View, message::MessageFilter,
     storage::BranchParent,
 };
 use contexture_testkit::{
@@ -21,16 +20,26 @@ use contexture_testkit::{
 use futures::executor::block_on;
 
 use super::FindQuery;
-use crate::{
-    IndexLimits, SearchIndex,
-    collection::Collection,
-    document::DocKey,
-};
+use crate::{IndexLimits, SearchIndex, collection::Collection, document::DocKey};
 use naive::Naive;
 
 const WORDS: [&str; 16] = [
-    "harbour", "lantern", "granite", "willow", "copper", "orchard", "thunder", "velvet", "compass",
-    "meadow", "get_user_name", "東京都", "全文检索", "안녕하세요", "Ünïcode", "v1.2.3",
+    "harbour",
+    "lantern",
+    "granite",
+    "willow",
+    "copper",
+    "orchard",
+    "thunder",
+    "velvet",
+    "compass",
+    "meadow",
+    "get_user_name",
+    "東京都",
+    "全文检索",
+    "안녕하세요",
+    "Ünïcode",
+    "v1.2.3",
 ];
 
 fn words(random: &mut Random) -> String {
@@ -73,7 +82,8 @@ fn view(random: &mut Random, pages: &[PageIndex]) -> View {
         view.filter.since = Some(Timestamp::from_millis(since));
     }
     if random.chance(30) && !pages.is_empty() {
-        view.filter.without = (0..1 + random.below(3)).map(|_| random.pick(pages).clone()).collect();
+        view.filter.without =
+            (0..1 + random.below(3)).map(|_| random.pick(pages).clone()).collect();
     }
     view
 }
@@ -282,10 +292,12 @@ fn pages_out_of_view_change_no_result_and_no_score() {
             }
             // Where nothing is written elsewhere, the clock goes on all the same.
             crowded.make(&Principal::System, &outside);
-            block_on(alone.system.as_system().apply(Edit::AddTurn {
-                segment: segment("free"),
-                messages: vec![user("…")],
-            }))
+            block_on(
+                alone
+                    .system
+                    .as_system()
+                    .apply(Edit::AddTurn { segment: segment("free"), messages: vec![user("…")] }),
+            )
             .unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
@@ -378,7 +390,8 @@ fn a_branch_finds_what_it_inherited() {
             let _ = host.apply(Edit::RemovePage(removed.clone())).await;
             let _ = host.apply(Edit::PurgePage(purged.clone())).await;
             say(&system, "usr", "orchard after").await;
-            let own = Edit::AddTurn { segment: segment("fork"), messages: vec![user("thunder own")] };
+            let own =
+                Edit::AddTurn { segment: segment("fork"), messages: vec![user("thunder own")] };
             branch.apply(own).await.unwrap();
             if flush {
                 index.catch_up(host.id()).await.unwrap();
@@ -413,7 +426,8 @@ fn a_damaged_index_is_made_again() {
         assert_eq!(found(&index, &session, "copper").await, [page.to_string()]);
         drop(index);
         let inside = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
-        let files: Vec<_> = std::fs::read_dir(&inside).unwrap().map(|it| it.unwrap().path()).collect();
+        let files: Vec<_> =
+            std::fs::read_dir(&inside).unwrap().map(|it| it.unwrap().path()).collect();
         for file in files {
             let is_lock = file.extension().is_some_and(|extension| extension == "lock");
             if is_lock || !file.exists() {
@@ -441,9 +455,28 @@ fn hostile_queries_get_an_answer() {
         let index = SearchIndex::open(storage, None).unwrap();
         let long = "granite ".repeat(130_000);
         let queries = [
-            "", " ", "*", "**", "\"", "\"\"", "\"\"\"\"", "a*", "AND OR NOT", "+-&|!(){}[]^~?:\\/",
-            "usr:lantern", "terms:lantern", "(((((((((((", "(a+)+$", "\u{0}\u{1}\u{1f}x\u{7f}", "\u{1f}",
-            "\u{202e}gnirts", "0igranite", "' OR 1=1 --", "lantern\"granite", "%s%n", &long,
+            "",
+            " ",
+            "*",
+            "**",
+            "\"",
+            "\"\"",
+            "\"\"\"\"",
+            "a*",
+            "AND OR NOT",
+            "+-&|!(){}[]^~?:\\/",
+            "usr:lantern",
+            "terms:lantern",
+            "(((((((((((",
+            "(a+)+$",
+            "\u{0}\u{1}\u{1f}x\u{7f}",
+            "\u{1f}",
+            "\u{202e}gnirts",
+            "0igranite",
+            "' OR 1=1 --",
+            "lantern\"granite",
+            "%s%n",
+            &long,
         ];
         for query in queries {
             let hits = index.find(&session, &FindQuery::new(query)).await;
@@ -460,7 +493,9 @@ fn two_processes_find_each_others_pages() {
     let folder = tempfile::tempdir().unwrap();
     let open = || -> Arc<dyn PageStorage> {
         let path = folder.path().join("store.db");
-        Arc::new(contexture_storage::sqlite::SqliteStorage::open(&path, Default::default()).unwrap())
+        Arc::new(
+            contexture_storage::sqlite::SqliteStorage::open(&path, Default::default()).unwrap(),
+        )
     };
     block_on(async {
         let (storage, other_storage) = (open(), open());

@@ -89,7 +89,8 @@ impl Followed {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut pages = BTreeSet::new();
         for (segment, tail) in &known.tails {
-            let named = tail.entries().filter(|it| it.turn.is_some_and(|turn| turns.contains(&turn)));
+            let named =
+                tail.entries().filter(|it| it.turn.is_some_and(|turn| turns.contains(&turn)));
             let index = |page: u32| PageIndex::new(segment.clone(), u64::from(page));
             pages.extend(named.map(|entry| index(entry.at.page)));
         }
@@ -232,8 +233,7 @@ impl Known {
 
     /// Tells whether a search can be answered from it.
     pub(crate) fn is_whole(&self, session: &SessionId, state: &State) -> bool {
-        self.upto.is_some()
-            && (self.build.is_none() || self.is_current(session, state))
+        self.upto.is_some() && (self.build.is_none() || self.is_current(session, state))
     }
 
     fn forget(&mut self) {

@@ -2,13 +2,13 @@
 //!
 //! There are few of these, however many documents there are. A view is asked about each once.
 
+use crate::document::Marks;
 use contexture_core::{
     Actor, Description, Page, PageIndex, PageName, Revision, Role, Segment, Timestamp, Trust, View,
     Visibility,
     message::{Hearing, MessageFilter},
     storage::{ContentHash, PageBody, PageDetail, PageStanding, Place, Version},
 };
-use crate::document::Marks;
 use serde::{Deserialize, Serialize};
 
 /// A text of a document that a view sees or does not see.
@@ -125,7 +125,11 @@ impl Class {
             (_, Kind::Page(heard)) if heard.silent && !self.turn => Parts::ALL,
             (MessageFilter::WithoutTools, Kind::Page(heard)) if heard.without_tools => self.named(),
             (MessageFilter::RequestsOnly, Kind::Page(heard)) if heard.requests => {
-                if heard.worded { self.named() } else { self.named().without(Part::Name) }
+                if heard.worded {
+                    self.named()
+                } else {
+                    self.named().without(Part::Name)
+                }
             }
             (MessageFilter::WithoutTools, Kind::Said { .. }) => Parts::ALL,
             (MessageFilter::WithoutTools, Kind::Answered { calls: true }) => {
@@ -141,7 +145,11 @@ impl Class {
 
     /// A turn's description may tell of what is not heard.
     fn named(&self) -> Parts {
-        if self.turn { Parts::of(&[Part::Name]) } else { Parts::of(&[Part::Name, Part::Description]) }
+        if self.turn {
+            Parts::of(&[Part::Name])
+        } else {
+            Parts::of(&[Part::Name, Part::Description])
+        }
     }
 
     /// Returns a page of this class, so that the core judges it by its own rule.

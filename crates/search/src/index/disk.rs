@@ -108,10 +108,15 @@ impl Disk {
             if self.index.load_metas()?.opstamp != meta.opstamp {
                 continue;
             }
-            let state = State::read(meta.payload.as_deref()).ok_or(SearchError::Damaged {
-                what: "what it says of itself".to_owned(),
-            })?;
-            return Snapshot::new(self.reader.searcher(), state, meta.opstamp, &self.fields, before);
+            let state = State::read(meta.payload.as_deref())
+                .ok_or(SearchError::Damaged { what: "what it says of itself".to_owned() })?;
+            return Snapshot::new(
+                self.reader.searcher(),
+                state,
+                meta.opstamp,
+                &self.fields,
+                before,
+            );
         }
         Err(SearchError::Busy)
     }
@@ -135,9 +140,8 @@ impl Disk {
         };
         writer.set_merge_policy(merge_policy(scrub));
         let payload = self.index.load_metas()?.payload;
-        let mut state = State::read(payload.as_deref()).ok_or(SearchError::Damaged {
-            what: "what it says of itself".to_owned(),
-        })?;
+        let mut state = State::read(payload.as_deref())
+            .ok_or(SearchError::Damaged { what: "what it says of itself".to_owned() })?;
         let mut classes = super::classes::Classes::new(&state.classes);
         let mut builds = Vec::with_capacity(batches.len());
         for batch in batches {
@@ -163,7 +167,8 @@ impl Disk {
     ) -> Result<Option<u64>, SearchError> {
         let known = state.sessions.get(&batch.session).cloned();
         let current = known.clone().filter(|known| Some(known.build) == batch.build);
-        let is_done = |known: &SessionState| known.revision.is_some() && known.revision >= batch.upto;
+        let is_done =
+            |known: &SessionState| known.revision.is_some() && known.revision >= batch.upto;
         if current.as_ref().is_some_and(is_done) || (batch.build.is_some() && current.is_none()) {
             return Ok(None);
         }
@@ -261,7 +266,9 @@ fn is_damage(error: &SearchError) -> bool {
         SearchError::Damaged { .. } => true,
         SearchError::Index(error) => !matches!(
             error,
-            TantivyError::IoError(_) | TantivyError::LockFailure(..) | TantivyError::OpenDirectoryError(_)
+            TantivyError::IoError(_)
+                | TantivyError::LockFailure(..)
+                | TantivyError::OpenDirectoryError(_)
         ),
         _ => false,
     }

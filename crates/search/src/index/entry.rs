@@ -213,9 +213,11 @@ fn tools_by_call(messages: &[Message]) -> Vec<(&str, &str)> {
 fn tools_of(message: &Message, known: &[(&str, &str)]) -> Vec<String> {
     let called = message.tool_calls().map(|call| call.name.clone());
     let results = message.parts.iter().filter_map(|part| match part {
-        MessagePart::ToolResult(result) => {
-            known.iter().rev().find(|(id, _)| *id == result.call).map(|(_, name)| (*name).to_owned())
-        }
+        MessagePart::ToolResult(result) => known
+            .iter()
+            .rev()
+            .find(|(id, _)| *id == result.call)
+            .map(|(_, name)| (*name).to_owned()),
         _ => None,
     });
     let mut tools: Vec<String> = called.chain(results).collect();

@@ -17,11 +17,7 @@ pub(crate) fn documents(keys: &dyn ColumnValues<u64>, range: &Range<u64>) -> Ran
 }
 
 /// Returns the first document in a range whose key is at least this one, or the range's end.
-pub(crate) fn first_from(
-    keys: &dyn ColumnValues<u64>,
-    within: Range<DocId>,
-    key: u64,
-) -> DocId {
+pub(crate) fn first_from(keys: &dyn ColumnValues<u64>, within: Range<DocId>, key: u64) -> DocId {
     let Range { mut start, mut end } = within;
     while start < end {
         let middle = start + (end - start) / 2;

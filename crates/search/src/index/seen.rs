@@ -87,7 +87,12 @@ enum Found<'a> {
 }
 
 impl<'a> SeenSegment<'a> {
-    pub(crate) fn new(space: Option<Space>, tails: Vec<&'a Tail>, sight: Sight, first: u32) -> Self {
+    pub(crate) fn new(
+        space: Option<Space>,
+        tails: Vec<&'a Tail>,
+        sight: Sight,
+        first: u32,
+    ) -> Self {
         Self { space, tails, sight, first, blocks: Vec::new() }
     }
 
@@ -153,7 +158,8 @@ impl<'a> SeenSegment<'a> {
             for page in &block.hidden {
                 for doc in block.page(space, *page) {
                     let alive = !block.block.reader.is_deleted(doc);
-                    if let Some(lengths) = block.block.seen_lengths(doc, &self.sight).filter(|_| alive)
+                    if let Some(lengths) =
+                        block.block.seen_lengths(doc, &self.sight).filter(|_| alive)
                     {
                         whole.subtract(&lengths);
                     }
@@ -218,7 +224,8 @@ impl<'a> SeenSegment<'a> {
         }
         let mut heads: Vec<Option<At>> = sources.iter_mut().map(Iterator::next).collect();
         std::iter::from_fn(move || {
-            let standing = heads.iter().enumerate().filter_map(|(from, head)| Some(((*head)?, from)));
+            let standing =
+                heads.iter().enumerate().filter_map(|(from, head)| Some(((*head)?, from)));
             let (nearest, from) = match direction {
                 Direction::Back => standing.max()?,
                 Direction::On => standing.min()?,
@@ -468,7 +475,8 @@ impl<'a> SeenDocuments<'a> {
             if found.len() >= limit || !stream.advance() || !stream.key().starts_with(from) {
                 break;
             }
-            let mut postings = DiskPostings::new(block.block, &[(part as usize, stream.value().clone())])?;
+            let mut postings =
+                DiskPostings::new(block.block, &[(part as usize, stream.value().clone())])?;
             let is_seen = loop {
                 let doc = postings.doc();
                 if doc == TERMINATED {
@@ -521,7 +529,8 @@ impl Collection for SeenDocuments<'_> {
             }
             for (place, tail) in segment.tails.iter().enumerate() {
                 let Some(found) = tail.postings(term) else { continue };
-                let (Some(first), Some(last)) = (found.keys().next(), found.keys().next_back()) else {
+                let (Some(first), Some(last)) = (found.keys().next(), found.keys().next_back())
+                else {
                     continue;
                 };
                 let places = (*first, *last);
@@ -540,7 +549,9 @@ impl Collection for SeenDocuments<'_> {
         let mut sum = 0;
         for segment in self.segments.iter().filter(|_| self.narrow.is_none()) {
             let Some(space) = segment.space.filter(|_| segment.sight.is_open()) else { continue };
-            for block in segment.blocks.iter().filter(|it| it.hidden.is_empty() && segment.first == 0) {
+            for block in
+                segment.blocks.iter().filter(|it| it.hidden.is_empty() && segment.first == 0)
+            {
                 // A document has a term in one part or in several.
                 let part = |part| self.fields.term(space, part, term);
                 let counts = Part::ALL.map(|it| block.block.terms.doc_freq(&part(it)).unwrap_or(0));
@@ -636,9 +647,7 @@ impl Collection for SeenDocuments<'_> {
         }
         let segment = self.segments.get(usize::from(key.segment));
         match segment.and_then(|segment| Some((segment, segment.find(place(key))?.0))) {
-            Some((segment, Found::Memory(entry))) => {
-                terms_of(entry, segment.sight.of_entry(entry))
-            }
+            Some((segment, Found::Memory(entry))) => terms_of(entry, segment.sight.of_entry(entry)),
             Some((_, Found::Disk(..))) => {
                 self.wanted.borrow_mut().insert(key);
                 Vec::new()

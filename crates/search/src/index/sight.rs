@@ -56,7 +56,12 @@ impl Sight {
     }
 
     /// Returns what a view sees of a segment.
-    pub(crate) fn new(view: &View, segment: &Segment, classes: &[Class], left_out: LeftOut) -> Self {
+    pub(crate) fn new(
+        view: &View,
+        segment: &Segment,
+        classes: &[Class],
+        left_out: LeftOut,
+    ) -> Self {
         if view.filter.is_open() {
             return Self::open(classes);
         }

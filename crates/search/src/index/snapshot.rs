@@ -105,7 +105,13 @@ impl Snapshot {
     }
 
     /// Returns how much of a segment a view sees in one block. It is counted once.
-    pub(crate) fn size(&self, block: &Block, space: Space, docs: Range<DocId>, sight: &Sight) -> PartSizes {
+    pub(crate) fn size(
+        &self,
+        block: &Block,
+        space: Space,
+        docs: Range<DocId>,
+        sight: &Sight,
+    ) -> PartSizes {
         let key = (block.id, space, sight.id());
         if let Some(known) = self.lock_sizes().get(&key) {
             return *known;
@@ -188,7 +194,13 @@ impl Block {
     }
 
     /// Reads what every posting needs of some documents, column by column.
-    pub(crate) fn fill(&self, docs: &[DocId], keys: &mut [u64], classes: &mut [u64], lengths: &mut [u64]) {
+    pub(crate) fn fill(
+        &self,
+        docs: &[DocId],
+        keys: &mut [u64],
+        classes: &mut [u64],
+        lengths: &mut [u64],
+    ) {
         self.keys.get_vals(docs, keys);
         self.classes.get_vals(docs, classes);
         self.lengths.get_vals(docs, lengths);

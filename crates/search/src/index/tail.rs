@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{
-    class::PARTS,
-    entry::Entry,
-    key::At,
-};
+use super::{class::PARTS, entry::Entry, key::At};
 
 /// How often a term stands in each part of a document.
 pub(crate) type PartCounts = [u16; PARTS];

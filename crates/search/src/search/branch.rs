@@ -90,7 +90,8 @@ impl SearchIndex {
             let (mut changed, mut made) = (BTreeSet::new(), BTreeSet::new());
             for edit in &edits {
                 let inherits = |index: &&PageIndex| {
-                    let inherited = point.inherited.iter().find(|it| it.segment == *index.segment());
+                    let inherited =
+                        point.inherited.iter().find(|it| it.segment == *index.segment());
                     inherited.is_some_and(|inherited| edit.revision > inherited.at)
                 };
                 for put in edit.put.iter().filter(|put| inherits(&&put.index)) {

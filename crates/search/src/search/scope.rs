@@ -13,8 +13,8 @@ use crate::{
     error::SearchError,
     follow::Known,
     index::{
-        DIRECTORY, LeftOut, SOURCED, SearchIndex, SeenDocuments, SeenSegment, Sight, Snapshot, Tail,
-        below, turn_hash,
+        DIRECTORY, LeftOut, SOURCED, SearchIndex, SeenDocuments, SeenSegment, Sight, Snapshot,
+        Tail, below, turn_hash,
     },
 };
 
@@ -56,7 +56,8 @@ impl Scope {
         let seen = self.segments.iter().map(|scope| {
             let id = &scope.segment.id;
             let space = known.space(session, id, &snapshot.state);
-            let tails: Vec<&Tail> = scope.overlay.as_deref().into_iter().chain(known.tail(id)).collect();
+            let tails: Vec<&Tail> =
+                scope.overlay.as_deref().into_iter().chain(known.tail(id)).collect();
             let classes = &snapshot.state.classes;
             let sight = match &self.view {
                 Some(view) => Sight::new(view, &scope.segment, classes, scope.left_out.clone()),

@@ -48,7 +48,8 @@ fn piece(text: &str, weight: &impl Fn(&str) -> f32) -> (f32, Snippet) {
     let (mut best, mut start) = (0.0, 0);
     for (at, (first, _, _)) in matches.iter().enumerate() {
         let within = matches[at..].iter().take_while(|(it, _, _)| it.end <= first.start + LENGTH);
-        let mut terms: Vec<(&str, f32)> = within.map(|(_, term, weight)| (&**term, *weight)).collect();
+        let mut terms: Vec<(&str, f32)> =
+            within.map(|(_, term, weight)| (&**term, *weight)).collect();
         terms.sort_by(|one, other| one.0.cmp(other.0));
         terms.dedup_by(|one, other| one.0 == other.0);
         let sum: f32 = terms.iter().map(|(_, weight)| weight).sum();

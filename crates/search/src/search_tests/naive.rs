@@ -65,7 +65,8 @@ impl Naive {
                             });
                         }
                         Some(position) => {
-                            document.texts = seen_texts(stored, &admitted.messages, &messages, position);
+                            document.texts =
+                                seen_texts(stored, &admitted.messages, &messages, position);
                         }
                     }
                     let page = stored.index.number() as u32;
@@ -122,16 +123,14 @@ fn seen_texts(
     };
     match admitted {
         AdmittedMessages::All => texts(messages[position].clone()),
-        AdmittedMessages::Some(seen) => {
-            match seen.iter().find(|seen| seen.position == position) {
-                None => Vec::new(),
-                Some(seen) if seen.whole => texts(messages[position].clone()),
-                Some(_) => {
-                    let heard = MessageFilter::WithoutTools.heard(vec![messages[position].clone()]);
-                    heard.into_iter().flat_map(texts).collect()
-                }
+        AdmittedMessages::Some(seen) => match seen.iter().find(|seen| seen.position == position) {
+            None => Vec::new(),
+            Some(seen) if seen.whole => texts(messages[position].clone()),
+            Some(_) => {
+                let heard = MessageFilter::WithoutTools.heard(vec![messages[position].clone()]);
+                heard.into_iter().flat_map(texts).collect()
             }
-        }
+        },
     }
 }
 
@@ -175,12 +174,15 @@ impl Collection for Naive {
         let before: Vec<DocKey> = before.copied().collect();
         before.into_iter().rev().for_each(&mut *visit);
         visit(key);
-        let after = self.documents.range(key..).map(|(key, _)| key).skip(1).filter(near).take(reach);
+        let after =
+            self.documents.range(key..).map(|(key, _)| key).skip(1).filter(near).take(reach);
         after.copied().for_each(visit);
     }
 
     fn terms(&self, key: DocKey) -> Vec<(String, u32)> {
         let terms = self.documents.get(&key).into_iter().flat_map(|document| &document.terms);
-        terms.map(|(term, counts)| (term.clone(), counts.iter().map(|it| u32::from(*it)).sum())).collect()
+        terms
+            .map(|(term, counts)| (term.clone(), counts.iter().map(|it| u32::from(*it)).sum()))
+            .collect()
     }
 }
