@@ -199,8 +199,8 @@ pub(crate) fn unpack(length: u64, more: u64) -> [u16; PARTS] {
     let first = ((length & 7) as usize).min(PARTS - 1);
     lengths[first] = (length >> 3) as u16;
     if more != 0 {
-        for at in first + 1..PARTS {
-            lengths[at] = slot(first, at).map_or(0, |slot| (more >> slot) as u16);
+        for (at, length) in lengths.iter_mut().enumerate().skip(first + 1) {
+            *length = slot(first, at).map_or(0, |slot| (more >> slot) as u16);
         }
     }
     lengths
