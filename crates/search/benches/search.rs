@@ -3,7 +3,11 @@
 //!
 //! `cargo bench -p contexture-search --bench search -- --turns 1000000`
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it measured, or stops")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints what it measured, or stops"
+)]
 
 use std::{
     path::Path,

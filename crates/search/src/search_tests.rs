@@ -6,9 +6,9 @@ mod naive;
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    Actor, ContextSystem, Edit, MemoryStorage, Mounts, NewSegment, PageIndex, PageStorage,
-    PageUpdate, Principal, Role, SegmentKind, Session, Timestamp, View, message::MessageFilter,
-    storage::BranchParent,
+    Actor, AgentContext, ContextSystem, Edit, MemoryStorage, Mounts, NewSegment, PageIndex,
+    PageStorage, PageUpdate, Principal, Role, SegmentKind, Session, Timestamp, View,
+    message::MessageFilter, storage::BranchParent,
 };
 use contexture_testkit::{
     edits::{Diet, Edits, beginning, callers},
@@ -380,9 +380,10 @@ fn a_branch_finds_what_it_inherited() {
         let index = SearchIndex::open(storage.clone(), Some(folder.path())).unwrap();
         index.catch_up(host.id()).await.unwrap();
         index.flush().await.unwrap();
-        let parent = BranchParent { principal: host.principal(), point: None };
+        let parent = BranchParent::Session(host.principal());
         let branch = system.branch(parent, &valid("fixer"), 1, &segment("fork")).await.unwrap();
-        let branch = system.open_branch(branch.0, branch.1).await.unwrap();
+        let opened = system.open_branch(&branch).await.unwrap();
+        let branch = AgentContext::new(opened, branch.view);
         for flush in [false, true] {
             let detail = Some("meadow after".to_owned());
             let update = PageUpdate { detail, ..PageUpdate::of(changed.clone()) };
