@@ -156,7 +156,3 @@ fn may_write(session: &Session, page: &PageIndex) -> bool {
         segment.permission.admits(AccessLevel::Write) && !view.inherits(&segment.id)
     })
 }
-
-#[cfg(test)]
-#[path = "recall_tests.rs"]
-mod tests;

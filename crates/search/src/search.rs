@@ -232,13 +232,23 @@ impl SearchIndex {
         session: &Session,
         pages: impl Iterator<Item = &AdmittedPage>,
     ) -> Result<HashMap<ContentHash, Arc<[Message]>>, SearchError> {
-        let hashes = pages.filter_map(|page| Some(page.page.detail()?.content));
-        let hashes: Vec<ContentHash> = hashes.collect();
+        let pages = pages.filter_map(|page| Some((page, page.page.detail()?.content)));
+        let pages: Vec<(&AdmittedPage, ContentHash)> = pages.collect();
+        let hashes: Vec<ContentHash> = pages.iter().map(|(_, hash)| *hash).collect();
         let contents = self.inner.storage.contents(session.id(), &hashes).await?;
-        let read = contents.into_iter().flatten();
-        let read =
-            read.filter_map(|content| Some((content.hash(), content.messages().ok()?.into())));
-        Ok(read.collect())
+        let mut read: HashMap<ContentHash, Arc<[Message]>> = HashMap::new();
+        for ((page, hash), content) in pages.into_iter().zip(contents) {
+            let messages = match content.map(|content| content.messages()) {
+                Some(Ok(messages)) => messages,
+                // A fork shows an exchange that was open as interrupted: that stands in no store.
+                _ if page.messages == AdmittedMessages::All && session.branch_point().is_some() => {
+                    session.reader().messages(&page.page.index).await?
+                }
+                _ => continue,
+            };
+            read.insert(hash, messages.into());
+        }
+        Ok(read)
     }
 
     /// Returns the best pages that are admitted.
