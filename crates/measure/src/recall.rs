@@ -19,7 +19,6 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Instant,
 };
 
 use anyhow::{Context, Result};
@@ -98,20 +97,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut all = Vec::new();
     let mut conversations = 0;
     for (number, set) in sets.iter().enumerate() {
-        let started = Instant::now();
         let mut found = Vec::new();
-        let mut turns = 0;
         for conversation in data::read(&args.data, set)? {
             let stored = runtime.block_on(Stored::new(&conversation))?;
-            turns += conversation.turns.len();
             found.extend(search(&conversation, &stored, number, conversations));
             conversations += 1;
         }
-        eprintln!(
-            "{set}: {turns} turns, {} questions, {:.1} s",
-            found.len(),
-            started.elapsed().as_secs_f64()
-        );
         if let Some(folder) = &args.runs {
             write_run(folder, set, &found)?;
         }

@@ -258,9 +258,8 @@ fn relative(words: &[Word<'_>], today: i64) -> Option<(DateHint, usize)> {
         let Word::Number(count) = words[0] else { return None };
         return Some((ago(count, words.get(1..)?, today)?, 3));
     };
-    match first.as_str() {
-        "yesterday" => return Some((span(today - 1, today - 1), 1)),
-        _ => {}
+    if first == "yesterday" {
+        return Some((span(today - 1, today - 1), 1));
     }
     if let Some(count) = NUMBERS.iter().position(|number| number == first) {
         return Some((ago(count as u32 + 1, words.get(1..)?, today)?, 3));

@@ -4,16 +4,13 @@ use std::collections::HashMap;
 
 use super::{
     feature::{Feature, Features},
-    gather::Gathered,
+    gather::{CANDIDATES, Gathered, skip_to},
 };
 use crate::{
     collection::{Collection, Facts},
     document::DocKey,
     query::Query,
 };
-
-/// How many documents are looked at closely.
-const CANDIDATES: usize = 100;
 
 /// How many turns around a document belong to it, on each side.
 const REACH: usize = 8;
@@ -273,16 +270,4 @@ fn worth(gathered: &Gathered, keys: &[DocKey]) -> Vec<f32> {
         }
     }
     worth
-}
-
-/// Returns the postings from a key on, in ever larger steps.
-fn skip_to<'a>(postings: &'a [(DocKey, f32)], key: &DocKey) -> &'a [(DocKey, f32)] {
-    let mut step = 1;
-    while step < postings.len() && postings[step].0 < *key {
-        step *= 2;
-    }
-    let from = step / 2;
-    let until = (step + 1).min(postings.len());
-    let ahead = postings[from.min(until)..until].partition_point(|(other, _)| other < key);
-    &postings[(from + ahead).min(postings.len())..]
 }

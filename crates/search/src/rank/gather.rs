@@ -20,8 +20,12 @@ const FIELDS: [f32; Field::ALL.len()] = [1.2, 1.0, 1.0, 0.6, 0.6];
 /// Terms in more documents than this, and in more than a twentieth, say too little for what they cost.
 const COMMON: usize = 20_000;
 
-/// How many postings a search reads before it leaves out the terms that weigh least.
-const WORK: usize = 400_000;
+/// How many postings a search keeps before it leaves out the terms that weigh least. Questions stay far
+/// below; a whole text as a query may not.
+const WORK: usize = 2_000_000;
+
+/// How many documents are looked at closely.
+pub(super) const CANDIDATES: usize = 100;
 
 /// What a synonym is worth, as a share of the word itself.
 const SYNONYM: f32 = 0.4;
@@ -40,7 +44,7 @@ pub(super) struct Gathered {
     pub(super) speakers: Vec<u32>,
     /// Whether only documents with a phrase are wanted, and not those beside them.
     pub(super) only_phrases: bool,
-    /// BM25 of every document that has a term, in the order of keys.
+    /// BM25 of the documents that may be candidates, in the order of keys.
     pub(super) scores: Vec<(DocKey, f32)>,
 }
 
@@ -67,7 +71,9 @@ impl Gathered {
             gathered.look_up(collection, &scale, query.asked.iter(), usize::MAX);
         }
         gathered.mass = gathered.terms.iter().map(|term| term.mass).sum();
-        gathered.scores = sums(&gathered.terms);
+        let has_phrases = query.asked.iter().any(|asked| asked.required);
+        let wanted = if has_phrases { usize::MAX } else { CANDIDATES };
+        gathered.scores = sums(&gathered.terms, wanted);
         gathered.keep_phrases(collection, query);
         gathered
     }
@@ -85,10 +91,7 @@ impl Gathered {
                 continue;
             }
             let common = if asked.required { usize::MAX } else { common };
-            let Some(own) = postings(collection, scale, asked, common) else {
-                work += common;
-                continue;
-            };
+            let Some(own) = postings(collection, scale, asked, common) else { continue };
             let count = own.len();
             let all = with_synonyms(collection, scale, asked, own, common);
             if all.is_empty() {
@@ -125,16 +128,59 @@ impl Gathered {
     }
 }
 
-/// Returns BM25 of every document that has a term, in the order of keys.
-fn sums(terms: &[Found]) -> Vec<(DocKey, f32)> {
-    match terms {
-        [] => Vec::new(),
-        [term] => term.postings.iter().map(|(key, worth)| (*key, term.mass * worth)).collect(),
-        _ => {
-            let (some, others) = terms.split_at(terms.len() / 2);
-            merged(&sums(some), &sums(others), |a, b| a + b)
+/// Returns BM25 of the documents that have a term, in the order of keys. Documents that cannot be among the
+/// `wanted` best are left out.
+fn sums(terms: &[Found], wanted: usize) -> Vec<(DocKey, f32)> {
+    let mut order: Vec<&Found> = terms.iter().collect();
+    order.sort_by(|a, b| b.mass.total_cmp(&a.mass));
+    // What the terms from here on can add at most.
+    let mut left: f32 = terms.iter().map(|term| term.mass * (K1 + 1.0)).sum();
+    let mut sums: Vec<(DocKey, f32)> = Vec::new();
+    for term in order {
+        let least = least_of_best(&sums, wanted);
+        if left < least {
+            sums.retain(|(_, sum)| sum + left >= least);
+            add_to(&mut sums, term);
+        } else {
+            sums = merged(&sums, &term.postings, |sum, worth| sum + term.mass * worth);
+        }
+        left -= term.mass * (K1 + 1.0);
+    }
+    sums
+}
+
+/// Returns the lowest of the best sums; 0 where there are fewer.
+fn least_of_best(sums: &[(DocKey, f32)], wanted: usize) -> f32 {
+    if sums.len() <= wanted {
+        return 0.0;
+    }
+    let mut values: Vec<f32> = sums.iter().map(|(_, sum)| *sum).collect();
+    *values.select_nth_unstable_by(wanted, |a, b| b.total_cmp(a)).1
+}
+
+/// Adds a term to documents that are there already.
+fn add_to(sums: &mut [(DocKey, f32)], term: &Found) {
+    let mut rest = term.postings.as_slice();
+    for (key, sum) in sums {
+        rest = skip_to(rest, key);
+        match rest.first() {
+            Some((found, worth)) if found == key => *sum += term.mass * worth,
+            Some(_) => {}
+            None => return,
         }
     }
+}
+
+/// Returns the postings from a key on, in ever larger steps.
+pub(super) fn skip_to<'a>(postings: &'a [(DocKey, f32)], key: &DocKey) -> &'a [(DocKey, f32)] {
+    let mut step = 1;
+    while step < postings.len() && postings[step].0 < *key {
+        step *= 2;
+    }
+    let from = step / 2;
+    let until = (step + 1).min(postings.len());
+    let ahead = postings[from.min(until)..until].partition_point(|(other, _)| other < key);
+    &postings[(from + ahead).min(postings.len())..]
 }
 
 /// Returns where a term stands, or nothing where it stands in too many documents.
