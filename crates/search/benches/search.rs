@@ -199,11 +199,11 @@ fn times(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// Returns how long this thread was on a processor, where the system tells: others may be using it too.
-fn cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = stat.split_whitespace().next().and_then(|it| it.parse().ok());
-    Duration::from_nanos(nanoseconds.unwrap_or(0))
+/// Returns how long all threads were on a processor, in hundredths of a second, where the system tells.
+fn cpu() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 fn size_of(path: &Path) -> u64 {
@@ -324,21 +324,19 @@ fn indexed(folder: &Path, store: &Path, texts: &[String], questions: &[String], 
         block_on(index.find(session, &FindQuery::new(&*questions[0]))).unwrap();
         println!("first query of {who}: {:.2} ms", first.elapsed().as_secs_f64() * 1e3);
         let took = questions.iter().map(|question| {
-            let (began, worked) = (Instant::now(), cpu());
+            let began = Instant::now();
             let found = block_on(index.find(session, &FindQuery::new(question.as_str()))).unwrap();
             assert!(!found.is_empty());
-            (began.elapsed(), cpu() - worked)
+            began.elapsed()
         });
-        let (took, worked) = took.unzip();
-        times(&format!("find as {who}"), took);
-        times(&format!("find as {who}, time on a processor"), worked);
+        times(&format!("find as {who}"), took.collect());
     }
 }
 
 /// What an append costs, with and without an index that follows.
 fn following(folder: &Path, store: &Path, texts: &[String]) {
     const APPENDS: usize = 500;
-    let append = |follows: bool, round: usize| -> Duration {
+    let append = |follows: bool, round: usize| -> (Duration, u64) {
         let storage = open(store);
         let clock = Arc::new(SystemClock);
         let opened = ContextSystem::open(storage.clone(), "bench".parse().unwrap(), clock);
@@ -354,7 +352,7 @@ fn following(folder: &Path, store: &Path, texts: &[String]) {
             })
         });
         let session = system.as_system();
-        let began = Instant::now();
+        let (began, worked) = (Instant::now(), cpu());
         for at in 0..APPENDS {
             let text = |at: usize| &texts[(round * APPENDS + at) % texts.len()];
             let messages = vec![message(0, text(at)), message(1, text(at + 1))];
@@ -366,19 +364,23 @@ fn following(folder: &Path, store: &Path, texts: &[String]) {
         if let Some(follower) = follower {
             follower.join().unwrap();
         }
-        took
+        (took, cpu() - worked)
     };
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..7 {
         without.push(append(false, 2 * round));
         with.push(append(true, 2 * round + 1));
     }
-    with.sort();
-    without.sort();
-    let each = |took: Duration| took.as_secs_f64() * 1e6 / APPENDS as f64;
-    println!(
-        "an append takes {:.0} µs, {:.0} µs while an index follows (best of 7 rounds)",
-        each(without[0]),
-        each(with[0])
-    );
+    for (what, rounds) in [("alone", without), ("while an index follows", with)] {
+        let mut took: Vec<Duration> = rounds.iter().map(|(took, _)| *took).collect();
+        took.sort();
+        let worked: u64 = rounds.iter().map(|(_, worked)| worked).sum();
+        println!(
+            "an append {what}: {:.0} µs (median of {} rounds, {:.0} at best), {:.0} µs of processor time",
+            took[took.len() / 2].as_secs_f64() * 1e6 / APPENDS as f64,
+            took.len(),
+            took[0].as_secs_f64() * 1e6 / APPENDS as f64,
+            worked as f64 * 1e4 / (APPENDS * rounds.len()) as f64,
+        );
+    }
 }
