@@ -244,14 +244,6 @@ fn the_index_holds_what_views_read() {
     }
 }
 
-#[test]
-#[ignore = "takes minutes"]
-fn the_index_holds_what_views_read_at_length() {
-    for seed in 100..130 {
-        random_edits(seed, 400);
-    }
-}
-
 /// Opens a session with the segments `usr`, `free` and the agents' own.
 async fn begin(storage: Arc<dyn PageStorage>) -> ContextSystem {
     let clock = TickingClock::new();

@@ -220,7 +220,7 @@ async fn a_page_of_a_run_is_opened_like_any_other() {
     let in_run = in_run.expect("the fold left a run");
     let tight = hand.with(tight);
     let output = tight.call("expand_details", json!({"page": in_run.to_string()})).await;
-    assert_eq!(output.expands, [in_run.clone()]);
+    assert_eq!(output.expands, std::slice::from_ref(&in_run));
     assert!(right(output).contains("Assistant: word word"));
     let text = right(tight.call("hide_details", json!({"page": in_run.to_string()})).await);
     assert!(text.contains("no tokens freed, the cache stays valid"), "{text}");
@@ -237,7 +237,7 @@ async fn a_directory_lists_its_pages() {
     }
     hand.context.hide_details(&notes).await.unwrap();
     let output = hand.call("expand_details", json!({"page": notes.to_string()})).await;
-    assert_eq!(output.expands, [notes.clone()]);
+    assert_eq!(output.expands, std::slice::from_ref(&notes));
     let text = right(output);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("usr-4 \"Notes\": a directory of 120 pages; its place"), "{text}");
