@@ -224,7 +224,7 @@ pub struct ContextFilter {
 }
 
 /// The tools an agent may use. Names are ours: those of other dialects are translated.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolRules {
     /// Only these; none: all there are.
     pub allow: Option<Vec<String>>,

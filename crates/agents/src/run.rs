@@ -70,6 +70,9 @@ pub struct Run {
     pub driver: Option<Driver>,
     /// What it may take.
     pub limits: Limits,
+    /// What its windows may take; none in runs that an earlier version began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
     /// The fork it runs in, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Box<Fork>>,

@@ -16,6 +16,7 @@ fn run() -> Run {
         began_at: Timestamp::from_millis(0),
         driver: None,
         limits: Limits::default(),
+        budget: None,
         fork: None,
         publishes: true,
         iterations: 0,

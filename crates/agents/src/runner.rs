@@ -225,7 +225,8 @@ impl Runner {
             ContextMode::Fork => Box::pin(self.fork(job, &mut kept)).await?,
             mode => self.place(self.team.enter(job.agent, mode).await?),
         };
-        let run = self.new_run(job, prompt, kept.0.runs + 1, &place);
+        let mut run = self.new_run(job, prompt, kept.0.runs + 1, &place);
+        run.budget = Some(room.budget);
         let mut drive = self.drive(job, place, run, room, kept, stop);
         drive.begin().await?;
         drive.go(watcher).await
@@ -350,6 +351,8 @@ impl Runner {
         let fork = self.team.fork(job.agent, &job.origin, state.forks).await?;
         let fork = Box::new(fork);
         state.fork = Some(fork.clone());
+        // What an earlier fork asked for is not to be opened in this one.
+        state.deferred.clear();
         self.fork_place(fork).await
     }
 
@@ -381,6 +384,7 @@ impl Runner {
             began_at: self.team.system().now(),
             driver: Some(self.driver.clone()),
             limits,
+            budget: None,
             fork: place.fork.clone(),
             publishes,
             iterations: 0,
@@ -455,7 +459,9 @@ impl Runner {
     async fn room(&self, job: &Job<'_>) -> Result<Room> {
         let of = job.sends_as().map(|(agent, _)| agent);
         let shares = shares::resolve(&job.options.shares, of, &self.settings)?.shares();
-        if let Some(budget) = job.options.budget {
+        // A fork goes on in windows of its parent's size.
+        let parents = job.origin.budget.filter(|_| job.mode == ContextMode::Fork);
+        if let Some(budget) = job.options.budget.or(parents) {
             return Ok(Room { budget, shares });
         }
         let session = self.team.session_budget().await?;

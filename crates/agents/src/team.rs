@@ -29,7 +29,7 @@ use contexture_core::{
 
 pub use approvals::{PendingApproval, RunName, WhichCalls};
 pub use clear::{ClearScope, Cleared};
-pub use fork::{Fork, ForkOrigin, Member};
+pub use fork::{Fork, ForkOrigin, Member, Sender};
 pub use guard::Absences;
 pub(crate) use guard::lost;
 pub(crate) use parts::{Parts, put_call};

@@ -104,7 +104,7 @@ pub(crate) async fn prepare<'a>(
 ) -> Result<ReadyRun<'a>> {
     let team = Team::new(system.clone());
     let Resolution { mode, mut warnings, .. } = project.mode(&team, agent, options.context).await?;
-    let origin = origin(project, &team, agent, mode, options).await?;
+    let origin = origin(project, &team, agent, mode, &warnings, options).await?;
     // Tools, model and windows are those of the requests that a fork continues.
     let sends_as = origin.sends_as.as_ref().map_or(agent, |member| &member.agent);
     // Checked before anything is started.
@@ -157,16 +157,20 @@ async fn origin(
     team: &Team,
     agent: &AgentDefinition,
     mode: ContextMode,
+    warnings: &[String],
     options: &RunOptions,
 ) -> Result<ForkOrigin> {
     let (catalog, settings) = (&project.catalog, &project.settings);
     if let Some(fork) = &options.fork {
-        let sends_as = team.sender(fork, catalog, settings).await?;
-        return Ok(ForkOrigin { sends_as, ..ForkOrigin::default() });
+        return Ok(team.resumed_origin(fork, catalog, settings).await?);
     }
     match (mode, &options.parent) {
         (ContextMode::Fork, parent) => {
             Ok(team.fork_origin(agent, parent.as_ref(), catalog, settings).await?)
+        }
+        // Forks are forbidden here: that is why it does not run as one.
+        (_, Some(_)) if !warnings.is_empty() => {
+            Err(Stop::invalid(warnings.join("; "), "leave --parent out, or allow shared contexts"))
         }
         (mode, Some(_)) => Err(Stop::invalid(
             format!("--parent is for forks, and agent '{}' runs {mode}", agent.name),

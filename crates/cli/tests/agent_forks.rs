@@ -154,6 +154,7 @@ fn parents_are_named_and_refused() {
         &json!({ "agents": { "allowSharedContext": false, "defaultModel": "openai/gpt-4o" } }),
     );
     refused(&["code-reviewer", "go", "--context", "fork"], "cannot run as a fork");
+    refused(&["helper", "go", "--parent", "bug-fixer"], "shared contexts are forbidden by");
     let (code, said) = run(&["helper", "go"]);
     assert!(code == 0 && said.contains("it runs isolated"), "{said}");
     let mode = stage.run(&["agents", "context", "helper", "--mode", "fork"]);
@@ -172,4 +173,29 @@ fn a_chat_forks_itself() {
     let tree = stage.text(&["page", "tree"]);
     assert!(tree.contains("fork-code-reviewer-2  Check it.  turn"), "{tree}");
     assert!(tree.contains("usr-2  Check it.  turn"), "it is published: {tree}");
+}
+
+// What the fork's requests take from its parent is kept with it.
+#[test]
+fn a_fork_is_resumed_though_its_parents_file_is_gone() {
+    let stage = stage(Protocol::OpenAi, 2);
+    stage.agent(
+        "critic",
+        &HELPER.replace("helper", "critic").replace("fork\n", "fork\ncontextParent: bug-fixer\n"),
+    );
+    stage.text(&["agents", "run", "bug-fixer", "Look around."]);
+    let mut child = start(&stage, &["agents", "run", "critic", "Check it."]);
+    stage.server.wait_for_requests(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    stage.server.release();
+    std::fs::remove_file(stage.sandbox.path().join(".gemini/agents/bug-fixer.md")).unwrap();
+    let ran = stage.run(&["agents", "run", "critic", "--resume"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let requests: Vec<String> =
+        stage.server.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(unmarked(&requests[2]), unmarked(&requests[1]), "the same tools, the same bytes");
+    let new = stage.run(&["agents", "run", "critic", "Again."]);
+    let said = "agent 'critic' forks 'bug-fixer', which has no agent file";
+    assert!(new.code != 0 && new.err.contains(said), "{}", new.err);
 }

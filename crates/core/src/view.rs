@@ -3,7 +3,7 @@
 pub(crate) mod entries;
 mod filter;
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -165,8 +165,11 @@ pub struct View {
 pub struct BranchView {
     /// Tells the branches of an agent apart.
     pub number: u64,
-    /// The view it began as; none for the system side's.
-    pub parent: Option<Arc<View>>,
+    /// The view it began as.
+    pub parent: ViewId,
+    /// The agents with whose eyes inherited segments are seen; none for those of the system side.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readers: BTreeMap<SegmentId, AgentName>,
 }
 
 /// Which segments a view holds.
@@ -204,7 +207,7 @@ impl View {
     /// for the system side.
     pub(crate) fn reader_of(&self, segment: &SegmentId) -> Option<&AgentName> {
         match &self.branch {
-            Some(branch) if self.inherits(segment) => branch.parent.as_ref()?.reader_of(segment),
+            Some(branch) if self.inherits(segment) => branch.readers.get(segment),
             _ => Some(&self.agent),
         }
     }

@@ -37,17 +37,38 @@ impl Drive<'_> {
         (self.record, self.state_record) = (run.record(), state.record());
         self.parts.step = step.record();
         if is_fork {
-            // It stands in place of a system prompt, so no fold may shorten it.
-            let told = outcome.pages.remove(0);
-            self.context.pin_page(told).await?;
+            outcome.pages.remove(0);
         }
         self.run.pages = outcome.pages;
         Ok(())
     }
 
+    /// Pins the page that tells a fork who it is: it stands in place of a system prompt, so no fold may
+    /// shorten it.
+    pub(super) async fn keep_told(&self) -> Result<()> {
+        let Some(fork) = &self.run.fork else { return Ok(()) };
+        // One that is only closed is not opened.
+        if self.context.view().branch.is_none() {
+            return Ok(());
+        }
+        let point = &fork.branch.point;
+        let told = PageIndex::new(point.segment.clone(), point.first);
+        match self.context.get_page(&told).await {
+            Ok(page) if !page.pinned => drop(self.context.pin_page(told).await?),
+            Ok(_) => {}
+            // Somebody took it away: then it does not stand there.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     /// Drives the run to its end. Where that fails it is left for whoever goes on with it.
     pub(super) async fn go(mut self, watcher: &mut dyn Watcher) -> Result<Response> {
-        let driven = self.steps(watcher).await;
+        let driven = match self.keep_told().await {
+            Ok(()) => self.steps(watcher).await,
+            Err(error) => Err(error),
+        };
         self.end_summaries(watcher).await;
         match driven {
             Ok(()) if self.run.next() == Next::Wait => self.leave().await,
@@ -336,6 +357,7 @@ impl Drive<'_> {
             ended_at: now,
             ending: ending.clone(),
             used: self.run.used,
+            budget: self.run.budget,
         });
         self.state_moved = true;
         self.remove_records().await?;

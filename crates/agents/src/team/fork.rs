@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Team, assistant, chat_name, prompt_segment};
 use crate::{
-    AgentDefinition, AgentsError, ContextMode, Result, catalog::Catalog, settings::Settings,
+    AgentDefinition, AgentsError, ContextMode, Result, catalog::Catalog, definition::ToolRules,
+    settings::Settings,
 };
 
 /// A fork that has begun, as it is kept with its run.
@@ -32,9 +33,34 @@ pub struct Fork {
     pub parent: Option<AgentName>,
     /// The agent whose system text and tools it sends; none where the main view is a host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sends_as: Option<AgentName>,
+    pub sends_as: Option<Sender>,
     /// What it inherited, and what is its own.
     pub branch: Branch,
+}
+
+/// The agent whose requests a fork continues, as it was when the fork began: its file may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// The agent.
+    pub agent: AgentName,
+    /// The mode it ran in.
+    pub mode: ContextMode,
+    /// By which rules its tools are listed.
+    pub tools: ToolRules,
+    /// How hard its model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// What its windows may take, where its last request tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+}
+
+impl Sender {
+    fn of(member: &Member, budget: Option<u64>) -> Self {
+        let Member { agent, mode } = member;
+        let (tools, effort) = (agent.tools.clone(), agent.effort.clone());
+        Self { agent: agent.name.clone(), mode: *mode, tools, effort, budget }
+    }
 }
 
 /// An agent in the mode it runs in.
@@ -55,6 +81,10 @@ pub struct ForkOrigin {
     pub sends_as: Option<Arc<Member>>,
     /// The model that the parent was last asked with.
     pub model: Option<String>,
+    /// What the parent's last window could take.
+    pub budget: Option<u64>,
+    /// The fork that the parent is, where it is one.
+    pub fork: Option<Box<Fork>>,
 }
 
 impl Team {
@@ -79,16 +109,26 @@ impl Team {
                 hint: "name another agent as its parent".to_owned(),
             });
         }
-        let parent = self.member(&parent, catalog, settings).await?;
+        let found = self.member(&parent, catalog, settings).await;
+        let parent = found.map_err(|error| match error {
+            AgentsError::AgentNotFound { .. } if named.is_none() => AgentsError::Invalid {
+                what: format!("agent '{}' forks '{parent}', which has no agent file", agent.name),
+                hint: "bring the file back, or name another parent".to_owned(),
+            },
+            error => error,
+        })?;
         let (state, _) = self.state(&parent.agent.name).await?;
         let unfinished = self.runs(Some(&parent.agent.name)).await?.pop();
-        let model = unfinished.map(|stored| stored.run.model).or(state.last.map(|last| last.model));
-        let sends_as = match (parent.mode, state.fork) {
-            (ContextMode::Fork, Some(fork)) => self.sender(&fork, catalog, settings).await?,
-            (ContextMode::Fork, None) => return Err(no_fork(&parent.agent.name)),
-            _ => Some(parent.clone()),
+        let unfinished = unfinished.map(|stored| (stored.run.model, stored.run.budget));
+        let last = unfinished.or(state.last.map(|last| (last.model, last.budget)));
+        let (model, budget) = last.map_or((None, None), |(model, budget)| (Some(model), budget));
+        let fork = state.fork.filter(|_| parent.mode == ContextMode::Fork);
+        let sends_as = match &fork {
+            Some(fork) => self.sender(fork, catalog, settings).await?,
+            None if parent.mode == ContextMode::Fork => return Err(no_fork(&parent.agent.name)),
+            None => Some(parent.clone()),
         };
-        Ok(ForkOrigin { parent: Some(parent), sends_as, model })
+        Ok(ForkOrigin { parent: Some(parent), sends_as, model, budget, fork })
     }
 
     /// Returns whose system text and tools a fork sends.
@@ -98,10 +138,28 @@ impl Team {
         catalog: &Catalog,
         settings: &Settings,
     ) -> Result<Option<Arc<Member>>> {
-        match &fork.sends_as {
-            Some(name) => self.member(name, catalog, settings).await.map(Some),
-            None => Ok(None),
-        }
+        let Some(Sender { agent: name, mode, tools, effort, .. }) = &fork.sends_as else {
+            return Ok(None);
+        };
+        // Where its file is gone, what is kept of it suffices.
+        let agent = match self.member(name, catalog, settings).await {
+            Ok(member) => member.agent.clone(),
+            Err(_) => AgentDefinition::bare(name.clone()),
+        };
+        let agent = AgentDefinition { tools: tools.clone(), effort: effort.clone(), ..agent };
+        Ok(Some(Arc::new(Member { agent, mode: *mode })))
+    }
+
+    /// Returns where a fork that has begun goes on.
+    pub async fn resumed_origin(
+        &self,
+        fork: &Fork,
+        catalog: &Catalog,
+        settings: &Settings,
+    ) -> Result<ForkOrigin> {
+        let sends_as = self.sender(fork, catalog, settings).await?;
+        let budget = fork.sends_as.as_ref().and_then(|sender| sender.budget);
+        Ok(ForkOrigin { sends_as, budget, ..ForkOrigin::default() })
     }
 
     async fn member(
@@ -132,12 +190,13 @@ impl Team {
             let new = NewSegment::new(segment.clone(), SegmentKind::Custom);
             self.system.as_system().apply(Edit::AddSegment(new)).await?;
         }
-        let (principal, before) = match origin.parent.as_deref() {
-            None => (Principal::System, None),
+        let principal = match origin.parent.as_deref() {
+            None => None,
             Some(Member { agent: parent, mode: ContextMode::Fork }) => {
-                let fork = self.state(&parent.name).await?.0.fork;
-                let fork = fork.ok_or_else(|| no_fork(&parent.name))?;
-                (Principal::System, Some(fork.branch))
+                if origin.fork.is_none() {
+                    return Err(no_fork(&parent.name));
+                }
+                None
             }
             Some(Member { agent: parent, mode }) => {
                 let prompt = prompt_segment(parent)?;
@@ -145,17 +204,18 @@ impl Team {
                 if self.system.as_system().reader().segment(&prompt).is_err() {
                     self.enter(parent, *mode).await?;
                 }
-                (Principal::from(self.view(parent, *mode).await?), None)
+                Some(Principal::from(self.view(parent, *mode).await?))
             }
         };
-        let parent = match &before {
-            Some(branch) => BranchParent::Branch(branch),
-            None => BranchParent::Session(&principal),
+        let parent = match (&origin.fork, &principal) {
+            (Some(fork), _) => BranchParent::Branch(&fork.branch),
+            (None, Some(principal)) => BranchParent::Session(principal),
+            // What is another agent's own stays so.
+            (None, None) => BranchParent::Common,
         };
         let branch = self.system.branch(parent, &agent.name, number, &segment).await?;
-        let name = |member: &Arc<Member>| member.agent.name.clone();
-        let (parent, sends_as) =
-            (origin.parent.as_ref().map(name), origin.sends_as.as_ref().map(name));
+        let parent = origin.parent.as_ref().map(|member| member.agent.name.clone());
+        let sends_as = origin.sends_as.as_ref().map(|member| Sender::of(member, origin.budget));
         Ok(Fork { parent, sends_as, branch })
     }
 

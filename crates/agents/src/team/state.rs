@@ -56,6 +56,9 @@ pub struct LastRun {
     pub ending: Ending,
     /// What it took.
     pub used: Totals,
+    /// What its windows could take; none in runs that an earlier version made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
 }
 
 /// A run that is under way, or was when its process ended.

@@ -16,7 +16,7 @@ use super::*;
 fn origin(parent: &AgentDefinition) -> ForkOrigin {
     let mode = parent.context_mode.unwrap();
     let parent = Some(Arc::new(Member { agent: parent.clone(), mode }));
-    ForkOrigin { sends_as: parent.clone(), parent, model: None }
+    ForkOrigin { sends_as: parent.clone(), parent, ..ForkOrigin::default() }
 }
 
 /// A job of a fork of another agent.
@@ -244,7 +244,8 @@ async fn forks_of_forks_and_of_the_main_view() {
         let of_host = execute(&runner, &job(&first, model(&server, name)), "Fork the host.").await;
         assert_eq!(of_host.context.linked_to, "fork of Main Session (fork-first)");
         let parent = Some(Arc::new(Member { agent: first.clone(), mode: ContextMode::Fork }));
-        let origin = ForkOrigin { parent, ..ForkOrigin::default() };
+        let fork = runner.team().state(&first.name).await.unwrap().0.fork;
+        let origin = ForkOrigin { parent, fork, ..ForkOrigin::default() };
         let deeper = Job { origin, ..job(&second, model(&server, name)) };
         execute(&runner, &deeper, "Fork the fork.").await;
         let requests = bodies(&server);
@@ -341,11 +342,13 @@ async fn forks_of_what_is_under_way_or_gone() {
     let (_stopper, stop) = stop_signal();
     let failed = runner.execute(&fork(&first, &lead, model.clone()), "Go.", &mut Quiet, stop).await;
     assert!(failed.is_err(), "its run is not over");
+    let forked = runner.team().state(&first.name).await.unwrap().0.fork;
     // Both see what the first had come to, and neither sees the other.
     let of_first = |agent| {
         let member = Arc::new(Member { agent: first.clone(), mode: ContextMode::Fork });
         let sends_as = Some(Arc::new(Member { agent: lead.clone(), mode: ContextMode::Shared }));
-        let origin = ForkOrigin { parent: Some(member), sends_as, model: None };
+        let fork = forked.clone();
+        let origin = ForkOrigin { parent: Some(member), sends_as, fork, ..ForkOrigin::default() };
         Job { origin, ..job(agent, model.clone()) }
     };
     let (two, three) = (of_first(&second), of_first(&third));
@@ -369,4 +372,57 @@ async fn forks_of_what_is_under_way_or_gone() {
     assert_eq!(response.text, "Done.");
     let last = bodies(&server).pop().unwrap();
     assert!(!last.contains("Friday") && last.contains("You are lead."), "{last}");
+}
+
+// A fork of the main view sees what is common, and nothing that is another agent's or group's own.
+#[tokio::test]
+async fn a_fork_of_the_main_view_sees_nobodys_own() {
+    let system = memory().await;
+    talk(&system, "The launch is on Friday.").await;
+    let runner = runner(&system);
+    let server = ProviderServer::answering(|_| Reply::text("Done."));
+    let model = model(&server, MODELS[0]);
+    let mut quiet = agent("quiet", ContextMode::Isolated);
+    quiet.publish_result = contexture_agents::definition::PublishResult::None;
+    let mut grouped = agent("grouped", ContextMode::Shared);
+    grouped.context_group = Some("red".to_owned());
+    let [mut first, second] = ["first", "second"].map(|name| agent(name, ContextMode::Fork));
+    first.publish_result = contexture_agents::definition::PublishResult::None;
+    execute(&runner, &job(&quiet, model.clone()), "CANARY-QUIET").await;
+    execute(&runner, &job(&grouped, model.clone()), "CANARY-GROUP").await;
+    execute(&runner, &job(&first, model.clone()), "CANARY-FORK").await;
+    execute(&runner, &job(&second, model.clone()), "Well?").await;
+    let last = bodies(&server).pop().unwrap();
+    assert!(last.contains("The launch is on Friday.") && last.contains("You are second."));
+    for own in ["CANARY", "You are quiet.", "You are grouped.", "You are first."] {
+        assert!(!last.contains(own), "{own} in {last}");
+    }
+}
+
+// Forks of each other's forks stay small and readable, however long that goes on.
+#[tokio::test]
+async fn forks_of_forks_do_not_grow() {
+    let system = memory().await;
+    let runner = runner(&system);
+    let server = ProviderServer::answering(|_| Reply::text("Done."));
+    let model = model(&server, MODELS[0]);
+    let [mut one, mut two] = ["one", "two"].map(|name| agent(name, ContextMode::Fork));
+    for agent in [&mut one, &mut two] {
+        agent.publish_result = contexture_agents::definition::PublishResult::None;
+    }
+    execute(&runner, &job(&one, model.clone()), "begin").await;
+    let mut sizes = Vec::new();
+    for round in 0..70 {
+        let (child, parent) = if round % 2 == 0 { (&two, &one) } else { (&one, &two) };
+        let member = Arc::new(Member { agent: parent.clone(), mode: ContextMode::Fork });
+        let fork = runner.team().state(&parent.name).await.unwrap().0.fork;
+        let origin = ForkOrigin { parent: Some(member), fork, ..ForkOrigin::default() };
+        let deeper = Job { origin, ..job(child, model.clone()) };
+        let mut deeper = deeper;
+        deeper.options.budget = Some(3_000);
+        execute(&runner, &deeper, "go").await;
+        let (_, record) = runner.team().state(&child.name).await.unwrap();
+        sizes.push(record.unwrap().value.len());
+    }
+    assert!(sizes[69] < sizes[3] + 200, "{sizes:?}");
 }

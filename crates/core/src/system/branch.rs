@@ -33,6 +33,8 @@ pub struct Branch {
 pub enum BranchParent<'a> {
     /// What a principal sees of the session.
     Session(&'a Principal),
+    /// What the system side sees of the segments that are nobody's own.
+    Common,
     /// What another branch shows.
     Branch(&'a Branch),
 }
@@ -41,13 +43,14 @@ impl BranchParent<'_> {
     fn principal(self) -> Principal {
         match self {
             BranchParent::Session(principal) => principal.clone(),
+            BranchParent::Common => Principal::System,
             BranchParent::Branch(branch) => Principal::from(branch.view.clone()),
         }
     }
 
     fn point(&self) -> Option<&BranchPoint> {
         match self {
-            BranchParent::Session(_) => None,
+            BranchParent::Session(_) | BranchParent::Common => None,
             BranchParent::Branch(branch) => Some(&branch.point),
         }
     }
@@ -72,7 +75,8 @@ impl ContextSystem {
         let own = own.ok_or_else(|| Error::SegmentNotFound { segment: segment.clone() })?;
         let view_id = ViewId::of_branch(agent, number);
         let principal = parent.principal();
-        let inherited = self.inherited(&principal, parent.point(), &info, segment);
+        let is_common = matches!(parent, BranchParent::Common);
+        let inherited = self.inherited(&principal, parent.point(), is_common, &info, segment);
         let open = self.open_pages(&inherited, parent.point()).await?;
         let point = BranchPoint {
             inherited,
@@ -84,16 +88,19 @@ impl ContextSystem {
         };
         let parent_id = principal.view_id();
         let levels = self.levels_of(&parent_id, &point).await?;
-        let begin = Edit::BranchView { view: view_id, parent: parent_id, levels };
+        let begin = Edit::BranchView { view: view_id, parent: parent_id.clone(), levels };
         self.as_system().apply(begin).await?;
         let listed = point.inherited.iter().map(|it| it.segment.clone());
         let parent = principal.view();
+        let reader =
+            |it: &Inherited| Some((it.segment.clone(), parent?.reader_of(&it.segment)?.clone()));
+        let readers = point.inherited.iter().filter_map(reader).collect();
         let view = View {
             agent: agent.clone(),
             mounts: Mounts::Listed(listed.chain([segment.clone()]).collect()),
             writes_to: segment.clone(),
             filter: parent.map(|view| view.filter.clone()).unwrap_or_default(),
-            branch: Some(BranchView { number, parent: parent.cloned().map(Arc::new) }),
+            branch: Some(BranchView { number, parent: parent_id, readers }),
         };
         Ok(Branch { view, point })
     }
@@ -120,12 +127,14 @@ impl ContextSystem {
         &self,
         parent: &Principal,
         point: Option<&BranchPoint>,
+        is_common: bool,
         info: &SessionInfo,
         own: &SegmentId,
     ) -> Vec<Inherited> {
         let shown = Reader::of(self, parent).segments_as_shown();
         // The branch's own segment is not inherited, and what a branch inherited it still does.
         let shown = shown.into_iter().filter(|segment| segment.id != *own);
+        let shown = shown.filter(|segment| !is_common || segment.owner.is_none());
         let inherited = shown.map(|segment| {
             let before = point.and_then(|point| point.inherited(&segment.id)).cloned();
             before.unwrap_or_else(|| Inherited {

@@ -6,9 +6,7 @@ use super::{FoldOutcome, READS, prepare::Prepared, sent::missing};
 use crate::{
     ContextSystem, Edit, EditOutcome, Error, Format, Reader, Result, Revision, Session, Timestamp,
     Tokens, Usage, Window, WindowOptions,
-    storage::{
-        LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, ViewId, check::is_lost,
-    },
+    storage::{LedgerKey, LedgerQuery, SentPiece, SentWindow, StorageError, check::is_lost},
     window::{request::RecordedWindow, source::RENDERER},
 };
 
@@ -90,7 +88,7 @@ impl Session {
         let Some(branch) = self.principal.view().and_then(|view| view.branch.as_ref()) else {
             return Ok(None);
         };
-        let view = branch.parent.as_ref().map_or(ViewId::SYSTEM, |parent| parent.id());
+        let view = branch.parent.clone();
         self.system.newest_sent(&LedgerKey { view, format }).await
     }
 
