@@ -61,13 +61,14 @@ const MATRIX: &[(&str, [&str; 6])] = &[
 ];
 
 /// Operations that have their own tests, or are none that anybody asks for.
-const ELSEWHERE: [&str; 11] = [
+const ELSEWHERE: [&str; 12] = [
     // `branches::only_the_system_side_begins_a_branch`
     "branchView",
     // What each of its edits is checked as.
     "batch",
     "init",
     "import",
+    "recall",
     // `undo::agents_undo_their_own_edits_only`
     "undo",
     // `window_press::anchors_are_checked_like_any_operation`
