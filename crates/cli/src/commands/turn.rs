@@ -2,8 +2,7 @@
 
 mod add;
 mod close;
-mod extend;
-mod open;
+mod messages;
 mod result;
 
 use clap::Subcommand;
@@ -17,8 +16,28 @@ use crate::{error::Result, lines, printer::Printer, sanitize, settings::Settings
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Command {
     Add(add::Args),
-    Extend(extend::Args),
-    Open(open::Args),
+    /// Continue your own latest turn in a segment
+    ///
+    /// Takes whole exchanges without a user message: an assistant message with all results of its tool
+    /// calls. They join the turn's last page while it is the last in line and not full; otherwise they
+    /// begin a new page.
+    #[command(after_help = "\
+Example:
+  contexture turn add --user 'Hello' \\
+    && echo '[{\"role\":\"assistant\",\"content\":\"Hello!\"}]' | contexture turn extend --messages -")]
+    Extend(messages::Args),
+    /// Write messages whose last tool calls have no result yet
+    ///
+    /// User messages begin turns; what comes before them continues your own latest turn. Results follow with
+    /// `turn result` as the tools return them. Until then windows show a fixed line as the result of each open
+    /// call, and you add nothing else to the segment.
+    #[command(after_help = "\
+Example:
+  echo '[{\"role\":\"user\",\"content\":\"What is in a.txt?\"},
+    {\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"call_1\",
+      \"function\":{\"name\":\"read_file\",\"arguments\":\"{}\"}}]}]' | contexture turn open --messages - \\
+    && contexture turn result call_1 --text 'It is empty.'")]
+    Open(messages::Args),
     Result(result::Args),
     Close(close::Args),
 }
@@ -30,8 +49,14 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     match command {
         Command::Add(args) => add::run(args, settings, printer).await,
-        Command::Extend(args) => extend::run(args, settings, printer).await,
-        Command::Open(args) => open::run(args, settings, printer).await,
+        Command::Extend(args) => {
+            let edit = |segment, messages| Edit::ExtendTurn { segment, messages };
+            messages::run(edit, args, settings, printer).await
+        }
+        Command::Open(args) => {
+            let edit = |segment, messages| Edit::OpenExchange { segment, messages };
+            messages::run(edit, args, settings, printer).await
+        }
         Command::Result(args) => result::run(args, settings, printer).await,
         Command::Close(args) => close::run(args, settings, printer).await,
     }
