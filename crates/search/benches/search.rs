@@ -150,7 +150,7 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     for pair in args.windows(2) {
         if pair[0] == "--store" {
-            // A store that stays: only our own index is measured.
+            // A store that stays: our own index and tantivy by hand are measured.
             let store = Path::new(&pair[1]);
             let texts = texts(turns);
             let bytes: usize = texts.iter().map(String::len).sum();
@@ -158,7 +158,11 @@ fn main() {
                 drop(block_on(fill(store, &texts)));
             }
             let questions = questions(&texts, 1_000);
+            let folder = tempfile::tempdir().unwrap();
+            by_hand(folder.path(), &texts, &questions, bytes);
+            cutting(&texts);
             indexed(&store.with_extension("search"), store, &texts, &questions, bytes);
+            following(folder.path(), store, &texts);
             return;
         }
         if pair[0] == "--turns" {
@@ -182,9 +186,19 @@ fn main() {
     following(folder.path(), &store, &texts);
 }
 
-fn rate(what: &str, documents: usize, took: Duration) {
-    let rate = documents as f64 / took.as_secs_f64();
-    println!("{what}: {:.1} s, {:.0} documents/s", took.as_secs_f64(), rate);
+/// When something began, by the clock and by what all threads had used of the processors.
+struct Began(Instant, u64);
+
+impl Began {
+    fn now() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    fn rate(&self, what: &str, documents: usize) {
+        let (took, worked) = (self.0.elapsed().as_secs_f64(), (cpu() - self.1) as f64 / 100.0);
+        let rate = documents as f64 / took;
+        println!("{what}: {took:.1} s, {worked:.1} s of processor time, {rate:.0} documents/s");
+    }
 }
 
 fn times(what: &str, mut times: Vec<Duration>) {
@@ -218,10 +232,10 @@ fn size_of(path: &Path) -> u64 {
 
 /// Terms as the index cuts them, and nothing else.
 fn cutting(texts: &[String]) {
-    let began = Instant::now();
+    let began = Began::now();
     let mut terms = 0;
     texts.iter().for_each(|text| cut(text, &mut |_| terms += 1));
-    rate(&format!("cutting alone ({terms} terms)"), texts.len(), began.elapsed());
+    began.rate(&format!("cutting alone ({terms} terms)"), texts.len());
 }
 
 fn by_hand(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
@@ -229,7 +243,7 @@ fn by_hand(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
     let mut schema = Schema::builder();
     let (id, body) = (schema.add_u64_field("id", FAST), schema.add_text_field("body", TEXT));
     let index = Index::create_in_dir(path, schema.build()).unwrap();
-    let began = Instant::now();
+    let began = Began::now();
     let mut writer: IndexWriter = index.writer_with_num_threads(1, 48 << 20).unwrap();
     for (number, text) in texts.iter().enumerate() {
         let mut document = TantivyDocument::default();
@@ -238,9 +252,9 @@ fn by_hand(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
         writer.add_document(document).unwrap();
     }
     writer.commit().unwrap();
-    rate("tantivy by hand, one thread, committed", texts.len(), began.elapsed());
+    began.rate("tantivy by hand, one thread, committed", texts.len());
     writer.wait_merging_threads().unwrap();
-    rate("tantivy by hand, merged", texts.len(), began.elapsed());
+    began.rate("tantivy by hand, merged", texts.len());
     println!("tantivy by hand: {:.2} of the text", size_of(path) as f64 / bytes as f64);
     let searcher = index.reader().unwrap().searcher();
     let took = questions.iter().map(|question| {
@@ -264,7 +278,7 @@ fn fts5(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
     db.pragma_update(None, "journal_mode", "wal").unwrap();
     let table = "create virtual table f using fts5(body, content='', contentless_delete=1)";
     db.execute_batch(table).unwrap();
-    let began = Instant::now();
+    let began = Began::now();
     for (batch, texts) in texts.chunks(10_000).enumerate() {
         let transaction = db.transaction().unwrap();
         {
@@ -276,7 +290,7 @@ fn fts5(path: &Path, texts: &[String], questions: &[String], bytes: usize) {
         }
         transaction.commit().unwrap();
     }
-    rate("FTS5", texts.len(), began.elapsed());
+    began.rate("FTS5", texts.len());
     db.execute_batch("pragma wal_checkpoint(truncate)").unwrap();
     let size = std::fs::metadata(path).unwrap().len();
     println!("FTS5: {:.2} of the text", size as f64 / bytes as f64);
@@ -300,11 +314,11 @@ fn indexed(folder: &Path, store: &Path, texts: &[String], questions: &[String], 
     let storage = open(store);
     let index = SearchIndex::open(storage.clone(), Some(folder)).unwrap();
     let session = "bench".parse().unwrap();
-    let began = Instant::now();
+    let began = Began::now();
     block_on(index.catch_up(&session)).unwrap();
-    rate("index, from the store, searchable", texts.len(), began.elapsed());
+    began.rate("index, from the store, searchable", texts.len());
     block_on(index.flush()).unwrap();
-    rate("index, from the store, on disk and merged", texts.len(), began.elapsed());
+    began.rate("index, from the store, on disk and merged", texts.len());
     println!("index: {:.2} of the text", size_of(folder) as f64 / bytes as f64);
     drop(index);
     let began = Instant::now();

@@ -2,7 +2,7 @@
 
 mod marks;
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use contexture_core::{
     Message, Page, PageIndex, PageName, Role, Timestamp,
@@ -45,7 +45,7 @@ pub struct DocKey {
 
 /// One document, as it is taken into an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct Document<'a> {
     /// The page.
     pub page: PageIndex,
     /// The place of the message in the page, counted from 1; 0 for the page's own name and description.
@@ -53,41 +53,49 @@ pub struct Document {
     /// How many messages the page has.
     pub messages: u16,
     /// Its texts.
-    pub texts: Vec<(Field, String)>,
+    pub texts: Vec<(Field, Cow<'a, str>)>,
     /// Who said it: an agent's name, the name of a speaker or a role. Nobody says a note or a page's
     /// name.
-    pub speaker: Option<String>,
+    pub speaker: Option<Cow<'a, str>>,
     /// When it was said.
     pub at: Timestamp,
     /// The number of the directory that the page stands in.
     pub chapter: u32,
 }
 
-impl Document {
+impl<'a> Document<'a> {
     /// Returns the documents of a page: its name and description, unless its text begins with that
     /// name, and each of its messages.
-    pub fn of_page(page: &Page, messages: &[Message]) -> Vec<Document> {
-        let own = Document {
-            page: page.index.clone(),
-            message: 0,
-            messages: u16::try_from(messages.len()).unwrap_or(u16::MAX),
-            texts: own_texts(page, messages),
-            speaker: None,
-            at: page.created_at,
-            chapter: page.parent.as_ref().map_or(0, |parent| short(parent.number())),
+    pub fn of_page(page: &'a Page, messages: &'a [Message]) -> Vec<Document<'a>> {
+        let chapter = page.parent.as_ref().map_or(0, |parent| short(parent.number()));
+        let count = u16::try_from(messages.len()).unwrap_or(u16::MAX);
+        let document = |message, texts, speaker, at| {
+            let page = page.index.clone();
+            Document { page, message, messages: count, texts, speaker, at, chapter }
         };
         let looks = looks(messages);
-        let numbers = 1..=u16::MAX;
-        let said = messages.iter().zip(numbers).map(|(message, number)| Document {
-            message: number,
-            texts: message_texts(message, &looks),
-            speaker: page.turn.as_ref().and_then(|_| speaker(message)),
-            at: message.at.unwrap_or(page.created_at),
-            ..own.clone()
-        });
-        let said: Vec<Document> = said.collect();
+        let own = document(0, own_texts(page, messages), None, page.created_at);
         let own = (!own.texts.is_empty()).then_some(own);
+        let said = messages.iter().zip(1..=u16::MAX).map(|(message, number)| {
+            let speaker = page.turn.as_ref().map(|_| speaker(message));
+            let at = message.at.unwrap_or(page.created_at);
+            document(number, message_texts(message, &looks), speaker, at)
+        });
         own.into_iter().chain(said).collect()
+    }
+
+    /// Returns it with texts of its own.
+    pub fn into_owned(self) -> Document<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Document {
+            page: self.page,
+            message: self.message,
+            messages: self.messages,
+            texts: self.texts.into_iter().map(|(field, text)| (field, owned(text))).collect(),
+            speaker: self.speaker.map(owned),
+            at: self.at,
+            chapter: self.chapter,
+        }
     }
 
     /// Returns what the ranking wants to know of the texts, of those fields alone.
@@ -120,7 +128,7 @@ pub fn speaker_hash(name: &str) -> u32 {
 }
 
 /// Returns the texts of a page's own: none where its name only repeats how its text begins.
-fn own_texts(page: &Page, messages: &[Message]) -> Vec<(Field, String)> {
+fn own_texts<'a>(page: &'a Page, messages: &[Message]) -> Vec<(Field, Cow<'a, str>)> {
     let name = page.name.as_str();
     let base = match name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")) {
         Some((base, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => base,
@@ -134,10 +142,10 @@ fn own_texts(page: &Page, messages: &[Message]) -> Vec<(Field, String)> {
     let continued = page.turn.as_ref().is_some_and(|turn| *turn != page.index) && base != name;
     let mut texts = Vec::new();
     if !repeats && !continued {
-        texts.push((Field::Name, name.to_owned()));
+        texts.push((Field::Name, name.into()));
     }
     if !page.description.is_empty() {
-        texts.push((Field::Name, page.description.as_str().to_owned()));
+        texts.push((Field::Name, page.description.as_str().into()));
     }
     texts
 }
@@ -152,7 +160,7 @@ fn looks(messages: &[Message]) -> HashSet<&str> {
     looking.map(|call| call.id.as_str()).collect()
 }
 
-fn message_texts(message: &Message, looks: &HashSet<&str>) -> Vec<(Field, String)> {
+fn message_texts<'a>(message: &'a Message, looks: &HashSet<&str>) -> Vec<(Field, Cow<'a, str>)> {
     let said = match message.role {
         Role::Assistant => Field::Answer,
         Role::Tool => Field::Tool,
@@ -161,14 +169,17 @@ fn message_texts(message: &Message, looks: &HashSet<&str>) -> Vec<(Field, String
     let mut texts = Vec::new();
     for part in &message.parts {
         match part {
-            Part::Text(text) => texts.push((said, text.text.clone())),
+            Part::Text(text) => texts.push((said, text.text.as_str().into())),
             Part::ToolCall(call) if looks.contains(call.id.as_str()) => {}
             Part::ToolResult(result) if looks.contains(result.call.as_str()) => {}
             Part::ToolCall(call) => {
-                texts.push((Field::Tool, format!("{} {}", call.name, call.arguments)));
+                let call = format!("{} {}", call.name, call.arguments);
+                texts.push((Field::Tool, call.into()));
             }
             Part::ToolResult(result) => result_texts(result, &mut texts),
-            Part::Thinking(thinking) => texts.push((Field::Thinking, thinking.text.clone())),
+            Part::Thinking(thinking) => {
+                texts.push((Field::Thinking, thinking.text.as_str().into()));
+            }
             Part::Image(_) | Part::Other(_) => {}
         }
     }
@@ -176,19 +187,19 @@ fn message_texts(message: &Message, looks: &HashSet<&str>) -> Vec<(Field, String
     texts
 }
 
-fn result_texts(result: &ToolResult, texts: &mut Vec<(Field, String)>) {
+fn result_texts<'a>(result: &'a ToolResult, texts: &mut Vec<(Field, Cow<'a, str>)>) {
     for part in &result.content {
         if let Part::Text(text) = part {
-            texts.push((Field::Tool, text.text.clone()));
+            texts.push((Field::Tool, text.text.as_str().into()));
         }
     }
 }
 
 /// Returns who says a message: the agent that wrote it, the `name` that chat messages can carry, or the
 /// role.
-fn speaker(message: &Message) -> Option<String> {
+fn speaker(message: &Message) -> Cow<'_, str> {
     if let Some(agent) = &message.author {
-        return Some(agent.to_string());
+        return agent.to_string().into();
     }
     let name = message.extra.get("name").and_then(|name| name.read::<String>().ok());
     let name = name.filter(|name| !name.trim().is_empty());
@@ -198,7 +209,7 @@ fn speaker(message: &Message) -> Option<String> {
         Role::Assistant => "assistant",
         Role::Tool => "tool",
     };
-    Some(name.unwrap_or_else(|| role.to_owned()))
+    name.map_or(Cow::Borrowed(role), Cow::Owned)
 }
 
 fn short(number: u64) -> u32 {

@@ -20,9 +20,10 @@ async fn session() -> Session {
     host
 }
 
-async fn documents(host: &Session, page: &PageIndex) -> Vec<Document> {
+async fn documents(host: &Session, page: &PageIndex) -> Vec<Document<'static>> {
     let messages = host.get_messages(page).await.expect("messages");
-    Document::of_page(&host.get_page(page).await.expect("a page").page, &messages)
+    let page = host.get_page(page).await.expect("a page").page;
+    Document::of_page(&page, &messages).into_iter().map(Document::into_owned).collect()
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn nobody_says_a_note_and_its_name_is_a_document() {
             .expect("a note");
         let documents = documents(&host, &page).await;
         assert_eq!(documents.len(), 2);
-        let texts: Vec<&str> = documents[0].texts.iter().map(|(_, text)| text.as_str()).collect();
+        let texts: Vec<&str> = documents[0].texts.iter().map(|(_, text)| &**text).collect();
         assert_eq!(texts, ["Plan", "how to ship"]);
         assert!(documents.iter().all(|document| document.speaker_hash() == 0));
     });

@@ -19,12 +19,16 @@ pub(crate) use known::{Followed, Known};
 
 use crate::{
     error::SearchError,
-    index::{MarkHash, Scrub, SearchIndex},
+    index::{MarkHash, Rebuild, RebuildStart, Scrub, SearchIndex},
 };
 use known::Epoch;
+use read::ReadPage;
 
 /// How many edits are read at a time.
 const EDITS: usize = 512;
+
+/// How many edits a follower takes in together.
+const TOGETHER: usize = 64;
 
 /// How often a session is begun again that another process indexes at the same time.
 const ATTEMPTS: usize = 8;
@@ -48,13 +52,20 @@ impl SearchIndex {
         Err(SearchError::Busy)
     }
 
-    /// Takes in what is committed to a session as it happens, for as long as it is polled.
+    /// Takes in what is committed to a session, some edits at a time, for as long as it is polled.
     ///
-    /// It ends when the session is removed. Several edits that come together are taken in together.
+    /// A search takes in what is still missing, so nothing is gained by being faster, and one edit at a time costs
+    /// several times as much. It ends when the session is removed.
     pub async fn follow(&self, system: &ContextSystem) -> Result<(), SearchError> {
         let mut events = system.subscribe().ready_chunks(EDITS);
         self.catch_up(system.session()).await?;
-        while events.next().await.is_some() {
+        let mut behind = 0;
+        while let Some(edits) = events.next().await {
+            behind += edits.len();
+            if behind < TOGETHER {
+                continue;
+            }
+            behind = 0;
             match self.catch_up(system.session()).await {
                 Err(SearchError::Storage(StorageError::SessionMissing { .. })) => break,
                 Err(error) => {
@@ -106,28 +117,63 @@ impl SearchIndex {
         }
     }
 
-    /// Reads a session from the beginning.
+    /// Reads a session from the beginning. A large one goes to disk at once instead of waiting in memory.
     async fn read_whole(
         &self,
         followed: &Followed,
         info: &SessionInfo,
         epoch: Epoch,
     ) -> Result<bool, SearchError> {
+        let mut rebuild: Option<Box<Rebuild>> = None;
         for segment in self.inner.storage.segments(&info.id).await? {
             let mut raw = self.scan(&info.id, &segment.id, None).await?;
             while let Some(last) = raw.last() {
                 // The next are read while these are cut.
                 let next = self.scan(&info.id, &segment.id, Some(last));
                 let (next, pages) = futures::join!(next, async { raw.cut() });
-                if !followed.put(epoch, pages, None) {
+                if let Some(rebuild) = &mut rebuild {
+                    add(rebuild, pages)?;
+                } else if !followed.put(epoch, pages, None) {
                     return Ok(false);
+                } else if self.is_over(1) {
+                    match self.begin_rebuild(followed, info)? {
+                        RebuildStart::Begun(begun) => rebuild = Some(begun),
+                        RebuildStart::Busy => self.make_room().await?,
+                        RebuildStart::Done => return Ok(false),
+                    }
                 }
-                self.make_room().await?;
                 raw = next?;
             }
         }
         // What was edited meanwhile is in the feed behind it.
-        Ok(followed.put(epoch, Vec::new(), Some(info.revision)))
+        let Some(rebuild) = rebuild else {
+            self.worker().changed();
+            return Ok(followed.put(epoch, Vec::new(), Some(info.revision)));
+        };
+        let build = self.worker().commit(rebuild, info.revision).await?;
+        Ok(followed.rebuilt(epoch, build, info.revision))
+    }
+
+    /// Begins to write a session as a whole, with what is in memory of it.
+    fn begin_rebuild(
+        &self,
+        followed: &Followed,
+        info: &SessionInfo,
+    ) -> Result<RebuildStart, SearchError> {
+        let mut start = self.inner.disk.rebuild(&info.id, &MarkHash::of(&info.mark))?;
+        match &mut start {
+            RebuildStart::Begun(rebuild) => {
+                for (segment, _, page) in followed.hand_over() {
+                    rebuild.add(&segment, &page)?;
+                }
+            }
+            RebuildStart::Done => {
+                self.inner.reload()?;
+                followed.forget();
+            }
+            RebuildStart::Busy => {}
+        }
+        Ok(start)
     }
 
     /// Returns the pages that edits touched, and those that are judged by them.
@@ -151,19 +197,21 @@ impl SearchIndex {
     /// Lets the worker write if too much waits in memory.
     async fn make_room(&self) -> Result<(), SearchError> {
         self.worker().changed();
-        let limits = self.inner.limits;
-        let (documents, bytes) = self.inner.waiting();
-        let is_over = |times: usize| {
-            documents > limits.documents.saturating_mul(times)
-                || bytes > limits.bytes.saturating_mul(times)
-        };
-        if is_over(2) {
+        if self.is_over(2) {
             return self.worker().flush_in_turn().await;
         }
-        if is_over(1) {
+        if self.is_over(1) {
             self.worker().flush_soon();
         }
         Ok(())
+    }
+
+    /// Tells whether more waits in memory than so many times the limits.
+    fn is_over(&self, times: usize) -> bool {
+        let limits = self.inner.limits;
+        let (documents, bytes) = self.inner.waiting();
+        documents > limits.documents.saturating_mul(times)
+            || bytes > limits.bytes.saturating_mul(times)
     }
 
     /// Writes to disk; where another process is writing, it is done later.
@@ -173,4 +221,8 @@ impl SearchIndex {
             written => written,
         }
     }
+}
+
+fn add(rebuild: &mut Rebuild, pages: Vec<ReadPage>) -> Result<(), SearchError> {
+    pages.iter().try_for_each(|(index, page)| rebuild.add(index.segment(), page))
 }

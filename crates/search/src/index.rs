@@ -16,6 +16,7 @@ mod class;
 mod classes;
 mod disk;
 mod entry;
+mod indexed;
 mod key;
 mod merge;
 mod narrow;
@@ -28,6 +29,7 @@ mod snapshot;
 mod state;
 mod tail;
 mod worker;
+mod writing;
 
 use std::{
     collections::HashMap,
@@ -38,10 +40,10 @@ use std::{
     },
 };
 
-use contexture_core::{PageStorage, SessionId};
+use contexture_core::{PageStorage, Revision, SessionId};
 
 pub(crate) use class::Parts;
-pub(crate) use disk::{Batch, Disk, Written};
+pub(crate) use disk::{Batch, ChangedPage, Disk, Written};
 pub(crate) use entry::{Entry, entries, turn_hash};
 pub(crate) use key::Space;
 pub(crate) use narrow::Narrow;
@@ -51,6 +53,7 @@ pub(crate) use sight::{LeftOut, Sight, below};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use state::{MarkHash, SessionState, State};
 pub(crate) use tail::Tail;
+pub(crate) use writing::{Committed, Rebuild, RebuildStart};
 
 use crate::{error::SearchError, follow::Followed, search::Branches};
 use worker::Worker;
@@ -207,6 +210,13 @@ impl Inner {
         }
         followed.iter().for_each(|it| it.adopt(&snapshot.state));
         Ok(Written::Committed)
+    }
+
+    /// Commits a session that was read from the beginning. Returns its build, and what may still be merged.
+    fn commit(&self, rebuild: Rebuild, upto: Revision) -> Result<(u64, Committed), SearchError> {
+        let committed = rebuild.commit(upto)?;
+        self.reload()?;
+        Ok(committed)
     }
 
     fn clear(&self) -> Result<Written, SearchError> {

@@ -17,12 +17,12 @@
 //! use contexture_core::Timestamp;
 //! use contexture_search::{DocKey, Document, Field, MemoryCollection, Query, RankOptions, rank};
 //!
-//! let said = |message, speaker: &str, text: &str| Document {
+//! let said = |message, speaker: &'static str, text: &'static str| Document {
 //!     page: "usr-1".parse().unwrap(),
 //!     message,
 //!     messages: 2,
-//!     texts: vec![(Field::Request, text.to_owned())],
-//!     speaker: Some(speaker.to_owned()),
+//!     texts: vec![(Field::Request, text.into())],
+//!     speaker: Some(speaker.into()),
 //!     at: Timestamp::from_millis(0),
 //!     chapter: 0,
 //! };

@@ -31,7 +31,7 @@ impl MemoryCollection {
     }
 
     /// Takes a document in, in place of one with the same key.
-    pub fn insert(&mut self, key: DocKey, document: &Document) {
+    pub fn insert(&mut self, key: DocKey, document: &Document<'_>) {
         self.remove(key);
         let mut lengths = [0_u16; Field::ALL.len()];
         let mut counts: HashMap<String, Counts> = HashMap::new();

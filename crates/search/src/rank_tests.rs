@@ -30,8 +30,8 @@ fn insert(
         page: format!("usr-{}", number + 1).parse().expect("an index"),
         message: 1,
         messages: 1,
-        texts: vec![(Field::Request, text.to_owned())],
-        speaker: (!speaker.is_empty()).then(|| speaker.to_owned()),
+        texts: vec![(Field::Request, text.into())],
+        speaker: (!speaker.is_empty()).then(|| speaker.into()),
         at: Timestamp::from_millis(1_683_504_000_000 + day * DAY),
         chapter,
     };

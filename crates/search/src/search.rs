@@ -327,7 +327,7 @@ fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query
             let documents = Document::of_page(&page.page, messages);
             let document = documents.into_iter().find(|it| it.message == ranked.key.message);
             let texts = document.map(|document| document.texts).unwrap_or_default();
-            texts.into_iter().map(|(_, text)| text).collect()
+            texts.into_iter().map(|(_, text)| text.into_owned()).collect()
         }
         None => vec![page.page.name.to_string(), page.page.description.to_string()],
     };

@@ -65,7 +65,12 @@ impl Term<'_> {
 pub fn cut(text: &str, visit: &mut dyn FnMut(Term<'_>)) {
     let mut cutter = Cutter { text, position: 0, buffer: String::new(), visit };
     let mut at = 0;
-    while let Some(letter) = text[at..].chars().next() {
+    while let Some(byte) = text.as_bytes().get(at) {
+        if byte.is_ascii() {
+            at = if byte.is_ascii_alphanumeric() { cutter.chunk(at) } else { at + 1 };
+            continue;
+        }
+        let Some(letter) = text[at..].chars().next() else { break };
         at = match script(letter) {
             Script::None => at + letter.len_utf8(),
             Script::Spaced => cutter.chunk(at),
@@ -136,6 +141,33 @@ impl Cutter<'_, '_> {
 
     /// Shows a word and its parts; returns where it ends.
     fn word(&mut self, start: usize) -> usize {
+        match self.plain_word(start) {
+            Some(end) => end,
+            None => self.any_word(start),
+        }
+    }
+
+    /// Shows a word that has only the letters a to z, of which the first may be a capital; returns where it
+    /// ends. Most words are such. Returns none for any other word.
+    fn plain_word(&mut self, start: usize) -> Option<usize> {
+        let rest = &self.text.as_bytes()[start..];
+        let (first, letters) = rest.split_first()?;
+        let end = 1 + letters.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let goes_on =
+            |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'\'' || !byte.is_ascii();
+        if !first.is_ascii_alphabetic() || end > MAX_TERM || rest.get(end).is_some_and(goes_on) {
+            return None;
+        }
+        self.buffer.clear();
+        self.buffer.push_str(&self.text[start..start + end]);
+        self.buffer.make_ascii_lowercase();
+        stem(&mut self.buffer);
+        self.show(TermKind::Word, start, start + end);
+        self.position = self.position.saturating_add(1);
+        Some(start + end)
+    }
+
+    fn any_word(&mut self, start: usize) -> usize {
         let rest = &self.text[start..];
         let mut end = rest.len();
         let mut cut_at = None;

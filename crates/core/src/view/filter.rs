@@ -174,6 +174,15 @@ impl MessageFilter {
         }
     }
 
+    /// Tells whether anything of a message is seen.
+    pub fn hears(self, message: &Message) -> bool {
+        match self {
+            MessageFilter::All => true,
+            MessageFilter::WithoutTools => says_without_tools(message),
+            MessageFilter::RequestsOnly => message.role == Role::User,
+        }
+    }
+
     /// Returns the messages that are seen.
     pub fn heard(self, messages: Vec<Message>) -> Vec<Message> {
         match self {
@@ -186,21 +195,41 @@ impl MessageFilter {
     }
 }
 
-/// Takes what belongs to tools out of a message; none where nothing is left.
-fn without_tools(mut message: Message) -> Option<Message> {
-    match message.role {
-        Role::Tool => return None,
-        Role::System | Role::User => return Some(message),
-        Role::Assistant => {}
-    }
+/// Tells whether anything is left of a message without its tools.
+fn says_without_tools(message: &Message) -> bool {
     let calls = message.tool_calls().next().is_some();
-    message.parts.retain(|part| match part {
+    match message.role {
+        Role::Tool => false,
+        Role::System | Role::User => true,
+        Role::Assistant => message.parts.iter().any(|part| stays(part, calls) && says(part)),
+    }
+}
+
+/// Tells whether a part of an answer is seen without tools; `calls` where the answer calls any.
+fn stays(part: &Part, calls: bool) -> bool {
+    match part {
         Part::Text(_) | Part::Image(_) => true,
         // What led to a call tells of the call, and goes back to its provider only with it.
         Part::Thinking(_) => !calls,
         // A part of a kind we do not know may be a call that the provider answers itself.
         Part::ToolCall(_) | Part::ToolResult(_) | Part::Other(_) => false,
-    });
+    }
+}
+
+fn says(part: &Part) -> bool {
+    !matches!(part, Part::Text(text) if text.text.is_empty())
+}
+
+/// Takes what belongs to tools out of a message; none where nothing is left.
+fn without_tools(mut message: Message) -> Option<Message> {
+    if !says_without_tools(&message) {
+        return None;
+    }
+    if message.role != Role::Assistant {
+        return Some(message);
+    }
+    let calls = message.tool_calls().next().is_some();
+    message.parts.retain(|part| stays(part, calls));
     // Fields that we do not know may quote results: citations, calls of an older kind.
     message.extra = Fields::default();
     for part in &mut message.parts {
@@ -208,8 +237,7 @@ fn without_tools(mut message: Message) -> Option<Message> {
             text.extra = Fields::default();
         }
     }
-    let says = |part: &Part| !matches!(part, Part::Text(text) if text.text.is_empty());
-    message.parts.iter().any(says).then_some(message)
+    Some(message)
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ impl Marks {
     pub fn of(text: &str) -> Self {
         let mut marks = 0;
         let question = |letter: char| matches!(letter, '?' | '？' | '؟');
-        if text.contains(question) {
+        let is_ascii = text.is_ascii();
+        if text.as_bytes().contains(&b'?') || (!is_ascii && text.contains(question)) {
             marks |= Self::ASKS;
         }
         let end = text.trim_end_matches(|letter: char| {
@@ -31,7 +32,7 @@ impl Marks {
                 marks |= Self::FIRST_PERSON;
             }
         });
-        if !text.is_ascii() {
+        if !is_ascii {
             if CHINESE_TIMES.iter().any(|time| text.contains(time)) {
                 marks |= Self::NAMES_TIME;
             }
@@ -82,11 +83,11 @@ impl Marks {
 /// out.
 fn words(text: &str, visit: &mut dyn FnMut(&str)) {
     let mut word = [0; 12];
-    for piece in text.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+    for piece in text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()) {
         let Some(word) = word.get_mut(..piece.len()).filter(|word| !word.is_empty()) else {
             continue;
         };
-        word.copy_from_slice(piece.as_bytes());
+        word.copy_from_slice(piece);
         word.make_ascii_lowercase();
         visit(std::str::from_utf8(word).unwrap_or_default());
     }

@@ -8,7 +8,7 @@ use std::{
 use contexture_core::{PageIndex, Revision, SegmentId, SessionId};
 use futures::lock::Mutex as Turn;
 
-use crate::index::{Batch, Entry, MarkHash, Space, State, Tail};
+use crate::index::{Batch, ChangedPage, Entry, MarkHash, Space, State, Tail};
 
 /// How many edits that touched no page go by before that is written.
 const QUIET: u64 = 10_000;
@@ -155,6 +155,28 @@ impl Followed {
     /// Forgets everything: the session is read again.
     pub(super) fn forget(&self) {
         self.lock().forget();
+    }
+
+    /// Hands over all pages in memory, while the session is read from the beginning.
+    pub(super) fn hand_over(&self) -> Vec<ChangedPage> {
+        let tails = std::mem::take(&mut self.lock().tails);
+        let pages = tails.iter().flat_map(|(segment, tail)| {
+            tail.pages()
+                .iter()
+                .map(|(number, page)| (segment.clone(), *number, page.entries.clone()))
+        });
+        pages.collect()
+    }
+
+    /// Notes that all of the session is on disk; tells whether it was not forgotten meanwhile.
+    pub(super) fn rebuilt(&self, epoch: Epoch, build: u64, upto: Revision) -> bool {
+        let mut known = self.lock();
+        if known.epoch != epoch.number {
+            return false;
+        }
+        known.build = Some(build);
+        (known.upto, known.committed) = (Some(upto), Some(upto));
+        true
     }
 
     /// Takes what is to be written; none where that is nothing.

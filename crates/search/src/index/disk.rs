@@ -1,31 +1,25 @@
-//! The index on disk: opening it, writing a batch to it, reading what was last committed.
+//! The index on disk: opening it, writing to it, reading what was last committed.
 
 use std::{
     fs, io,
-    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use contexture_core::{Revision, SegmentId, SessionId};
 use tantivy::{
-    Index, IndexReader, IndexWriter, ReloadPolicy, TantivyError,
-    directory::{MmapDirectory, RamDirectory, error::LockError},
-    indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy, NoMergePolicy},
+    Index, IndexReader, ReloadPolicy, TantivyError,
+    directory::{MmapDirectory, RamDirectory},
 };
 
 use super::{
     entry::Entry,
-    key::Space,
-    range::KeyRanges,
     schema::{self, Fields, VERSION},
     snapshot::Snapshot,
-    state::{MarkHash, SessionState, State},
+    state::{MarkHash, State},
+    writing::{Rebuild, RebuildStart, Writing},
 };
 use crate::error::SearchError;
-
-/// How many bytes the writer fills before it writes a part of the index.
-const WRITER_BYTES: usize = 48 << 20;
 
 /// How often a reader looks for a commit and its documents that belong together.
 const LOOKS: usize = 16;
@@ -45,8 +39,11 @@ pub(crate) struct Batch {
     pub(crate) upto: Option<Revision>,
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
-    pub(crate) pages: Vec<(SegmentId, u32, Arc<[Entry]>)>,
+    pub(crate) pages: Vec<ChangedPage>,
 }
+
+/// A page that changed: its segment, its number and its documents, of which there are none if it is gone.
+pub(crate) type ChangedPage = (SegmentId, u32, Arc<[Entry]>);
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,109 +125,40 @@ impl Disk {
         batches: &[&Batch],
         scrub: bool,
     ) -> Result<Option<Vec<Option<u64>>>, SearchError> {
-        let options = IndexWriterOptions::builder()
-            .num_worker_threads(1)
-            .num_merge_threads(1)
-            .memory_budget_per_thread(WRITER_BYTES)
-            .build();
-        let mut writer: IndexWriter = match self.index.writer_with_options(options) {
-            Ok(writer) => writer,
-            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        writer.set_merge_policy(merge_policy(scrub));
-        let payload = self.index.load_metas()?.payload;
-        let mut state = State::read(payload.as_deref())
-            .ok_or(SearchError::Damaged { what: "what it says of itself".to_owned() })?;
-        let mut classes = super::classes::Classes::new(&state.classes);
-        let mut builds = Vec::with_capacity(batches.len());
-        for batch in batches {
-            builds.push(self.add(&writer, &mut state, &mut classes, batch)?);
-        }
-        state.classes = classes.into_list();
-        let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&state.write());
-        commit.commit()?;
+        let Some(mut writing) = Writing::begin(&self.index, &self.fields)? else { return Ok(None) };
         if scrub {
-            self.scrub(&mut writer)?;
+            writing.without_merges();
         }
-        writer.wait_merging_threads()?;
+        let builds: Result<_, SearchError> =
+            batches.iter().map(|batch| writing.add(batch)).collect();
+        let builds = builds?;
+        let mut committed = writing.commit()?;
+        if scrub {
+            committed.scrub()?;
+        }
+        committed.merge()?;
         Ok(Some(builds))
     }
 
-    fn add(
+    /// Begins to take in a session as a whole.
+    pub(crate) fn rebuild(
         &self,
-        writer: &IndexWriter,
-        state: &mut State,
-        classes: &mut super::classes::Classes,
-        batch: &Batch,
-    ) -> Result<Option<u64>, SearchError> {
-        let known = state.sessions.get(&batch.session).cloned();
-        let current = known.clone().filter(|known| Some(known.build) == batch.build);
-        let is_done =
-            |known: &SessionState| known.revision.is_some() && known.revision >= batch.upto;
-        if current.as_ref().is_some_and(is_done) || (batch.build.is_some() && current.is_none()) {
-            return Ok(None);
+        session: &SessionId,
+        mark: &MarkHash,
+    ) -> Result<RebuildStart, SearchError> {
+        match Writing::begin(&self.index, &self.fields)? {
+            Some(writing) => Rebuild::begin(writing, session, mark),
+            None => Ok(RebuildStart::Busy),
         }
-        if let (Some(known), None) = (&known, &current) {
-            let spaces: Vec<Range<u64>> =
-                known.spaces.values().map(|space| Space(*space).keys()).collect();
-            delete(writer, spaces)?;
-        }
-        let mut session = current.unwrap_or_else(|| SessionState {
-            mark: batch.mark.clone(),
-            build: state.next_build(),
-            revision: batch.upto,
-            spaces: Default::default(),
-        });
-        session.revision = batch.upto;
-        let (mut deleted, mut fresh) = (Vec::new(), Vec::new());
-        for (segment, page, _) in &batch.pages {
-            match session.spaces.get(segment) {
-                Some(space) if fresh.contains(space) => {}
-                Some(space) => deleted.push(Space(*space).page(*page)),
-                None => {
-                    let space = state.next_space().ok_or(SearchError::Full)?;
-                    session.spaces.insert(segment.clone(), space.0);
-                    fresh.push(space.0);
-                }
-            }
-        }
-        delete(writer, deleted)?;
-        for (segment, _, entries) in &batch.pages {
-            let Some(space) = session.spaces.get(segment).copied().map(Space) else { continue };
-            for entry in &**entries {
-                let class = classes.number(&entry.class);
-                writer.add_document(self.fields.document(space, entry, class))?;
-            }
-        }
-        let build = session.build;
-        state.sessions.insert(batch.session.clone(), session);
-        Ok(Some(build))
-    }
-
-    /// Writes everything again that has deleted documents in it, so that none of their words stay.
-    fn scrub(&self, writer: &mut IndexWriter) -> Result<(), SearchError> {
-        let metas = self.index.searchable_segment_metas()?;
-        for meta in metas.iter().filter(|meta| meta.num_deleted_docs() > 0) {
-            writer.merge(&[meta.id()]).wait()?;
-        }
-        writer.garbage_collect_files().wait()?;
-        Ok(())
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&self) -> Result<Written, SearchError> {
-        let mut writer: IndexWriter = match self.index.writer_with_num_threads(1, WRITER_BYTES) {
-            Ok(writer) => writer,
-            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(Written::Busy),
-            Err(error) => return Err(error.into()),
+        let Some(mut writing) = Writing::begin(&self.index, &self.fields)? else {
+            return Ok(Written::Busy);
         };
-        writer.delete_all_documents()?;
-        let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&State::default().write());
-        commit.commit()?;
-        writer.wait_merging_threads()?;
+        writing.clear()?;
+        writing.commit()?.merge()?;
         Ok(Written::Committed)
     }
 
@@ -240,24 +168,6 @@ impl Disk {
         let sizes = fs::read_dir(folder)?.map(|file| Ok(file?.metadata()?.len()));
         sizes.sum()
     }
-}
-
-/// Returns how parts of the index are joined. What is scrubbed must not be taken away meanwhile.
-fn merge_policy(scrub: bool) -> Box<dyn MergePolicy> {
-    if scrub {
-        return Box::new(NoMergePolicy);
-    }
-    let mut policy = LogMergePolicy::default();
-    policy.set_del_docs_ratio_before_merge(0.3);
-    Box::new(policy)
-}
-
-/// Deletes documents by their keys, many ranges at a time: each query opens every part of the index.
-fn delete(writer: &IndexWriter, ranges: Vec<Range<u64>>) -> Result<(), SearchError> {
-    if !ranges.is_empty() {
-        writer.delete_query(Box::new(KeyRanges(ranges)))?;
-    }
-    Ok(())
 }
 
 /// Tells whether an index must be made again.

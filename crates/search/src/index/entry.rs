@@ -70,8 +70,8 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
     let heard = heard(messages);
     let tools = tools_by_call(messages);
     let documents = Document::of_page(page, messages);
-    let fits = |document: &Document| document.message <= At::LAST_MESSAGE;
-    let entry = |document: Document| {
+    let fits = |document: &Document<'_>| document.message <= At::LAST_MESSAGE;
+    let entry = |document: Document<'_>| {
         let message = usize::from(document.message).checked_sub(1).and_then(|at| messages.get(at));
         let parts = parts(page, &document);
         let mut lengths = [0; PARTS];
@@ -121,8 +121,8 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
 }
 
 /// Returns the texts of a document by part.
-fn parts<'a>(page: &Page, document: &'a Document) -> Vec<(Part, &'a str)> {
-    let texts = document.texts.iter().map(|(field, text)| (part(*field), text.as_str()));
+fn parts<'a>(page: &Page, document: &'a Document<'_>) -> Vec<(Part, &'a str)> {
+    let texts = document.texts.iter().map(|(field, text)| (part(*field), &**text));
     if document.message > 0 {
         return texts.filter(|(part, _)| *part >= Part::Request).collect();
     }
@@ -178,18 +178,21 @@ fn class(
 
 /// Returns what is left of messages where a view does not see all of them.
 fn heard(messages: &[Message]) -> Heard {
-    let hears = |filter: MessageFilter, message: &Message| {
-        // What a user says is heard by all, and need not be copied to find that out.
-        message.role == Role::User || !filter.heard(vec![message.clone()]).is_empty()
-    };
-    let any = |filter| messages.iter().any(|message| hears(filter, message));
+    let any = |filter: MessageFilter| messages.iter().any(|message| filter.hears(message));
     let mut requests = messages.iter().filter(|message| message.role == Role::User);
     Heard {
         silent: messages.is_empty(),
         without_tools: any(MessageFilter::WithoutTools),
         requests: any(MessageFilter::RequestsOnly),
-        worded: requests.any(|message| !message.plain_text().trim().is_empty()),
+        worded: requests.any(has_words),
     }
+}
+
+fn has_words(message: &Message) -> bool {
+    message.parts.iter().any(|part| match part {
+        MessagePart::Text(text) => !text.text.trim().is_empty(),
+        _ => false,
+    })
 }
 
 /// Names a turn by its first page.

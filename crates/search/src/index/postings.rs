@@ -5,8 +5,15 @@ use tantivy::{
     postings::{Postings, SegmentPostings, TermInfo},
 };
 
-use super::{class::PARTS, key::At, seen::RECORD, snapshot::Block, tail::PartCounts};
-use crate::error::SearchError;
+use super::{
+    class::PARTS,
+    key::At,
+    merge::Ordered,
+    seen::{RECORD, by_field_counts, key},
+    snapshot::Block,
+    tail::PartCounts,
+};
+use crate::{collection::Posting, error::SearchError};
 
 /// Posting lists of one block.
 pub(crate) struct DiskPostings<'a> {
@@ -88,7 +95,16 @@ impl<'a> PostingBatches<'a> {
         Self { postings, docs, counts, keys, classes, lengths, next: 0, size: 8 }
     }
 
+    /// Reads the next documents, and their facts.
     fn fill(&mut self) {
+        self.fill_documents();
+        let count = self.docs.len();
+        let (keys, lengths) = (&mut self.keys[..count], &mut self.lengths[..count]);
+        self.postings.block.fill(&self.docs, keys, lengths);
+        self.postings.block.classes.get_vals(&self.docs, &mut self.classes[..count]);
+    }
+
+    fn fill_documents(&mut self) {
         let block = self.postings.block;
         self.docs.clear();
         self.counts.clear();
@@ -101,9 +117,6 @@ impl<'a> PostingBatches<'a> {
             }
         }
         self.size = BATCH;
-        let count = self.docs.len();
-        let (keys, classes) = (&mut self.keys[..count], &mut self.classes[..count]);
-        block.fill(&self.docs, keys, classes, &mut self.lengths[..count]);
     }
 }
 
@@ -123,5 +136,61 @@ impl Iterator for PostingBatches<'_> {
             counts: self.counts[at],
             lengths: self.postings.block.lengths_from(doc, self.lengths[at]),
         })
+    }
+}
+
+/// Postings of a block of which nothing is hidden: what nearly all searches read.
+pub(crate) struct PlainPostings<'a> {
+    segment: u16,
+    batches: PostingBatches<'a>,
+}
+
+impl<'a> PlainPostings<'a> {
+    pub(crate) fn new(segment: u16, postings: DiskPostings<'a>) -> Self {
+        Self { segment, batches: PostingBatches::new(postings) }
+    }
+
+    /// Reads the next documents; tells whether there are any.
+    fn fill(&mut self) -> bool {
+        let batches = &mut self.batches;
+        batches.fill_documents();
+        let count = batches.docs.len();
+        let (keys, lengths) = (&mut batches.keys[..count], &mut batches.lengths[..count]);
+        batches.postings.block.fill(&batches.docs, keys, lengths);
+        count > 0
+    }
+
+    /// Returns one of the documents that were read.
+    fn posting(&self, at: usize) -> Posting {
+        let batches = &self.batches;
+        let lengths = batches.postings.block.lengths_from(batches.docs[at], batches.lengths[at]);
+        Posting {
+            key: key(self.segment, At::of(batches.keys[at])),
+            counts: by_field_counts(batches.counts[at]),
+            lengths: by_field_counts(lengths),
+        }
+    }
+}
+
+impl Ordered for PlainPostings<'_> {
+    fn next(&mut self) -> Option<Posting> {
+        if self.batches.next == self.batches.docs.len() && !self.fill() {
+            return None;
+        }
+        self.batches.next += 1;
+        Some(self.posting(self.batches.next - 1))
+    }
+
+    fn show_all(&mut self, visit: &mut dyn FnMut(&Posting) -> bool) -> bool {
+        loop {
+            for at in self.batches.next..self.batches.docs.len() {
+                if !visit(&self.posting(at)) {
+                    return false;
+                }
+            }
+            if !self.fill() {
+                return true;
+            }
+        }
     }
 }

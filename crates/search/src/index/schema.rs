@@ -4,7 +4,7 @@
 //! So a segment has posting lists of its own, which know nothing of other segments.
 
 use tantivy::{
-    Index, IndexSettings, IndexSortByField, Order, TantivyDocument, Term,
+    Index, IndexSettings, IndexSortByField, Order, Term,
     schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     store::Compressor,
     tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager},
@@ -13,6 +13,7 @@ use tantivy::{
 use super::{
     class::{PARTS, Part},
     entry::{Entry, SEPARATOR},
+    indexed::{Fact, IndexedDocument},
     key::Space,
 };
 
@@ -81,55 +82,62 @@ impl Fields {
     }
 
     /// Returns a document as the index takes it.
-    pub(crate) fn document(&self, space: Space, entry: &Entry, class: u64) -> TantivyDocument {
-        let mut document = TantivyDocument::default();
-        let mut joined = String::new();
+    pub(crate) fn document(&self, space: Space, entry: &Entry, class: u64) -> IndexedDocument {
+        let mut document = IndexedDocument {
+            terms: Vec::with_capacity(entry.terms.len() + 1),
+            facts: Vec::with_capacity(9),
+        };
         for (part, terms) in &entry.terms {
-            joined.clear();
+            let mut joined = String::with_capacity(terms.len() + 10);
             push_prefix(&mut joined, space, letter(*part));
             joined.push(SEPARATOR);
             joined.push_str(terms);
-            document.add_text(self.terms, &joined);
+            document.terms.push((self.terms, joined));
         }
-        let mut notes = Vec::new();
-        if entry.speaker != 0 {
-            notes.push(speaker_note(entry.speaker));
-        }
-        notes.extend(entry.tools.iter().map(|tool| tool_note(tool)));
-        if entry.at.message == 0 && entry.is_directory() {
-            notes.push(DIRECTORY.to_owned());
-        }
-        if entry.class.sourced {
-            notes.push(SOURCED.to_owned());
-        }
-        if !notes.is_empty() {
-            joined.clear();
-            push_prefix(&mut joined, space, NOTE);
-            for note in notes {
-                joined.push(SEPARATOR);
-                joined.push_str(&note);
-            }
-            document.add_text(self.terms, &joined);
-        }
-        document.add_u64(self.key, space.key(entry.at));
-        document.add_u64(self.class, class);
+        document.terms.extend(self.notes(space, entry).map(|notes| (self.terms, notes)));
+        let mut number = |field, number| document.facts.push((field, Fact::Number(number)));
+        number(self.key, space.key(entry.at));
+        number(self.class, class);
         let (length, more) = pack(&entry.lengths);
-        document.add_u64(self.length, length);
+        number(self.length, length);
         if more != 0 {
-            document.add_u64(self.more, more);
+            number(self.more, more);
         }
         if entry.speaker != 0 {
-            document.add_u64(self.speaker, u64::from(entry.speaker));
+            number(self.speaker, u64::from(entry.speaker));
         }
-        document.add_i64(self.said, entry.said);
-        if entry.said != entry.began {
-            document.add_i64(self.lag, entry.said.saturating_sub(entry.began));
-        }
-        document.add_u64(self.chapter, u64::from(entry.chapter));
+        number(self.chapter, u64::from(entry.chapter));
         if let Some(turn) = entry.turn {
-            document.add_u64(self.turn, turn);
+            number(self.turn, turn);
+        }
+        document.facts.push((self.said, Fact::Signed(entry.said)));
+        if entry.said != entry.began {
+            let lag = entry.said.saturating_sub(entry.began);
+            document.facts.push((self.lag, Fact::Signed(lag)));
         }
         document
+    }
+
+    /// Returns the notes on a document, joined; none where it has none.
+    fn notes(&self, space: Space, entry: &Entry) -> Option<String> {
+        let mut joined = String::new();
+        push_prefix(&mut joined, space, NOTE);
+        let prefix = joined.len();
+        let mut note = |note: &str| {
+            joined.push(SEPARATOR);
+            joined.push_str(note);
+        };
+        if entry.speaker != 0 {
+            note(&speaker_note(entry.speaker));
+        }
+        entry.tools.iter().for_each(|tool| note(&tool_note(tool)));
+        if entry.at.message == 0 && entry.is_directory() {
+            note(DIRECTORY);
+        }
+        if entry.class.sourced {
+            note(SOURCED);
+        }
+        (joined.len() > prefix).then_some(joined)
     }
 
     /// Returns a term of a part as the index spells it.

@@ -10,18 +10,19 @@ use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},
     ops::{Range, RangeInclusive},
+    rc::Rc,
 };
 
 use contexture_core::Timestamp;
-use tantivy::{DocId, TERMINATED, Term, schema::IndexRecordOption};
+use tantivy::{DocId, TERMINATED, Term, postings::TermInfo, schema::IndexRecordOption};
 
 use super::{
     class::{PARTS, Part, Parts},
     entry::Entry,
     key::{At, Space},
-    merge::{self, Source},
+    merge::{self, Ordered, Source},
     narrow::Narrow,
-    postings::{DiskPostings, PostingBatches},
+    postings::{DiskPostings, PlainPostings, PostingBatches},
     range,
     schema::{self, Fields},
     sight::{self, Sight},
@@ -45,6 +46,8 @@ pub(crate) struct SeenDocuments<'a> {
     /// Terms of documents that were read for this search, and those that are wanted.
     read: HashMap<DocKey, Vec<(String, u32)>>,
     wanted: RefCell<BTreeSet<DocKey>>,
+    /// Where the lists of terms are that were looked up: for each block of each segment.
+    lists: RefCell<HashMap<String, Rc<[BlockLists]>>>,
     fault: Cell<Option<SearchError>>,
     size: Size,
     narrow: Option<Narrowed<'a>>,
@@ -79,6 +82,9 @@ pub(crate) struct SeenBlock<'a> {
     /// Pages of which something newer is in memory.
     pub(crate) hidden: Vec<u32>,
 }
+
+/// Where the lists of a term are in a block: the part, and what the dictionary says of its list.
+type BlockLists = Vec<(usize, TermInfo)>;
 
 /// Where a document is.
 enum Found<'a> {
@@ -275,8 +281,8 @@ impl<'a> SeenDocuments<'a> {
         let mut size = PartSizes::default();
         segments.iter().for_each(|segment| size.join(&segment.size(snapshot)));
         let size = Size { documents: size.documents, terms: by_field(size.terms) };
-        let (wanted, fault) = (RefCell::default(), Cell::default());
-        Self { fields, snapshot, segments, read, wanted, fault, size, narrow: None }
+        let (wanted, lists, fault) = (RefCell::default(), RefCell::default(), Cell::default());
+        Self { fields, snapshot, segments, read, wanted, lists, fault, size, narrow: None }
     }
 
     /// Narrows what its postings show.
@@ -378,19 +384,19 @@ impl<'a> SeenDocuments<'a> {
         visit: &mut dyn FnMut(DocId) -> bool,
     ) {
         let Some(space) = segment.space else { return };
-        let postings = self.lists(block, [(0, self.fields.note(space, note))]);
-        let Some(mut postings) = postings else { return };
+        let found = self.look_up(block, [(0, self.fields.note(space, note))]);
+        let Some(mut postings) = self.open(block, &found) else { return };
         while postings.doc() != TERMINATED && visit(postings.doc()) {
             postings.advance();
         }
     }
 
-    /// Opens posting lists of a block together; none where no term is there.
-    fn lists<'b>(
+    /// Looks terms up in the dictionary of a block.
+    fn look_up(
         &self,
-        block: &SeenBlock<'b>,
+        block: &SeenBlock<'_>,
         terms: impl IntoIterator<Item = (usize, Term)>,
-    ) -> Option<DiskPostings<'b>> {
+    ) -> BlockLists {
         let mut found = Vec::new();
         for (part, term) in terms {
             match block.block.terms.get_term_info(&term) {
@@ -398,10 +404,29 @@ impl<'a> SeenDocuments<'a> {
                 Err(error) => self.note(error),
             }
         }
-        if found.is_empty() {
+        found
+    }
+
+    /// Looks a term up in all blocks of all segments, once in a search.
+    fn lists(&self, term: &str) -> Rc<[BlockLists]> {
+        if let Some(known) = self.lists.borrow().get(term) {
+            return known.clone();
+        }
+        let blocks = self.segments.iter().filter_map(|it| Some((it.space?, &it.blocks)));
+        let found = blocks.flat_map(|(space, blocks)| {
+            blocks.iter().map(move |block| self.look_up(block, self.all_parts(space, term)))
+        });
+        let found: Rc<[BlockLists]> = found.collect();
+        self.lists.borrow_mut().insert(term.to_owned(), found.clone());
+        found
+    }
+
+    /// Opens posting lists of a block together; none where there are none.
+    fn open<'b>(&self, block: &SeenBlock<'b>, lists: &BlockLists) -> Option<DiskPostings<'b>> {
+        if lists.is_empty() {
             return None;
         }
-        DiskPostings::new(block.block, &found).map_err(|error| self.note(error)).ok()
+        DiskPostings::new(block.block, lists).map_err(|error| self.note(error)).ok()
     }
 
     /// Returns postings of a block as they are seen.
@@ -411,19 +436,17 @@ impl<'a> SeenDocuments<'a> {
         segment: &'b SeenSegment<'_>,
         block: &'b SeenBlock<'_>,
         found: DiskPostings<'b>,
-    ) -> impl Iterator<Item = Posting> + 'b {
+    ) -> Box<dyn Ordered + 'b> {
         // Most views leave nothing out, and most segments have nothing newer in memory.
-        let plain = segment.sight.is_open()
+        if segment.sight.is_open()
             && segment.first == 0
             && block.hidden.is_empty()
-            && self.narrow.is_none();
-        PostingBatches::new(found).filter_map(move |raw| {
+            && self.narrow.is_none()
+        {
+            return Box::new(PlainPostings::new(number, found));
+        }
+        Box::new(PostingBatches::new(found).filter_map(move |raw| {
             let (doc, at) = (raw.doc, raw.at);
-            if plain {
-                let counts = by_field_counts(raw.counts);
-                let lengths = by_field_counts(raw.lengths);
-                return Some(Posting { key: key(number, at), counts, lengths });
-            }
             if block.hides(at.page) || !segment.has(at.page) {
                 return None;
             }
@@ -431,7 +454,7 @@ impl<'a> SeenDocuments<'a> {
             let posting = posting(number, at, raw.counts, raw.lengths, parts)?;
             let passes = |it: &Narrowed<'_>| it.has_document(block.block, doc, posting.key);
             self.narrow.as_ref().is_none_or(passes).then_some(posting)
-        })
+        }))
     }
 
     /// Returns a posting in memory as it is seen.
@@ -517,14 +540,15 @@ impl Collection for SeenDocuments<'_> {
     }
 
     fn postings(&self, term: &str, visit: &mut dyn FnMut(&Posting) -> bool) {
+        let lists = self.lists(term);
+        let mut lists = lists.iter();
         for (number, segment) in self.numbered() {
             let mut sources: Vec<Source<'_>> = Vec::new();
-            for block in &segment.blocks {
-                let Some(space) = segment.space else { continue };
-                if let Some(found) = self.lists(block, self.all_parts(space, term)) {
+            for (block, lists) in segment.blocks.iter().zip(&mut lists) {
+                if let Some(found) = self.open(block, lists) {
                     let places = (*block.places.start(), *block.places.end());
                     let found = self.on_disk(number, segment, block, found);
-                    sources.push(Source { places, found: Box::new(found) });
+                    sources.push(Source { places, found });
                 }
             }
             for (place, tail) in segment.tails.iter().enumerate() {
@@ -546,16 +570,17 @@ impl Collection for SeenDocuments<'_> {
     }
 
     fn at_least(&self, term: &str) -> usize {
+        if self.narrow.is_some() {
+            return 0;
+        }
+        let lists = self.lists(term);
+        let blocks =
+            self.segments.iter().flat_map(|it| it.blocks.iter().map(move |block| (it, block)));
         let mut sum = 0;
-        for segment in self.segments.iter().filter(|_| self.narrow.is_none()) {
-            let Some(space) = segment.space.filter(|_| segment.sight.is_open()) else { continue };
-            for block in
-                segment.blocks.iter().filter(|it| it.hidden.is_empty() && segment.first == 0)
-            {
+        for ((segment, block), lists) in blocks.zip(lists.iter()) {
+            if segment.sight.is_open() && segment.first == 0 && block.hidden.is_empty() {
                 // A document has a term in one part or in several.
-                let part = |part| self.fields.term(space, part, term);
-                let counts = Part::ALL.map(|it| block.block.terms.doc_freq(&part(it)).unwrap_or(0));
-                let most = counts.into_iter().max().unwrap_or(0);
+                let most = lists.iter().map(|(_, info)| info.doc_freq).max().unwrap_or(0);
                 sum += most.saturating_sub(block.block.reader.num_deleted_docs()) as usize;
             }
         }
@@ -696,12 +721,12 @@ fn place(key: DocKey) -> At {
     At { page: key.page, message: key.message }
 }
 
-fn key(segment: u16, at: At) -> DocKey {
+pub(super) fn key(segment: u16, at: At) -> DocKey {
     DocKey { segment, page: at.page, message: at.message }
 }
 
 /// A page's name and its description are one field.
-fn by_field_counts(parts: [u16; PARTS]) -> Counts {
+pub(super) fn by_field_counts(parts: [u16; PARTS]) -> Counts {
     let [name, description, request, answer, thinking, tool] = parts;
     [name.saturating_add(description), request, answer, thinking, tool]
 }

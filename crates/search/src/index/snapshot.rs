@@ -194,15 +194,8 @@ impl Block {
     }
 
     /// Reads what every posting needs of some documents, column by column.
-    pub(crate) fn fill(
-        &self,
-        docs: &[DocId],
-        keys: &mut [u64],
-        classes: &mut [u64],
-        lengths: &mut [u64],
-    ) {
+    pub(crate) fn fill(&self, docs: &[DocId], keys: &mut [u64], lengths: &mut [u64]) {
         self.keys.get_vals(docs, keys);
-        self.classes.get_vals(docs, classes);
         self.lengths.get_vals(docs, lengths);
     }
 

@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
+use contexture_core::Revision;
 use futures::channel::oneshot;
 
-use super::{Inner, Scrub, Written};
+use super::{Inner, Rebuild, Scrub, Written};
 use crate::error::SearchError;
 
 /// How long nothing must have changed before what waits is written.
@@ -38,6 +39,8 @@ enum Order {
     FlushInTurn(oneshot::Sender<Result<(), SearchError>>),
     /// Write it, and tell nobody.
     FlushSoon,
+    /// Commit a session that was read from the beginning.
+    Commit(Box<Rebuild>, Revision, oneshot::Sender<Result<u64, SearchError>>),
     /// Forget everything.
     Clear(oneshot::Sender<Result<(), SearchError>>),
 }
@@ -76,6 +79,17 @@ impl Worker {
         if !self.soon.swap(true, Ordering::AcqRel) {
             self.order(Order::FlushSoon);
         }
+    }
+
+    /// Commits a session that was read from the beginning. Returns its build.
+    pub(crate) async fn commit(
+        &self,
+        rebuild: Box<Rebuild>,
+        upto: Revision,
+    ) -> Result<u64, SearchError> {
+        let (sender, done) = oneshot::channel();
+        self.order(Order::Commit(rebuild, upto, sender));
+        done.await.unwrap_or(Err(SearchError::Busy))
     }
 
     /// Forgets everything.
@@ -128,6 +142,7 @@ fn work(inner: &Inner, orders: &mpsc::Receiver<Order>, soon: &AtomicBool) {
                 soon.store(false, Ordering::Release);
                 waits = !is_written(inner);
             }
+            Ok(Order::Commit(rebuild, upto, done)) => commit(inner, *rebuild, upto, done),
             Ok(Order::Clear(done)) => {
                 let _ = done.send(in_turn(|| inner.clear()));
             }
@@ -137,6 +152,28 @@ fn work(inner: &Inner, orders: &mpsc::Receiver<Order>, soon: &AtomicBool) {
                 return;
             }
         }
+    }
+}
+
+/// Commits a session, reports it, and only then merges blocks: searches need not wait for that.
+fn commit(
+    inner: &Inner,
+    rebuild: Rebuild,
+    upto: Revision,
+    done: oneshot::Sender<Result<u64, SearchError>>,
+) {
+    let merged = match inner.commit(rebuild, upto) {
+        Ok((build, committed)) => {
+            let _ = done.send(Ok(build));
+            committed.merge().and_then(|()| inner.reload())
+        }
+        Err(error) => {
+            let _ = done.send(Err(error));
+            return;
+        }
+    };
+    if let Err(error) = merged {
+        tracing::warn!("blocks of the search index cannot be merged: {error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A collection of what a view reads, made without the index: the model that the index must equal.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
@@ -78,7 +79,7 @@ impl Naive {
         naive
     }
 
-    fn add(&mut self, key: DocKey, document: &Document) {
+    fn add(&mut self, key: DocKey, document: &Document<'_>) {
         let mut lengths = [0; Field::ALL.len()];
         let mut terms: BTreeMap<String, Counts> = BTreeMap::new();
         for (field, text) in &document.texts {
@@ -116,10 +117,11 @@ fn seen_texts(
     admitted: &AdmittedMessages,
     messages: &[Message],
     position: usize,
-) -> Vec<(Field, String)> {
+) -> Vec<(Field, Cow<'static, str>)> {
     let texts = |message: Message| {
-        let documents = Document::of_page(page, &[message]);
-        documents.into_iter().filter(|it| it.message == 1).flat_map(|it| it.texts).collect()
+        let messages = [message];
+        let documents = Document::of_page(page, &messages).into_iter().map(Document::into_owned);
+        documents.filter(|it| it.message == 1).flat_map(|it| it.texts).collect()
     };
     match admitted {
         AdmittedMessages::All => texts(messages[position].clone()),

@@ -1,17 +1,56 @@
 //! English words to their stems, irregular forms included.
 
-use std::{cell::RefCell, collections::HashMap, sync::LazyLock};
+use std::{cell::RefCell, sync::LazyLock};
 
 use rust_stemmers::{Algorithm, Stemmer};
 
 static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// How many words each thread remembers the stems of. A few thousand words are most of any text, and finding a
-/// stem takes longer than all else that is done with a word.
-const REMEMBERED: usize = 16_384;
+/// How many words each thread remembers the stems of, at most. A few thousand words are most of any text, and
+/// finding a stem takes longer than everything else that is done with a word.
+const REMEMBERED: usize = 32_768;
+
+/// How long words and stems are that are remembered.
+const SHORT: usize = 15;
 
 thread_local! {
-    static STEMS: RefCell<HashMap<Box<str>, Box<str>>> = RefCell::default();
+    static STEMS: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A word and its stem, in place: looking one up touches one line of memory.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Remembered {
+    word: ShortWord,
+    stem: ShortWord,
+}
+
+/// A word of up to [`SHORT`] bytes; its length is the last byte.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct ShortWord(u128);
+
+impl ShortWord {
+    fn of(word: &str) -> Option<Self> {
+        let mut bytes = [0; SHORT + 1];
+        bytes
+            .get_mut(..word.len())
+            .filter(|_| word.len() <= SHORT)?
+            .copy_from_slice(word.as_bytes());
+        bytes[SHORT] = word.len() as u8;
+        Some(Self(u128::from_le_bytes(bytes)))
+    }
+
+    /// Returns the one place where it is remembered.
+    fn slot(self) -> usize {
+        let folded = (self.0 as u64) ^ ((self.0 >> 64) as u64).rotate_left(29);
+        (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % REMEMBERED
+    }
+
+    fn write_to(self, word: &mut String) {
+        let bytes = self.0.to_le_bytes();
+        let length = usize::from(bytes[SHORT]);
+        word.clear();
+        word.push_str(std::str::from_utf8(&bytes[..length]).unwrap_or_default());
+    }
 }
 
 /// Turns a folded word into its stem. Words with other letters than a to z stay as they are.
@@ -19,23 +58,25 @@ pub(crate) fn stem(word: &mut String) {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
+    let Some(asked) = ShortWord::of(word) else { return find_stem(word) };
     STEMS.with_borrow_mut(|stems| {
-        if let Some(stem) = stems.get(word.as_str()) {
-            word.clear();
-            word.push_str(stem);
-            return;
+        if stems.is_empty() {
+            stems.resize(REMEMBERED, Remembered::default());
         }
-        if stems.len() >= REMEMBERED {
-            stems.clear();
+        let known = &mut stems[asked.slot()];
+        if known.word == asked {
+            return known.stem.write_to(word);
         }
-        let asked: Box<str> = word.as_str().into();
         find_stem(word);
-        stems.insert(asked, word.as_str().into());
+        if let Some(stem) = ShortWord::of(word) {
+            *known = Remembered { word: asked, stem };
+        }
     });
 }
 
 fn find_stem(word: &mut String) {
-    if let Ok(at) = IRREGULAR.binary_search_by_key(&word.as_str(), |(form, _)| form) {
+    let is_short = word.len() <= LONGEST_IRREGULAR;
+    if is_short && let Ok(at) = IRREGULAR.binary_search_by_key(&word.as_str(), |(form, _)| form) {
         word.clear();
         word.push_str(IRREGULAR[at].1);
     }
@@ -43,6 +84,9 @@ fn find_stem(word: &mut String) {
         *word = stem;
     }
 }
+
+/// How long the longest irregular form is.
+const LONGEST_IRREGULAR: usize = 10;
 
 /// Irregular forms and what they are forms of, in the order of bytes.
 const IRREGULAR: [(&str, &str); 159] = [
@@ -214,6 +258,8 @@ mod tests {
     #[test]
     fn irregular_forms_share_the_stem_of_regular_ones() {
         assert!(IRREGULAR.is_sorted());
+        let longest = IRREGULAR.iter().map(|(form, _)| form.len()).max();
+        assert_eq!(longest, Some(LONGEST_IRREGULAR));
         let stemmed = |word: &str| {
             let mut word = word.to_owned();
             stem(&mut word);
@@ -223,5 +269,20 @@ mod tests {
         assert_eq!(stemmed("children"), stemmed("child"));
         assert_eq!(stemmed("ran"), stemmed("running"));
         assert_eq!(stemmed("über"), "über");
+    }
+
+    #[test]
+    fn stems_are_the_same_from_memory() {
+        let mut words: Vec<String> = IRREGULAR.iter().map(|(form, _)| (*form).to_owned()).collect();
+        words.extend((0..40_000_u32).map(|number| {
+            let letters = format!("{number:b}ings").replace('0', "a").replace('1', "no");
+            letters[letters.len().saturating_sub(4 + number as usize % 14)..].to_owned()
+        }));
+        for word in words.iter().chain(&words) {
+            let (mut remembered, mut found) = (word.clone(), word.clone());
+            stem(&mut remembered);
+            find_stem(&mut found);
+            assert_eq!(remembered, found, "{word}");
+        }
     }
 }
