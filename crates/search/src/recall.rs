@@ -24,6 +24,18 @@ pub struct RecallQuery {
     pub budget: Tokens,
     /// The directory that archived pages come back to; by default each its old place.
     pub into: Option<PageIndex>,
+    /// What becomes of the pages.
+    pub purpose: RecallPurpose,
+}
+
+/// What becomes of pages that are recalled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecallPurpose {
+    /// They come back into the window, archived ones into the tree. That needs write permission on those.
+    #[default]
+    Window,
+    /// They are only read. The plan has no edit.
+    Answer,
 }
 
 /// A page that was chosen.
@@ -112,6 +124,9 @@ impl SearchIndex {
         hit: &Hit,
         edits: &mut Vec<Edit>,
     ) -> Result<bool, SearchError> {
+        if query.purpose == RecallPurpose::Answer {
+            return Ok(true);
+        }
         let index = hit.index().clone();
         let mut add = |edit: Edit| {
             if !edits.contains(&edit) {

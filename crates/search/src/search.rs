@@ -14,14 +14,17 @@ mod snippet;
 
 use std::{
     collections::{BTreeSet, HashMap},
+    panic::AssertUnwindSafe,
     sync::Arc,
 };
 
+use async_trait::async_trait;
 use contexture_core::{
-    Actor, Message, PageIndex, Role, SegmentId, Session, Timestamp,
+    Actor, Finder, Message, PageIndex, Role, SegmentId, Session, Timestamp,
     message::{AdmittedMessages, AdmittedPage, MessageFilter},
     storage::ContentHash,
 };
+use futures::FutureExt;
 
 pub(crate) use branch::Branches;
 pub use snippet::Snippet;
@@ -29,7 +32,7 @@ pub use snippet::Snippet;
 use crate::{
     document::{DocKey, Document},
     error::SearchError,
-    index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
+    index::{Keep, Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::{Asked, Query},
     rank::{Feature, Features, RankOptions, Ranked, rank},
 };
@@ -116,9 +119,54 @@ impl Hit {
     }
 }
 
+/// The seed's search: pages of the tree, best first.
+#[async_trait]
+impl Finder for SearchIndex {
+    async fn find(
+        &self,
+        session: &Session,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<PageIndex>, contexture_core::Error> {
+        let query = FindQuery { limit, archived: Some(false), ..FindQuery::new(text) };
+        let hits = SearchIndex::find(self, session, &query).await?;
+        Ok(hits.iter().map(|hit| hit.index().clone()).collect())
+    }
+}
+
 impl SearchIndex {
     /// Returns the pages that a session's holder may see and that fit best, each by its best message.
+    ///
+    /// Where the index turns out to be damaged, it is opened again, and then made again from the store.
     pub async fn find(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
+        for keep in [Keep::Yes, Keep::No] {
+            let disk = self.inner.disk();
+            match self.find_unwinding(session, query).await {
+                Err(error) if error.is_damage() => {
+                    tracing::warn!("the search index is made again: {error}");
+                    self.inner.renew(&disk, keep)?;
+                }
+                found => return found,
+            }
+        }
+        self.find_unwinding(session, query).await
+    }
+
+    /// Finds pages. Damage in a file that is open may also end this with a panic, which is an error here.
+    async fn find_unwinding(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
+        let found = AssertUnwindSafe(self.find_once(session, query)).catch_unwind().await;
+        found.unwrap_or_else(|_| Err(SearchError::unreadable()))
+    }
+
+    async fn find_once(
         &self,
         session: &Session,
         query: &FindQuery,
@@ -188,8 +236,8 @@ impl SearchIndex {
             return None;
         }
         let segments = scope.segments(session.id(), &known, &snapshot);
-        let fields = self.inner.disk.fields();
-        let documents = SeenDocuments::new(fields, &snapshot, segments, read.clone());
+        let disk = self.inner.disk();
+        let documents = SeenDocuments::new(disk.fields(), &snapshot, segments, read.clone());
         Some(show(&documents.narrowed(narrow)))
     }
 

@@ -8,7 +8,8 @@ use std::{
 use contexture_core::{PageIndex, Revision, SegmentId, SessionId};
 use futures::lock::Mutex as Turn;
 
-use crate::index::{Batch, Entry, MarkHash, Space, State, Tail};
+use super::anchor::Anchor;
+use crate::index::{Batch, Entry, MarkHash, SessionState, Space, State, Tail};
 
 /// How many edits that touched no page go by before that is written.
 const QUIET: u64 = 10_000;
@@ -30,6 +31,8 @@ pub(crate) struct Known {
     build: Option<u64>,
     /// Everything up to this edit is in the tails or on disk; none while the session is read from the beginning.
     upto: Option<Revision>,
+    /// The edit that `upto` names; none where nothing is known of it.
+    anchor: Option<Anchor>,
     /// Everything up to this edit is on disk.
     committed: Option<Revision>,
     tails: BTreeMap<SegmentId, Tail>,
@@ -37,6 +40,8 @@ pub(crate) struct Known {
     stamp: u64,
     /// Counts how often everything was forgotten.
     epoch: u64,
+    /// A build on disk that was made from another state of the session.
+    refused: Option<u64>,
 }
 
 /// Where following stands.
@@ -106,30 +111,38 @@ impl Followed {
             known.forget();
             known.mark = Some(mark.clone());
             let indexed = state.sessions.get(&self.session);
-            let is_true = |it: &&crate::index::SessionState| {
-                it.mark == *mark && it.revision.is_some_and(|revision| revision <= head)
+            let is_true = |it: &&SessionState| {
+                let reached = it.revision.is_some_and(|revision| revision <= head);
+                it.mark == *mark && reached && Some(it.build) != known.refused
             };
             if let Some(indexed) = indexed.filter(is_true) {
                 known.build = Some(indexed.build);
-                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+                known.reach(indexed);
             }
         }
         let behind = head.0.saturating_sub(known.upto.unwrap_or_default().0);
         Epoch { number: known.epoch, whole: known.upto.is_none(), behind }
     }
 
-    /// Returns up to where the session is known; none where it was forgotten.
-    pub(super) fn upto(&self, epoch: Epoch) -> Option<Revision> {
+    /// Returns up to where the session is known, with the edit that was made there; none where it was forgotten.
+    pub(super) fn upto(&self, epoch: Epoch) -> Option<(Revision, Option<Anchor>)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.upto.filter(|_| known.epoch == epoch.number)
+        let upto = known.upto.filter(|_| known.epoch == epoch.number)?;
+        Some((upto, known.anchor.clone()))
     }
 
-    /// Takes pages in; tells whether the session was not forgotten meanwhile.
+    /// Returns how often everything was forgotten.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).epoch
+    }
+
+    /// Takes pages in, and how far the session is known with them. Returns false where the session was forgotten
+    /// meanwhile.
     pub(super) fn put(
         &self,
         epoch: Epoch,
         pages: Vec<(PageIndex, Vec<Entry>)>,
-        upto: Option<Revision>,
+        upto: Option<(Revision, Option<Anchor>)>,
     ) -> bool {
         let mut known = self.lock();
         if known.epoch != epoch.number {
@@ -148,13 +161,22 @@ impl Followed {
             }
             known.tails.entry(index.segment().clone()).or_default().put(page, entries, stamp);
         }
-        known.upto = upto.or(known.upto);
+        if let Some((upto, anchor)) = upto {
+            (known.upto, known.anchor) = (Some(upto), anchor);
+        }
         true
     }
 
-    /// Forgets everything: the session is read again.
-    pub(super) fn forget(&self) {
+    /// Forgets everything: the session is read again, as far as it is not on disk.
+    pub(crate) fn forget(&self) {
         self.lock().forget();
+    }
+
+    /// Forgets everything: the session is read again, whatever is on disk of it.
+    pub(crate) fn refuse(&self) {
+        let mut known = self.lock();
+        known.refused = known.build.or(known.refused);
+        known.forget();
     }
 
     /// Takes what is to be written; none where that is nothing.
@@ -174,7 +196,7 @@ impl Followed {
             }
         }
         let (session, upto, build) = (self.session.clone(), known.upto, known.build);
-        let batch = Batch { session, mark, upto, build, pages };
+        let batch = Batch { session, mark, upto, anchor: known.anchor.clone(), build, pages };
         Some(Taken { batch, stamps, epoch: known.epoch })
     }
 
@@ -201,7 +223,7 @@ impl Followed {
         match state.sessions.get(&self.session).filter(|indexed| indexed.build == build) {
             None => known.forget(),
             Some(indexed) if indexed.revision.is_some() && indexed.revision >= known.upto => {
-                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+                known.reach(indexed);
                 known.tails.clear();
             }
             Some(_) => {}
@@ -236,7 +258,14 @@ impl Known {
         self.upto.is_some() && (self.build.is_none() || self.is_current(session, state))
     }
 
+    /// Takes note that everything on disk is true.
+    fn reach(&mut self, indexed: &SessionState) {
+        (self.upto, self.committed) = (indexed.revision, indexed.revision);
+        self.anchor = indexed.anchor.clone();
+    }
+
     fn forget(&mut self) {
-        *self = Self { epoch: self.epoch + 1, stamp: self.stamp, ..Self::default() };
+        let (epoch, stamp, refused) = (self.epoch + 1, self.stamp, self.refused);
+        *self = Self { epoch, stamp, refused, ..Self::default() };
     }
 }

@@ -15,6 +15,7 @@ use tantivy::{
 };
 
 use super::{
+    checked::CheckedDirectory,
     entry::Entry,
     key::Space,
     range::KeyRanges,
@@ -22,7 +23,7 @@ use super::{
     snapshot::Snapshot,
     state::{MarkHash, SessionState, State},
 };
-use crate::error::SearchError;
+use crate::{error::SearchError, follow::Anchor};
 
 /// How many bytes the writer fills before it writes a part of the index.
 const WRITER_BYTES: usize = 48 << 20;
@@ -43,9 +44,18 @@ pub(crate) struct Batch {
     pub(crate) session: SessionId,
     pub(crate) mark: MarkHash,
     pub(crate) upto: Option<Revision>,
+    /// That edit.
+    pub(crate) anchor: Option<Anchor>,
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<(SegmentId, u32, Arc<[Entry]>)>,
+}
+
+/// Whether an index that can be opened may stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Yes,
+    No,
 }
 
 /// What became of a batch.
@@ -62,12 +72,27 @@ impl Disk {
         let folder = folder.map(|folder| folder.join(format!("index-{VERSION}")));
         let opened = Self::open_at(folder.clone());
         match (opened, &folder) {
-            (Err(error), Some(path)) if is_damage(&error) => {
+            (Err(error), Some(path)) if error.is_damage() => {
                 tracing::warn!(path = %path.display(), "the search index is made again: {error}");
                 wipe(path)?;
                 Self::open_at(folder)
             }
             (opened, _) => opened,
+        }
+    }
+
+    /// Opens it again after damage was noticed; one that cannot be read then either, or may not stay, is made again.
+    pub(crate) fn reopen(&self, keep: Keep) -> Result<Self, SearchError> {
+        let Some(path) = &self.folder else { return Self::open_at(None) };
+        if keep == Keep::No {
+            wipe(path)?;
+        }
+        match Self::open_at(Some(path.clone())) {
+            Err(error) if error.is_damage() => {
+                wipe(path)?;
+                Self::open_at(Some(path.clone()))
+            }
+            opened => opened,
         }
     }
 
@@ -80,7 +105,8 @@ impl Disk {
         let mut index = match &folder {
             Some(path) => {
                 create_private(path)?;
-                builder.open_or_create(MmapDirectory::open(path).map_err(TantivyError::from)?)?
+                let files = MmapDirectory::open(path).map_err(TantivyError::from)?;
+                builder.open_or_create(CheckedDirectory::new(files))?
             }
             None => builder.open_or_create(RamDirectory::create())?,
         };
@@ -181,9 +207,11 @@ impl Disk {
             mark: batch.mark.clone(),
             build: state.next_build(),
             revision: batch.upto,
+            anchor: None,
             spaces: Default::default(),
         });
         session.revision = batch.upto;
+        session.anchor = batch.anchor.clone();
         let (mut deleted, mut fresh) = (Vec::new(), Vec::new());
         for (segment, page, _) in &batch.pages {
             match session.spaces.get(segment) {
@@ -228,7 +256,7 @@ impl Disk {
         };
         writer.delete_all_documents()?;
         let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&State::default().write());
+        commit.set_payload(&State::begin().write());
         commit.commit()?;
         writer.wait_merging_threads()?;
         Ok(Written::Committed)
@@ -258,20 +286,6 @@ fn delete(writer: &IndexWriter, ranges: Vec<Range<u64>>) -> Result<(), SearchErr
         writer.delete_query(Box::new(KeyRanges(ranges)))?;
     }
     Ok(())
-}
-
-/// Tells whether an index must be made again.
-fn is_damage(error: &SearchError) -> bool {
-    match error {
-        SearchError::Damaged { .. } => true,
-        SearchError::Index(error) => !matches!(
-            error,
-            TantivyError::IoError(_)
-                | TantivyError::LockFailure(..)
-                | TantivyError::OpenDirectoryError(_)
-        ),
-        _ => false,
-    }
 }
 
 fn wipe(folder: &Path) -> Result<(), SearchError> {

@@ -35,6 +35,8 @@ pub(crate) struct Branches {
 #[derive(Default)]
 pub(super) struct BranchOverlays {
     point: Option<BranchPoint>,
+    /// How often the index had forgotten the session: overlays belong to what it followed then.
+    epoch: u64,
     upto: Revision,
     stood: BTreeMap<SegmentId, Arc<Tail>>,
 }
@@ -78,7 +80,8 @@ impl SearchIndex {
         let Some(point) = session.branch_point() else { return Ok(None) };
         let key = (session.id().clone(), point.view.clone());
         let known = self.inner.branches.get(&key);
-        let known = known.filter(|known| known.point.as_ref() == Some(point));
+        let epoch = self.inner.followed(session.id()).epoch();
+        let known = known.filter(|it| it.point.as_ref() == Some(point) && it.epoch == epoch);
         let begins = point.inherited.iter().map(|it| it.at).min().unwrap_or_default();
         let mut upto = known.as_ref().map_or(begins, |known| known.upto);
         let mut stood = known.as_ref().map(|known| known.stood.clone()).unwrap_or_default();
@@ -143,7 +146,7 @@ impl SearchIndex {
                 tail.sort();
             }
         }
-        let overlays = Arc::new(BranchOverlays { point: Some(point.clone()), upto, stood });
+        let overlays = Arc::new(BranchOverlays { point: Some(point.clone()), epoch, upto, stood });
         self.inner.branches.put(key, overlays.clone());
         Ok(Some(overlays))
     }

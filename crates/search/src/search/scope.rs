@@ -153,7 +153,8 @@ impl SearchIndex {
         let newer = known.tail(segment);
         let is_newer = |page: &u32| newer.is_some_and(|tail| tail.pages().contains_key(page));
         if let Some(space) = known.space(session.id(), segment, &snapshot.state) {
-            let fields = self.inner.disk.fields();
+            let disk = self.inner.disk();
+            let fields = disk.fields();
             let of = |note| SeenDocuments::noted_pages(fields, &snapshot, space, note);
             parents.extend(of(DIRECTORY)?.into_iter().filter(|(page, _)| !is_newer(page)));
             let found = of(SOURCED)?.into_iter().map(|(page, _)| page);
