@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub use keyed::KeyedSession;
 
 use crate::{
-    ContextSystem, Error, ErrorKind, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,
-    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, SessionId, Timestamp,
-    permission,
+    ContextSystem, Error, ErrorKind, HistoryEntry, ListQuery, Listing, Message, Operation,
+    PageIndex, PageView, Principal, Reader, Result, Revision, Segment, SegmentId, SessionId,
+    Timestamp, permission,
     storage::{BranchPoint, CustomKey, Order},
 };
 

@@ -51,8 +51,8 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Clock, Edit, Error, Finder, PageIndex, PageStorage, Principal, Result, Revision, Segment,
-    Session, SessionId, Timestamp,
+    Actor, Clock, Edit, Error, Finder, PageIndex, PageStorage, Principal, Result, Revision,
+    Segment, Session, SessionId, Timestamp,
     decide::{EditRequest, Halt, Known, decide},
     storage::{
         BranchPoint, Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo,

@@ -61,7 +61,7 @@ impl SearchError {
         SearchError::Damaged { what: "reading it failed".to_owned() }
     }
 
-    /// Tells whether the index is damaged, and must be made again.
+    /// Returns whether the index is damaged, and must be made again.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             SearchError::Damaged { .. } => true,

@@ -1,12 +1,12 @@
-//! Finding: what a session's holder may see of what its pages say, best first.
+//! Finding the pages that match a query best, as far as the session's holder may see them.
 //!
 //! ```text
 //!  catch up ──► scope: segments and what the view sees of them
 //!      ──► rank over what is seen ──► admit ──► snippets
 //! ```
 //!
-//! Ranking knows nothing that the view does not hold. What it returns is still admitted by the core, page by page,
-//! because a page may have changed since.
+//! Ranking uses nothing outside the view. The core still admits each page that it returns, because a page may have
+//! changed since.
 
 mod branch;
 mod scope;
@@ -38,7 +38,7 @@ use crate::{
 };
 use scope::Scope;
 
-/// How often a search begins again because the session was indexed from the beginning meanwhile.
+/// How often a search is repeated because the session was indexed from the beginning meanwhile.
 const ATTEMPTS: usize = 4;
 
 /// How many documents are ranked. A page is found by its best one.
@@ -47,22 +47,22 @@ const CANDIDATES: usize = 1_000;
 /// How many results are admitted at a time, beyond those asked for.
 const SPARE: usize = 16;
 
-/// Asks for what pages say.
+/// What to search for, and where.
 #[derive(Debug, Clone, Default)]
 pub struct FindQuery {
     /// What to look for: words, a question, `"a phrase"`, `pre*`.
     pub text: String,
-    /// Only in these segments; none: in all that are in view.
+    /// Only these segments; none: all that are in view.
     pub within: Vec<SegmentId>,
-    /// Only what these wrote; none: what anyone wrote.
+    /// Only pages by these authors; none: by any.
     pub by: Vec<Actor>,
     /// Only messages with these roles; none: with any.
     pub roles: Vec<Role>,
     /// Only calls of these tools and their results.
     pub tools: Vec<String>,
-    /// Only what was said then or later.
+    /// Only messages from this time on.
     pub since: Option<Timestamp>,
-    /// Only what was said before.
+    /// Only messages from before this time.
     pub until: Option<Timestamp>,
     /// Only pages in the tree, or only those in the archive.
     pub archived: Option<bool>,
@@ -104,9 +104,9 @@ pub struct Hit {
     pub message: Option<usize>,
     /// The role of that message.
     pub role: Option<Role>,
-    /// What it says there.
+    /// The part of the text that matches best.
     pub snippet: Snippet,
-    /// How well it fits: larger is better. Scores of different queries cannot be compared.
+    /// How well the page matches: larger is better. Scores of different queries cannot be compared.
     pub score: f32,
     /// What the score is made of.
     pub features: Features,
@@ -186,7 +186,7 @@ impl SearchIndex {
         Err(SearchError::Busy)
     }
 
-    /// Ranks what is seen; none where the index was begun again meanwhile.
+    /// Ranks the documents in scope. Returns none if the session was indexed from the beginning meanwhile.
     async fn ranked(
         &self,
         session: &Session,
@@ -219,7 +219,7 @@ impl SearchIndex {
         Ok(None)
     }
 
-    /// Shows what is seen; none where the index was begun again meanwhile.
+    /// Calls `show` with the documents in scope. Returns none if the session was indexed from the beginning meanwhile.
     pub(crate) fn with_documents<T>(
         &self,
         session: &Session,
@@ -229,7 +229,7 @@ impl SearchIndex {
         show: impl FnOnce(&SeenDocuments<'_>) -> T,
     ) -> Option<T> {
         let followed = self.inner.followed(session.id());
-        // What is in memory first: what is not there any more is on disk.
+        // Memory is looked at before the snapshot: a page that has left it by then is on disk.
         let known = followed.sorted();
         let snapshot = self.inner.snapshot();
         if !known.is_whole(session.id(), &snapshot.state) {
@@ -268,7 +268,7 @@ impl SearchIndex {
                 }
             }
         }
-        // One that cannot be read any more has no terms, and is not asked for again.
+        // A document that can no longer be read has no terms, and is not requested again.
         for key in wanted {
             terms.entry(*key).or_default();
         }
@@ -288,7 +288,7 @@ impl SearchIndex {
         for ((page, hash), content) in pages.into_iter().zip(contents) {
             let messages = match content.map(|content| content.messages()) {
                 Some(Ok(messages)) => messages,
-                // A fork shows an exchange that was open as interrupted: that stands in no store.
+                // A fork shows an exchange that was open as interrupted, and no store holds that text.
                 _ if page.messages == AdmittedMessages::All && session.branch_point().is_some() => {
                     session.reader().messages(&page.page.index).await?
                 }
@@ -335,14 +335,14 @@ impl SearchIndex {
     }
 }
 
-/// Tells whether a document says what was asked for, or answers it. What only stands beside such a one
-/// helps to rank, and is no result.
+/// Returns whether a document matches the query or answers it. A document that only stands beside such a one helps to
+/// rank others, and is not a result.
 fn says_something(ranked: &Ranked) -> bool {
     let has = |feature| ranked.features.get(feature) > 0.0;
     has(Feature::Match) || has(Feature::Answers)
 }
 
-/// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.
+/// Returns a page's messages as the view sees them, each at its position. Hidden messages are empty.
 fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) -> Vec<Message> {
     let content = page.page.detail().and_then(|detail| contents.get(&detail.content));
     let Some(content) = content else { return Vec::new() };
@@ -366,7 +366,7 @@ fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) ->
     messages
 }
 
-/// Returns a result; none where it lacks a phrase that was asked for.
+/// Returns a result; none if the text lacks a phrase of the query.
 fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query) -> Option<Hit> {
     let message = usize::from(ranked.key.message).checked_sub(1);
     let said = message.and_then(|message| messages.get(message));
@@ -389,7 +389,7 @@ fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query
     Some(Hit { page, message, role, snippet, score, features })
 }
 
-/// Returns what a term of a text weighs in a query. Common words count where nothing else is asked.
+/// Returns the weight of a term in a query. Common words have one only if the query has no other words.
 fn weight(query: &Query, term: &str) -> f32 {
     let says = query.asked.iter().any(|asked| !asked.stop);
     let asked = query.asked.iter().filter(|asked| !asked.stop || asked.required || !says);

@@ -9,8 +9,8 @@ use contexture_core::{
 };
 use contexture_search::LazyIndex;
 use contexture_testkit::fixture::{
-    add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, segment,
-    user, valid,
+    add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, segment, user,
+    valid,
 };
 use serde_json::{Value, json};
 
@@ -513,10 +513,7 @@ async fn recall_brings_back_what_is_folded() {
         "{text}"
     );
     let text = right(hand.call("recall", json!({"query": "zebra crossing"})).await);
-    assert_eq!(
-        text,
-        "no page says that; nothing was added; archived: true looks in the archive"
-    );
+    assert_eq!(text, "no page says that; nothing was added; archived: true looks in the archive");
     for wrong_arguments in [json!({}), json!({"query": 7}), json!({"query": "x", "budget": 0.5})] {
         wrong(hand.call("recall", wrong_arguments).await);
     }
@@ -529,7 +526,9 @@ async fn an_agent_finds_reads_and_restores_what_was_removed() {
     let (system, hand) = begun().await;
     add_segment(&system, "notes", SegmentKind::Custom, Permission::ReadWrite).await;
     add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
-    for (index, text) in [("notes-0", "the flowerpot is blue"), ("secret-0", "the flowerpot is red")] {
+    for (index, text) in
+        [("notes-0", "the flowerpot is blue"), ("secret-0", "the flowerpot is red")]
+    {
         let new = NewDetailPage::new(page(index), valid("Key"), text);
         let made = apply(&system, Edit::CreateDetailPage(new)).await.pages.remove(0);
         apply(&system, Edit::RemovePage(made)).await;

@@ -151,11 +151,16 @@ fn an_engines_finder_finds_for_all_its_sessions() {
     block_on(async {
         let storage = Arc::new(MemoryStorage::new());
         let answers = ["usr-2", "free-1", "usr-9", "usr-1"].map(page).to_vec();
-        let engine = Engine::new(storage, TickingClock::new()).finding_with(Arc::new(Answers(answers)));
+        let engine =
+            Engine::new(storage, TickingClock::new()).finding_with(Arc::new(Answers(answers)));
         let new = |id: &str| Edit::AddSegment(NewSegment::new(segment(id), SegmentKind::User));
         let mut edits = vec![new("usr"), new("free")];
         for parent in ["usr-0", "usr-0", "free-0"] {
-            edits.push(Edit::CreateDetailPage(NewDetailPage::new(page(parent), valid("Page"), "x")));
+            edits.push(Edit::CreateDetailPage(NewDetailPage::new(
+                page(parent),
+                valid("Page"),
+                "x",
+            )));
         }
         engine.create(&session_id(), "app", &Edit::Batch(edits)).await.unwrap();
         let host = engine.session(&session_id(), Principal::System).await.unwrap();

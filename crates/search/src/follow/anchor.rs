@@ -28,14 +28,14 @@ impl Anchor {
         Self { at: entry.at.as_millis(), edit, contents }
     }
 
-    /// Tells whether an entry of the feed is this edit.
+    /// Returns whether an entry of the feed is this edit.
     pub(crate) fn is(&self, entry: &FeedEntry) -> bool {
         let found = Self::of(entry);
         let same_edit = found.at == self.at && found.edit == self.edit;
         same_edit && (found.contents == self.contents || !entry.purged.is_empty())
     }
 
-    /// Tells whether a session's head, at the same revision, was reached by this edit.
+    /// Returns whether a session's head, at the same revision, was reached by this edit.
     pub(crate) fn is_head(&self, info: &SessionInfo) -> bool {
         info.updated_at.as_millis() == self.at
     }

@@ -36,7 +36,7 @@ pub(crate) struct Known {
     /// Everything up to this edit is on disk.
     committed: Option<Revision>,
     tails: BTreeMap<SegmentId, Tail>,
-    /// Tells states of pages apart.
+    /// Numbers the states of pages, so that two can be distinguished.
     stamp: u64,
     /// Counts how often everything was forgotten.
     epoch: u64,
@@ -247,13 +247,13 @@ impl Known {
         self.is_current(session, state).then(|| state.space(session, segment)).flatten()
     }
 
-    /// Tells whether what is on disk belongs to what is in memory.
+    /// Returns whether what is on disk belongs to what is in memory.
     fn is_current(&self, session: &SessionId, state: &State) -> bool {
         let indexed = state.sessions.get(session).map(|indexed| indexed.build);
         self.build.is_some() && self.build == indexed
     }
 
-    /// Tells whether a search can be answered from it.
+    /// Returns whether a search can be answered from it.
     pub(crate) fn is_whole(&self, session: &SessionId, state: &State) -> bool {
         self.upto.is_some() && (self.build.is_none() || self.is_current(session, state))
     }

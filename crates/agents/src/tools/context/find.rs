@@ -101,7 +101,8 @@ pub(super) async fn recall(hand: &Hand, arguments: &Value) -> Done {
     if plan.pages.is_empty() {
         return Ok(ToolOutput::of(match (plan.left_out, plan.standing) {
             (0, 0) if archived => "no page in the archive says that; nothing was added".to_owned(),
-            (0, 0) => "no page says that; nothing was added; archived: true looks in the archive".to_owned(),
+            (0, 0) => "no page says that; nothing was added; archived: true looks in the archive"
+                .to_owned(),
             (0, _) => "what says that is already shown in full in your window".to_owned(),
             (_, _) => format!(
                 "what says that takes more than {} tokens: find_page lists it, {} shows it part by \

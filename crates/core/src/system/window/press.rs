@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Advice, Edit, EditOutcome, Error, ErrorKind, Level, NewDetailPage, PageIndex,
-    PageUpdate, PageView, Reader, Result, SegmentId, Session,
+    Advice, Edit, EditOutcome, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate,
+    PageView, Reader, Result, SegmentId, Session,
     context::{Apps, FIND, PageAction},
 };
 
