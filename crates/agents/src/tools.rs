@@ -45,8 +45,14 @@ pub const ALWAYS: [&str; 8] = [
 ];
 
 /// The tools that change pages, which others may see: there only when they are allowed by name.
-pub const CHANGE_PAGES: [&str; 5] =
-    ["create_detail_page", "create_contents_page", "update_page", "move_page", "remove_page"];
+pub const CHANGE_PAGES: [&str; 6] = [
+    "create_detail_page",
+    "create_contents_page",
+    "update_page",
+    "move_page",
+    "remove_page",
+    "restore_page",
+];
 
 /// Tells whether a tool is there only when it is allowed by name; a rule for all tools does not name it.
 fn must_be_named(name: &str) -> bool {

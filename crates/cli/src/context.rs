@@ -25,8 +25,9 @@ pub(crate) async fn open(settings: &Settings) -> Result<Session> {
 
 /// Opens the session for the caller, with the search index of its store.
 pub(crate) async fn open_search(settings: &Settings) -> Result<(Session, LazyIndex)> {
-    let (system, session) = open_host(settings).await?;
-    let index = LazyIndex::new(system.storage(), settings.store.search_folder());
+    let storage = settings.store.open(Access::Existing).await?;
+    let index = settings.index(&storage);
+    let (_, session) = open_on(storage, index.clone(), settings).await?;
     Ok((session, index))
 }
 
@@ -34,20 +35,23 @@ pub(crate) async fn open_search(settings: &Settings) -> Result<(Session, LazyInd
 pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Session> {
     let storage = settings.store.open(Access::Existing).await?;
     let snapshot = storage.snapshot().await.map_err(Error::from)?;
-    Ok(open_on(snapshot, settings).await?.1)
+    let index = settings.index(&snapshot);
+    Ok(open_on(snapshot, index, settings).await?.1)
 }
 
 /// Opens the session twice over: for operations that only the host performs, and for the caller.
 pub(crate) async fn open_host(settings: &Settings) -> Result<(ContextSystem, Session)> {
     let storage = settings.store.open(Access::Existing).await?;
-    open_on(storage, settings).await
+    let index = settings.index(&storage);
+    open_on(storage, index, settings).await
 }
 
 async fn open_on(
     storage: Arc<dyn PageStorage>,
+    index: LazyIndex,
     settings: &Settings,
 ) -> Result<(ContextSystem, Session)> {
-    let engine = Engine::new(storage, Arc::new(SystemClock));
+    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index));
     let opened = engine.open(&settings.session).await;
     let system = opened.map_err(|error| not_opened(error, settings))?;
     let session = match &settings.caller {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use contexture_core::{Actor, Engine, Principal, SessionId};
+use contexture_core::{Actor, Engine, PageStorage, Principal, SessionId};
+use contexture_search::LazyIndex;
 use contexture_storage::SystemClock;
 
 use crate::{
@@ -27,7 +28,13 @@ impl Settings {
     /// Opens the store, creating it if it does not exist.
     pub(crate) async fn engine(&self) -> Result<Engine> {
         let storage = self.store.open(Access::Create).await?;
-        Ok(Engine::new(storage, Arc::new(SystemClock)))
+        let index = self.index(&storage);
+        Ok(Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index)))
+    }
+
+    /// Returns the search index of the store, which is opened when somebody searches.
+    pub(crate) fn index(&self, storage: &Arc<dyn PageStorage>) -> LazyIndex {
+        LazyIndex::new(storage.clone(), self.store.search_folder())
     }
 
     /// Returns who acts on the system side: the host, or the user that was named.

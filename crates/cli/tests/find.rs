@@ -88,6 +88,18 @@ fn filters_narrow_the_search() {
     assert!(explained.contains("  match 1.00\n"), "{explained}");
 }
 
+/// Returns the files of the search index, of which there are some.
+fn files_of_index(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
+    let folder = sandbox.path().join(".contexture/contexture.db.search");
+    let paths = |folder: &std::path::Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let files: Vec<_> = paths(&folder).iter().flat_map(|inside| paths(inside)).collect();
+    assert!(files.len() > 3, "{files:?}");
+    files
+}
+
 // Removed, folded, archived, purged: found, found, found in the archive, never found.
 #[test]
 fn what_is_gone_is_never_found_and_nothing_else_is_missed() {
@@ -109,8 +121,8 @@ fn what_is_gone_is_never_found_and_nothing_else_is_missed() {
     assert_eq!(found(&sandbox, &["E0432"]), Vec::<String>::new());
     // Nor do its words lie in the index.
     let folder = sandbox.path().join(".contexture/contexture.db.search");
-    for file in std::fs::read_dir(&folder).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+    for file in files_of_index(&sandbox) {
+        let bytes = std::fs::read(file).unwrap();
         let holds = |word: &[u8]| bytes.windows(word.len()).any(|there| there == word);
         assert!(!holds(b"e0432") && !holds(b"lex_quote_7"));
     }
@@ -154,12 +166,8 @@ fn an_index_survives_kill_9() {
     assert_eq!(found(&sandbox, &["heron2999"])[0], "usr-3000");
     assert!(!found(&sandbox, &["heron7"]).contains(&"usr-8".to_owned()));
     // An index that is damaged is made again.
-    for file in std::fs::read_dir(sandbox.path().join(".contexture/contexture.db.search")).unwrap()
-    {
-        let path = file.unwrap().path();
-        if path.is_file() {
-            std::fs::write(path, b"nonsense").unwrap();
-        }
+    for file in files_of_index(&sandbox) {
+        std::fs::write(file, b"nonsense").unwrap();
     }
     assert_eq!(found(&sandbox, &["heron2999"])[0], "usr-3000");
 }
@@ -189,6 +197,17 @@ fn agents_find_what_they_see() {
     let hidden = sandbox.run(&["--as", "fixer", "find", "heron", "--in", "agent-spy"]);
     let missing = sandbox.run(&["--as", "fixer", "find", "heron", "--in", "agent-none"]);
     assert_eq!(hidden.err.replace("spy", "none"), missing.err);
+    // What was removed is found in the archive by agents that saw it, and by no others.
+    sandbox.text(&["page", "remove", "usr-3"]);
+    sandbox.text(&["page", "remove", "agent-spy-1"]);
+    assert_eq!(found(&sandbox, &["--as", "fixer", "E0432", "--archived"]), ["usr-3"]);
+    assert_eq!(found(&sandbox, &["--as", "fixer", "heron", "--archived"]).len(), 0);
+    assert_eq!(found(&sandbox, &["heron", "--archived"]), ["agent-spy-1"]);
+    let shown = sandbox.text(&["--as", "fixer", "page", "show", "usr-3", "--archived"]);
+    assert!(shown.contains("E0432"), "{shown}");
+    sandbox.text(&["--as", "fixer", "recall", "E0432", "--archived", "--budget", "2000"]);
+    assert_eq!(found(&sandbox, &["--as", "fixer", "E0432", "--archived"]).len(), 0);
+    assert_eq!(found(&sandbox, &["--as", "fixer", "E0432"]), ["usr-3"]);
     let alone = sandbox.json(&["--as", "fixer", "find", "launch"]);
     sandbox.text(&["turn", "add", "--segment", "agent-spy", "--user", "launch launch launch"]);
     assert_eq!(sandbox.json(&["--as", "fixer", "find", "launch"]), alone, "scores tell nothing");

@@ -3,10 +3,10 @@
 //! It opens each session once, whoever asks and however many ask at the same time, and shares one budget of
 //! memory over all of them. A session that nobody holds stays open while there is room.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{
-    Clock, ContextSystem, Edit, PageStorage, Principal, Result, Session, SessionId,
+    Clock, ContextSystem, Edit, Finder, PageStorage, Principal, Result, Session, SessionId,
     storage::{StorageResult, SystemSettings},
     system::memory::Memory,
 };
@@ -64,6 +64,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     settings: SystemSettings,
     memory: Arc<Memory>,
+    finder: OnceLock<Arc<dyn Finder>>,
 }
 
 impl Engine {
@@ -79,8 +80,16 @@ impl Engine {
         settings: EngineSettings,
     ) -> Self {
         let memory = Memory::bounded(settings.memory);
-        let inner = Inner { storage, clock, settings: settings.session, memory };
-        Self { inner: Arc::new(inner) }
+        let (settings, finder) = (settings.session, OnceLock::new());
+        Self { inner: Arc::new(Inner { storage, clock, settings, memory, finder }) }
+    }
+
+    /// Gives it a finder, by which its sessions [find](Session::find_page) pages. The first one that it is given
+    /// stays.
+    pub fn finding_with(self, finder: Arc<dyn Finder>) -> Self {
+        // Every clone shares it: one that has a finder keeps it.
+        let _ = self.inner.finder.set(finder);
+        self
     }
 
     /// Returns the storage behind it.
@@ -100,7 +109,7 @@ impl Engine {
 
     /// Returns a session that exists, opened now or before.
     pub async fn open(&self, session: &SessionId) -> Result<ContextSystem> {
-        let Inner { storage, clock, settings, memory } = &*self.inner;
+        let Inner { storage, clock, settings, memory, finder } = &*self.inner;
         let slot = memory.slot(session);
         if let Some(system) = slot.system() {
             return Ok(system);
@@ -112,6 +121,7 @@ impl Engine {
         let (memory, storage, clock) = (memory.clone(), storage.clone(), clock.clone());
         let opened =
             ContextSystem::open_in(memory, storage, session.clone(), clock, *settings).await;
+        let opened = opened.map(|system| system.finding_as(finder.get()));
         match &opened {
             Ok(system) => slot.put(system),
             // A name that was misspelt leaves nothing behind.

@@ -82,6 +82,7 @@ mod session;
 
 mod agent;
 mod engine;
+mod finder;
 
 pub mod window;
 
@@ -95,6 +96,7 @@ pub mod transcript;
 pub use agent::AgentContext;
 pub use conversation::Conversation;
 pub use engine::{Engine, EngineSettings, EngineUsage};
+pub use finder::Finder;
 pub use principal::Principal;
 pub use session::{KeyedSession, Session, ToIndex};
 pub use system::ContextSystem;

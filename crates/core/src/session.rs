@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub use keyed::KeyedSession;
 
 use crate::{
-    ContextSystem, Error, HistoryEntry, ListQuery, Listing, Message, Operation, PageIndex,
-    PageView, Principal, Reader, Result, Revision, Segment, SegmentId, SessionId, Timestamp,
-    permission,
+    ContextSystem, Error, ErrorKind, HistoryEntry, ListQuery, Listing, Message, Operation,
+    PageIndex, PageView, Principal, Reader, Result, Revision, Segment, SegmentId, SessionId,
+    Timestamp, permission,
     storage::{BranchPoint, CustomKey, Order},
 };
 
@@ -134,11 +134,15 @@ impl Session {
     ) -> Result<PageView> {
         let index = self.index(index)?;
         let page = self.reader().page(&index).await?;
-        if self.principal.view().is_some() {
-            let segment = self.reader().segment(index.segment())?;
-            permission::check_page(self.principal.view(), &segment, &index, operation)?;
-        }
+        self.permitted(&index, operation)?;
         Ok(page)
+    }
+
+    /// Checks an operation on a page that exists in the view.
+    fn permitted(&self, index: &PageIndex, operation: Operation) -> Result<()> {
+        let Some(view) = self.principal.view() else { return Ok(()) };
+        let segment = self.reader().segment(index.segment())?;
+        permission::check_page(Some(view), &segment, index, operation)
     }
 
     /// Returns a copy of a segment in view.
@@ -161,6 +165,14 @@ impl Session {
     /// Returns a page.
     pub async fn get_page(&self, index: impl ToIndex) -> Result<PageView> {
         self.check_permission(index, Operation::GetPage).await
+    }
+
+    /// Returns a page of the tree or the archive.
+    pub async fn get_page_or_archived(&self, index: impl ToIndex) -> Result<PageView> {
+        let index = self.index(index)?;
+        let page = self.reader().page_or_archived(&index).await?;
+        self.permitted(&index, Operation::GetPage)?;
+        Ok(page)
     }
 
     /// Returns a leaf's messages.
@@ -203,10 +215,28 @@ impl Session {
         }
     }
 
-    /// Returns pages in view whose name or description holds the text, whatever the case.
+    /// Returns pages of the tree in view that say a text, best first.
+    ///
+    /// The [`Finder`](crate::Finder) that the engine was given answers. Without one, the names, descriptions and
+    /// messages that the view shows are looked through for the text, whatever the case, in the order of
+    /// [`list_pages`](Self::list_pages).
     pub async fn find_page(&self, text: &str, limit: usize) -> Result<Vec<PageView>> {
-        let query = ListQuery { matching: Some(text.to_owned()), limit, ..ListQuery::default() };
-        Ok(self.list_pages(&query).await?.items)
+        let Some(finder) = self.system.finder() else {
+            let matching = Some(text.to_owned());
+            let query = ListQuery { matching, limit, ..ListQuery::default() };
+            return Ok(self.list_pages(&query).await?.items);
+        };
+        self.list_segments()?;
+        let mut pages = Vec::new();
+        for index in finder.find(self, text, limit).await? {
+            match self.reader().page(&index).await {
+                Ok(page) => pages.push(page),
+                // It was removed since.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pages)
     }
 
     /// Lists pages in view, or the archive of what is in view.

@@ -51,8 +51,8 @@ pub(crate) use window::Purpose;
 pub use window::{FoldOutcome, Pressed};
 
 use crate::{
-    Actor, Clock, Edit, Error, PageIndex, PageStorage, Principal, Result, Revision, Segment,
-    Session, SessionId, Timestamp,
+    Actor, Clock, Edit, Error, Finder, PageIndex, PageStorage, Principal, Result, Revision,
+    Segment, Session, SessionId, Timestamp,
     decide::{EditRequest, Halt, Known, decide},
     storage::{
         BranchPoint, Change, Commit, EditLimits, Mark, NewSession, RunPut, Segments, SessionInfo,
@@ -97,6 +97,8 @@ struct Inner {
     used: AtomicU64,
     /// Where it branched off, where it is a branch.
     branch: std::sync::OnceLock<BranchPoint>,
+    /// Who finds pages by what they say, where somebody does.
+    finder: std::sync::OnceLock<Arc<dyn Finder>>,
     /// Whether the session was found removed.
     gone: AtomicBool,
     resident: Resident,
@@ -191,6 +193,7 @@ impl ContextSystem {
             newest_windows: window::NewestWindows::new(&memory),
             used: AtomicU64::new(0),
             branch: std::sync::OnceLock::new(),
+            finder: std::sync::OnceLock::new(),
             gone: AtomicBool::new(false),
             memory,
             moves: ChangeCounts::default(),
@@ -247,7 +250,27 @@ impl ContextSystem {
         let storage = self.storage().snapshot().await?;
         let (session, clock) = (self.inner.session.clone(), self.inner.clock.clone());
         let (memory, settings) = (self.inner.memory.clone(), self.inner.settings);
-        Self::open_in(memory, storage, session, clock, settings).await
+        let snapshot = Self::open_in(memory, storage, session, clock, settings).await?;
+        Ok(snapshot.finding_as(self.finder()))
+    }
+
+    /// Gives it a finder, by which [`find_page`](Session::find_page) finds. The first one that it is given stays.
+    pub fn finding_with(self, finder: Arc<dyn Finder>) -> Self {
+        self.finding_as(Some(&finder))
+    }
+
+    /// Gives it the finder of an engine or of another system, if that has one.
+    pub(crate) fn finding_as(self, finder: Option<&Arc<dyn Finder>>) -> Self {
+        if let Some(finder) = finder {
+            // Every clone shares it: one that has a finder keeps it.
+            let _ = self.inner.finder.set(finder.clone());
+        }
+        self
+    }
+
+    /// Returns who finds pages by what they say, where somebody does.
+    pub(crate) fn finder(&self) -> Option<&Arc<dyn Finder>> {
+        self.inner.finder.get()
     }
 
     /// Tells whether the session was found removed since it was opened.

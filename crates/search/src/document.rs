@@ -11,7 +11,7 @@ use contexture_core::{
 
 pub use marks::Marks;
 
-/// Which part of a message a text is. A view that does not see a part does not find by it.
+/// The part of a message that a text belongs to. A view that does not see a part finds nothing by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Field {
     /// The name and description of a page.
@@ -54,8 +54,8 @@ pub struct Document<'a> {
     pub messages: u16,
     /// Its texts.
     pub texts: Vec<(Field, Cow<'a, str>)>,
-    /// Who said it: an agent's name, the name of a speaker or a role. Nobody says a note or a page's
-    /// name.
+    /// Who said it: an agent's name, the name of a speaker or a role. Notes and names of pages have no
+    /// speaker.
     pub speaker: Option<Cow<'a, str>>,
     /// When it was said.
     pub at: Timestamp,
@@ -98,19 +98,19 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Returns what the ranking wants to know of the texts, of those fields alone.
+    /// Returns the facts that the ranking needs about the texts of some fields.
     pub fn marks(&self, seen: impl Fn(Field) -> bool) -> Marks {
         let texts = self.texts.iter().filter(|(field, _)| seen(*field));
         texts.fold(Marks::default(), |marks, (_, text)| marks.and(Marks::of(text)))
     }
 
-    /// Returns the hash of the speaker's name; 0 where nobody says it.
+    /// Returns the hash of the speaker's name; 0 if there is no speaker.
     pub fn speaker_hash(&self) -> u32 {
         self.speaker.as_deref().map_or(0, speaker_hash)
     }
 }
 
-/// Returns the hash by which a speaker is known: equal for names that differ in case or accents only,
+/// Returns the hash of a speaker's name: equal for names that differ only in case or accents,
 /// and never 0 for a name with letters.
 pub fn speaker_hash(name: &str) -> u32 {
     let mut hash = 0x811c_9dc5_u32;
@@ -127,7 +127,7 @@ pub fn speaker_hash(name: &str) -> u32 {
     if any { hash.max(1) } else { 0 }
 }
 
-/// Returns the texts of a page's own: none where its name only repeats how its text begins.
+/// Returns the page's own texts; none if its name only repeats the beginning of its text.
 fn own_texts<'a>(page: &'a Page, messages: &[Message]) -> Vec<(Field, Cow<'a, str>)> {
     let name = page.name.as_str();
     let base = match name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")) {
@@ -150,7 +150,7 @@ fn own_texts<'a>(page: &'a Page, messages: &[Message]) -> Vec<(Field, Cow<'a, st
     texts
 }
 
-/// The tools with which agents look at what is stored: what they return stands somewhere else already.
+/// The tools with which agents look at stored pages. The text that they return is indexed where it is stored.
 const LOOKING: [&str; 5] = ["expand_details", "find_page", "get_page", "read_window", "recall"];
 
 /// Returns the ids of calls that only look at what is stored: a search must not find other searches.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use contexture_core::{ErrorKind, storage::StorageError};
+use contexture_core::{Error, ErrorKind, storage::StorageError};
+use tantivy::{TantivyError, directory::error::OpenReadError};
 
 /// What can go wrong with a search.
 #[derive(Debug, thiserror::Error)]
@@ -16,11 +17,11 @@ pub enum SearchError {
     Storage(#[from] StorageError),
     /// The index could not be read or written.
     #[error("the search index cannot be used")]
-    Index(#[source] tantivy::TantivyError),
+    Index(#[source] TantivyError),
     /// The folder of the index could not be read or written.
     #[error("the folder of the search index cannot be used")]
     Folder(#[from] io::Error),
-    /// The index is damaged. It is made again when it is next opened.
+    /// The index is damaged, and was again after it was made again from the store.
     #[error("the search index is damaged: {what}")]
     Damaged {
         /// What cannot be read.
@@ -34,13 +35,54 @@ pub enum SearchError {
     Full,
 }
 
-impl From<tantivy::TantivyError> for SearchError {
-    fn from(error: tantivy::TantivyError) -> Self {
+impl From<TantivyError> for SearchError {
+    fn from(error: TantivyError) -> Self {
         SearchError::Index(error)
     }
 }
 
+impl From<SearchError> for Error {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Core(error) => error,
+            SearchError::Storage(error) => error.into(),
+            error => {
+                let cause = std::error::Error::source(&error);
+                let reason = cause.map_or_else(|| error.to_string(), ToString::to_string);
+                StorageError::Unavailable { what: "the search index".to_owned(), reason }.into()
+            }
+        }
+    }
+}
+
 impl SearchError {
+    /// Returns the error for reading that ended with a panic.
+    pub(crate) fn unreadable() -> Self {
+        SearchError::Damaged { what: "reading it failed".to_owned() }
+    }
+
+    /// Returns whether the index is damaged, and must be made again.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            SearchError::Damaged { .. } => true,
+            // That a file cannot be opened at all is no damage of what it holds.
+            SearchError::Index(TantivyError::OpenReadError(OpenReadError::IoError {
+                io_error,
+                ..
+            })) => {
+                let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
+                kinds.contains(&io_error.kind())
+            }
+            SearchError::Index(error) => !matches!(
+                error,
+                TantivyError::IoError(_)
+                    | TantivyError::LockFailure(..)
+                    | TantivyError::OpenDirectoryError(_)
+            ),
+            _ => false,
+        }
+    }
+
     /// Returns what the caller can do about it.
     pub fn kind(&self) -> Option<ErrorKind> {
         match self {

@@ -4,18 +4,20 @@
 //! in. An edit only says which pages it touched. They are read as they stand now, so reading an edit twice, or
 //! late, does no harm.
 
+mod anchor;
 mod known;
 mod read;
 
 use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use contexture_core::{
-    ContextSystem, FeedEntry, Operation, PageIndex, SessionId,
+    ContextSystem, FeedEntry, Operation, PageIndex, Revision, SessionId,
     storage::{SessionInfo, StorageError},
 };
 use futures::StreamExt;
 
-pub(crate) use known::{Followed, Known};
+pub(crate) use anchor::Anchor;
+pub(crate) use known::{Followed, Known, Reached};
 
 use crate::{
     error::SearchError,
@@ -92,19 +94,26 @@ impl SearchIndex {
             return Ok(false);
         }
         loop {
-            let Some(upto) = followed.upto(epoch) else { return Ok(false) };
-            if upto >= info.revision {
+            let Some((upto, anchor)) = followed.upto(epoch) else { return Ok(false) };
+            let is_head = anchor.as_ref().is_none_or(|anchor| anchor.is_head(info));
+            if upto == info.revision && is_head {
                 return Ok(true);
             }
-            let edits = self.inner.storage.changes(&info.id, upto, EDITS).await?;
-            let dense = (upto.0 + 1..).zip(&edits).all(|(next, edit)| edit.revision.0 == next);
-            if !dense || edits.iter().any(|edit| edit.operation == Operation::Lost) {
-                followed.forget();
+            // The edit that was reached is read again: an earlier state that was restored and edited has another one.
+            let reached = usize::from(anchor.is_some());
+            let after = Revision(upto.0.saturating_sub(reached as u64));
+            let edits = self.inner.storage.changes(&info.id, after, EDITS + reached).await?;
+            let same = anchor.is_none_or(|anchor| edits.first().is_some_and(|it| anchor.is(it)));
+            let dense = (after.0 + 1..).zip(&edits).all(|(next, edit)| edit.revision.0 == next);
+            let edits = edits.get(reached..).unwrap_or_default();
+            if !same || !dense || edits.iter().any(|edit| edit.operation == Operation::Lost) {
+                followed.refuse();
                 return Ok(false);
             }
-            let Some(last) = edits.last().map(|edit| edit.revision) else { return Ok(true) };
+            let Some(last) = edits.last() else { return Ok(true) };
+            let last = (last.revision, Some(Anchor::of(last)));
             let purged = edits.iter().any(|edit| !edit.purged.is_empty());
-            let touched = self.touched(&info.id, &edits);
+            let touched = self.touched(&info.id, edits);
             let pages = self.read(&info.id, touched).await?;
             if !followed.put(epoch, pages, Some(last)) {
                 return Ok(false);
@@ -124,6 +133,10 @@ impl SearchIndex {
         info: &SessionInfo,
         epoch: Epoch,
     ) -> Result<bool, SearchError> {
+        let before = Revision(info.revision.0.saturating_sub(1));
+        let head = self.inner.storage.changes(&info.id, before, 1).await?;
+        let anchor = head.first().filter(|head| head.revision == info.revision).map(Anchor::of);
+        let reached = (info.revision, anchor);
         let mut rebuild: Option<Box<Rebuild>> = None;
         for segment in self.inner.storage.segments(&info.id).await? {
             let mut raw = self.scan(&info.id, &segment.id, None).await?;
@@ -148,10 +161,10 @@ impl SearchIndex {
         // What was edited meanwhile is in the feed behind it.
         let Some(rebuild) = rebuild else {
             self.worker().changed();
-            return Ok(followed.put(epoch, Vec::new(), Some(info.revision)));
+            return Ok(followed.put(epoch, Vec::new(), Some(reached)));
         };
-        let build = self.worker().commit(rebuild, info.revision).await?;
-        Ok(followed.rebuilt(epoch, build, info.revision))
+        let build = self.worker().commit(rebuild, reached.clone()).await?;
+        Ok(followed.rebuilt(epoch, build, reached))
     }
 
     /// Begins to write a session as a whole, with what is in memory of it.
@@ -160,7 +173,9 @@ impl SearchIndex {
         followed: &Followed,
         info: &SessionInfo,
     ) -> Result<RebuildStart, SearchError> {
-        let mut start = self.inner.disk.rebuild(&info.id, &MarkHash::of(&info.mark))?;
+        let mark = MarkHash::of(&info.mark);
+        let mut start =
+            self.inner.disk().rebuild(&info.id, &mark, info.revision, followed.refused())?;
         match &mut start {
             RebuildStart::Begun(rebuild) => {
                 for (segment, _, page) in followed.hand_over() {

@@ -12,6 +12,7 @@
 //! Several processes may use one index. The one that writes has the lock for as long as that takes; the others keep
 //! what they took in, in memory.
 
+mod checked;
 mod class;
 mod classes;
 mod disk;
@@ -33,6 +34,7 @@ mod writing;
 
 use std::{
     collections::HashMap,
+    panic::{self, AssertUnwindSafe},
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -40,10 +42,10 @@ use std::{
     },
 };
 
-use contexture_core::{PageStorage, Revision, SessionId};
+use contexture_core::{PageStorage, SessionId};
 
 pub(crate) use class::Parts;
-pub(crate) use disk::{Batch, ChangedPage, Disk, Written};
+pub(crate) use disk::{Batch, ChangedPage, Disk, Keep, Written};
 pub(crate) use entry::{Entry, entries, turn_hash};
 pub(crate) use key::Space;
 pub(crate) use narrow::Narrow;
@@ -55,7 +57,11 @@ pub(crate) use state::{MarkHash, SessionState, State};
 pub(crate) use tail::Tail;
 pub(crate) use writing::{Committed, Rebuild, RebuildStart};
 
-use crate::{error::SearchError, follow::Followed, search::Branches};
+use crate::{
+    error::SearchError,
+    follow::{Followed, Reached},
+    search::Branches,
+};
 use worker::Worker;
 
 /// The search index of a store. Cheap to clone; usable from many threads.
@@ -84,7 +90,8 @@ impl Default for IndexLimits {
 pub(crate) struct Inner {
     pub(crate) storage: Arc<dyn PageStorage>,
     pub(crate) limits: IndexLimits,
-    pub(crate) disk: Disk,
+    /// Another one where damage was noticed.
+    disk: RwLock<Arc<Disk>>,
     snapshot: RwLock<Arc<Snapshot>>,
     followed: Mutex<HashMap<SessionId, Arc<Followed>>>,
     /// Held while batches are made and written.
@@ -108,12 +115,12 @@ impl SearchIndex {
         folder: Option<&Path>,
         limits: IndexLimits,
     ) -> Result<Self, SearchError> {
-        let disk = Disk::open(folder)?;
+        let disk = Arc::new(Disk::open(folder)?);
         let snapshot = RwLock::new(Arc::new(disk.snapshot(None)?));
         let inner = Arc::new(Inner {
             storage,
             limits,
-            disk,
+            disk: RwLock::new(disk),
             snapshot,
             followed: Mutex::default(),
             writing: Mutex::default(),
@@ -136,7 +143,7 @@ impl SearchIndex {
 
     /// Returns how many bytes the index takes on disk, and how many wait in memory.
     pub fn bytes(&self) -> Result<(u64, usize), SearchError> {
-        Ok((self.inner.disk.bytes()?, self.inner.waiting().1))
+        Ok((self.inner.disk().bytes()?, self.inner.waiting().1))
     }
 
     pub(crate) fn worker(&self) -> &Worker {
@@ -152,6 +159,25 @@ pub(crate) enum Scrub {
 }
 
 impl Inner {
+    pub(crate) fn disk(&self) -> Arc<Disk> {
+        self.disk.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens the index again after damage was noticed in it, unless that was done meanwhile. Everything that was
+    /// known of its sessions is forgotten, and read from the store again where it is not on disk.
+    pub(crate) fn renew(&self, damaged: &Arc<Disk>, keep: Keep) -> Result<(), SearchError> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&self.disk(), damaged) {
+            return Ok(());
+        }
+        let disk = Arc::new(damaged.reopen(keep)?);
+        let snapshot = Arc::new(disk.snapshot(None)?);
+        *self.disk.write().unwrap_or_else(PoisonError::into_inner) = disk;
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        self.lock_followed().values().for_each(|followed| followed.forget());
+        Ok(())
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -175,7 +201,7 @@ impl Inner {
     /// Takes in what was last committed to disk, by whichever process.
     pub(crate) fn reload(&self) -> Result<(), SearchError> {
         let before = self.snapshot();
-        let snapshot = Arc::new(self.disk.snapshot(Some(&before))?);
+        let snapshot = Arc::new(self.disk().snapshot(Some(&before))?);
         // First what is on disk, then out of memory: a search looks at them in the opposite order.
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
         let followed: Vec<Arc<Followed>> = self.lock_followed().values().cloned().collect();
@@ -183,8 +209,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes what waits in memory.
+    /// Writes what waits in memory. An index that turns out to be damaged is opened again, or made again: then nothing
+    /// waits any more, because its sessions are read from the store again.
     fn write(&self, scrub: Scrub) -> Result<Written, SearchError> {
+        let disk = self.disk();
+        match unwinding(|| self.write_to(&disk, scrub)) {
+            Err(error) if error.is_damage() => {
+                tracing::warn!("the search index is made again: {error}");
+                self.renew(&disk, Keep::Yes)?;
+                Ok(Written::Committed)
+            }
+            written => written,
+        }
+    }
+
+    fn write_to(&self, disk: &Disk, scrub: Scrub) -> Result<Written, SearchError> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let followed: Vec<Arc<Followed>> = self.lock_followed().values().cloned().collect();
         let taken: Vec<_> = followed.iter().filter_map(|it| Some((it, it.take()?))).collect();
@@ -193,7 +232,7 @@ impl Inner {
             return Ok(Written::Committed);
         }
         let batches: Vec<&Batch> = taken.iter().map(|(_, taken)| &taken.batch).collect();
-        let Some(builds) = self.disk.write(&batches, scrub)? else {
+        let Some(builds) = disk.write(&batches, scrub)? else {
             self.reload()?;
             return Ok(Written::Busy);
         };
@@ -201,7 +240,7 @@ impl Inner {
             self.unscrubbed.store(false, Ordering::Release);
         }
         let before = self.snapshot();
-        let snapshot = Arc::new(self.disk.snapshot(Some(&before))?);
+        let snapshot = Arc::new(disk.snapshot(Some(&before))?);
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
         for ((followed, taken), build) in taken.iter().zip(builds) {
             if let Some(build) = build {
@@ -213,20 +252,30 @@ impl Inner {
     }
 
     /// Commits a session that was read from the beginning. Returns its build, and what may still be merged.
-    fn commit(&self, rebuild: Rebuild, upto: Revision) -> Result<(u64, Committed), SearchError> {
-        let committed = rebuild.commit(upto)?;
+    fn commit(&self, rebuild: Rebuild, reached: Reached) -> Result<(u64, Committed), SearchError> {
+        let disk = self.disk();
+        let committed = unwinding(|| rebuild.commit(reached));
+        if committed.as_ref().is_err_and(SearchError::is_damage) {
+            self.renew(&disk, Keep::Yes)?;
+        }
+        let committed = committed?;
         self.reload()?;
         Ok(committed)
     }
 
     fn clear(&self) -> Result<Written, SearchError> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.disk.clear()?;
+        let written = self.disk().clear()?;
         if written == Written::Committed {
             self.reload()?;
         }
         Ok(written)
     }
+}
+
+/// Does something that reads the index. Damage in a file that is open may also end it with a panic.
+fn unwinding<T>(read: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
+    panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(SearchError::unreadable()))
 }
 
 impl std::fmt::Debug for SearchIndex {

@@ -6,7 +6,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use contexture_core::PageStorage;
+use async_trait::async_trait;
+use contexture_core::{Error, Finder, PageIndex, PageStorage, Session};
 
 use crate::{SearchError, SearchIndex};
 
@@ -49,6 +50,19 @@ impl LazyIndex {
     /// Returns the index, if somebody has searched.
     pub fn opened(&self) -> Option<&SearchIndex> {
         self.inner.opened.get()
+    }
+}
+
+#[async_trait]
+impl Finder for LazyIndex {
+    async fn find(
+        &self,
+        session: &Session,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<PageIndex>, Error> {
+        let index = self.get().map_err(Error::from)?;
+        Finder::find(index, session, text, limit).await
     }
 }
 

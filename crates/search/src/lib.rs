@@ -61,6 +61,6 @@ pub use lazy::LazyIndex;
 pub use memory::MemoryCollection;
 pub use query::{Asked, DateHint, Phrase, Query};
 pub use rank::{Feature, Features, RankOptions, Ranked, Weights, rank};
-pub use recall::{RecallPlan, RecallQuery, Recalled};
+pub use recall::{RecallPlan, RecallPurpose, RecallQuery, Recalled};
 pub use search::{FindQuery, Hit, Snippet};
 pub use text::{MAX_TERM, Term, TermKind, cut};

@@ -30,7 +30,7 @@ impl MemoryCollection {
         Self::default()
     }
 
-    /// Takes a document in, in place of one with the same key.
+    /// Adds a document, replacing one with the same key.
     pub fn insert(&mut self, key: DocKey, document: &Document<'_>) {
         self.remove(key);
         let mut lengths = [0_u16; Field::ALL.len()];
@@ -67,7 +67,7 @@ impl MemoryCollection {
         self.documents.insert(key, Known { facts, terms });
     }
 
-    /// Leaves a document out; tells whether there was one.
+    /// Removes a document. Returns whether there was one.
     pub fn remove(&mut self, key: DocKey) -> bool {
         let Some(known) = self.documents.remove(&key) else { return false };
         for term in known.terms {

@@ -1,4 +1,4 @@
-//! What was asked.
+//! Reading a query.
 //!
 //! A question needs no syntax, and nothing is ever a syntax error. Two signs mean something: a short text
 //! in straight quotes must stand in a document word by word, and a star at the end of a word stands for
@@ -28,22 +28,22 @@ const MAX_TERMS: usize = 256;
 /// How many bytes of a query are read: the last ones.
 const MAX_BYTES: usize = 8 << 10;
 
-/// How many terms a quoted text may have; longer quotes are no phrases but quotations.
+/// How many terms a quoted text may have; longer ones are quotations rather than phrases.
 const MAX_PHRASE: usize = 12;
 
-/// What a sentence weighs less than the next.
+/// The factor by which a sentence weighs less than the next one.
 const SENTENCE_DECAY: f32 = 0.9;
 
-/// What a word counts that questions need and answers can do without.
+/// The weight of a word that questions need and answers can do without.
 const WEAK: f32 = 0.7;
 
-/// Roles are no names: "the user" does not name a speaker.
+/// Roles, which are not names: "the user" does not name a speaker.
 const ROLES: [&str; 4] = ["assistant", "system", "tool", "user"];
 
-/// What was asked, ready to be looked up.
+/// A query, ready to be looked up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
-    /// What is looked up, heaviest first.
+    /// The terms to look up, heaviest first.
     pub asked: Vec<Asked>,
     /// Texts that must stand in a document word by word.
     pub phrases: Vec<Phrase>,
@@ -66,9 +66,9 @@ pub struct Asked {
     pub weight: f32,
     /// Whether any ending will do.
     pub prefix: bool,
-    /// Whether it is so common that it is looked up only where nothing else is asked.
+    /// Whether it is so common that it is looked up only if the query has no other words.
     pub stop: bool,
-    /// The word as a speaker's name; 0 where it can be none.
+    /// The hash of the word as a speaker's name; 0 if it cannot be a name.
     pub name: u32,
     /// Whether a phrase needs it.
     pub required: bool,
@@ -79,7 +79,7 @@ pub struct Asked {
 pub struct Phrase(Vec<(u32, String)>);
 
 impl Query {
-    /// Reads what was asked at a time.
+    /// Reads a query; the time is the one that "yesterday" refers to.
     pub fn read(text: &str, now: Timestamp) -> Self {
         let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES));
         let text = &text[start..];
@@ -108,7 +108,7 @@ impl Query {
         query
     }
 
-    /// Tells whether a text holds all phrases of the query, word by word.
+    /// Returns whether a text holds all phrases of the query, word by word.
     pub fn confirms(&self, text: &str) -> bool {
         self.phrases.iter().all(|phrase| phrase.stands_in(text))
     }
@@ -232,13 +232,13 @@ fn folded(text: &str) -> String {
     folded
 }
 
-/// Tells whether a star stands directly behind a term, and nothing behind the star.
+/// Returns whether a star stands directly behind a term, and nothing behind the star.
 fn ends_with_star(line: &str, end: usize) -> bool {
     let rest = line[end..].strip_prefix('*');
     rest.is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
 }
 
-/// Leaves out who speaks in a line of a conversation: `<Ann>:` or `Ann:`.
+/// Removes the speaker from a line of a conversation: `<Ann>:` or `Ann:`.
 fn without_label(line: &str) -> &str {
     let line = line.trim_start();
     let Some((label, rest)) = line.split_once([':', '：']) else { return line };

@@ -1,4 +1,4 @@
-//! Recall: the best pages for a question that are not in the window, as much as a budget holds.
+//! Recall: the pages that match a question best and are not in the window, as many as a budget holds.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::{FindQuery, Hit, SearchError, SearchIndex};
 /// How many pages are looked at.
 const LOOKED_AT: usize = 60;
 
-/// The least share of the best score that a page must have: what hardly fits is not worth the room.
+/// The share of the best score that a page must reach. Pages that hardly match are not worth their tokens.
 const LEAST: f32 = 0.35;
 
-/// Asks for pages to bring back.
+/// What to recall, and how much of it.
 #[derive(Debug, Clone, Default)]
 pub struct RecallQuery {
     /// What to look for. Its limit is the most pages that are brought back.
@@ -24,12 +24,24 @@ pub struct RecallQuery {
     pub budget: Tokens,
     /// The directory that archived pages come back to; by default each its old place.
     pub into: Option<PageIndex>,
+    /// What becomes of the pages.
+    pub purpose: RecallPurpose,
+}
+
+/// What becomes of pages that are recalled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecallPurpose {
+    /// They come back into the window, archived ones into the tree. That needs write permission on those.
+    #[default]
+    Window,
+    /// They are only read. The plan has no edit.
+    Answer,
 }
 
 /// A page that was chosen.
 #[derive(Debug, Clone)]
 pub struct Recalled {
-    /// Why: what was found in it.
+    /// What was found in it, which is why it was chosen.
     pub hit: Hit,
     /// What it takes in full.
     pub tokens: Tokens,
@@ -40,29 +52,29 @@ pub struct Recalled {
 pub struct RecallPlan {
     /// The pages.
     pub pages: Vec<Recalled>,
-    /// How many pages fit that stand in the window in full already.
+    /// How many pages match that the window already shows in full.
     pub standing: usize,
-    /// How many pages fit that the budget has no room for.
+    /// How many pages match that the budget or the limit has no room for.
     pub left_out: usize,
-    /// How many pages in the archive fit that the caller may not restore.
+    /// How many archived pages match that the caller may not restore.
     pub refused: usize,
     edits: Vec<Edit>,
 }
 
 impl RecallPlan {
-    /// Returns the edit that brings the pages back; none where there is nothing to bring back.
+    /// Returns the edit that brings the pages back; none if there are none.
     pub fn edit(&self) -> Option<Edit> {
         (!self.edits.is_empty()).then(|| Edit::Recall(self.edits.clone()))
     }
 
-    /// Returns what the pages take together.
+    /// Returns how many tokens the pages take together.
     pub fn tokens(&self) -> Tokens {
         Tokens(self.pages.iter().map(|page| page.tokens.0).sum())
     }
 }
 
 impl SearchIndex {
-    /// Chooses the pages that fit best and do not stand in the window in full. It changes nothing:
+    /// Chooses the pages that match best and are not in the window in full. It changes nothing:
     /// [`RecallPlan::edit`] does. The options are those that the caller's windows are made with.
     pub async fn recall(
         &self,
@@ -81,7 +93,7 @@ impl SearchIndex {
                 break;
             }
             let index = hit.index().clone();
-            // Directories are opened by what lies in them.
+            // A directory opens when a page in it does.
             if hit.page.page.is_contents() {
                 continue;
             }
@@ -104,7 +116,7 @@ impl SearchIndex {
         Ok(plan)
     }
 
-    /// Adds the edits that bring a page back; tells whether the caller may.
+    /// Adds the edits that bring a page back. Returns false if the caller may not make them.
     async fn bring_back(
         &self,
         session: &Session,
@@ -112,6 +124,9 @@ impl SearchIndex {
         hit: &Hit,
         edits: &mut Vec<Edit>,
     ) -> Result<bool, SearchError> {
+        if query.purpose == RecallPurpose::Answer {
+            return Ok(true);
+        }
         let index = hit.index().clone();
         let mut add = |edit: Edit| {
             if !edits.contains(&edit) {
@@ -131,7 +146,7 @@ impl SearchIndex {
             }
             return Ok(true);
         }
-        // From the top: what stands under a closed directory cannot be opened.
+        // From the top, because a page under a closed directory cannot be opened.
         for above in session.reader().ancestors(&index).await?.into_iter().rev() {
             if above.level != WindowLevel::Full {
                 add(Edit::ExpandDetails(above.page.index.clone()));
@@ -142,7 +157,7 @@ impl SearchIndex {
     }
 }
 
-/// Returns the pages that stand in the window in full; none where it cannot be made.
+/// Returns the pages that the window shows in full; none if the window cannot be made.
 async fn standing(session: &Session, options: &WindowOptions) -> HashSet<PageIndex> {
     let Ok(window) = session.window(options).await else { return HashSet::new() };
     let pages = window.account.pages.into_iter();

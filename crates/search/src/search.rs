@@ -1,12 +1,12 @@
-//! Finding: what a session's holder may see of what its pages say, best first.
+//! Finding the pages that match a query best, as far as the session's holder may see them.
 //!
 //! ```text
 //!  catch up ──► scope: segments and what the view sees of them
 //!      ──► rank over what is seen ──► admit ──► snippets
 //! ```
 //!
-//! Ranking knows nothing that the view does not hold. What it returns is still admitted by the core, page by page,
-//! because a page may have changed since.
+//! Ranking uses nothing outside the view. The core still admits each page that it returns, because a page may have
+//! changed since.
 
 mod branch;
 mod scope;
@@ -14,14 +14,17 @@ mod snippet;
 
 use std::{
     collections::{BTreeSet, HashMap},
+    panic::AssertUnwindSafe,
     sync::Arc,
 };
 
+use async_trait::async_trait;
 use contexture_core::{
-    Actor, Message, PageIndex, Role, SegmentId, Session, Timestamp,
+    Actor, Finder, Message, PageIndex, Role, SegmentId, Session, Timestamp,
     message::{AdmittedMessages, AdmittedPage, MessageFilter},
     storage::ContentHash,
 };
+use futures::FutureExt;
 
 pub(crate) use branch::Branches;
 pub use snippet::Snippet;
@@ -29,13 +32,13 @@ pub use snippet::Snippet;
 use crate::{
     document::{DocKey, Document},
     error::SearchError,
-    index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
+    index::{Keep, Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::{Asked, Query},
     rank::{Feature, Features, RankOptions, Ranked, rank},
 };
 use scope::Scope;
 
-/// How often a search begins again because the session was indexed from the beginning meanwhile.
+/// How often a search is repeated because the session was indexed from the beginning meanwhile.
 const ATTEMPTS: usize = 4;
 
 /// How many documents are ranked. A page is found by its best one.
@@ -44,22 +47,22 @@ const CANDIDATES: usize = 1_000;
 /// How many results are admitted at a time, beyond those asked for.
 const SPARE: usize = 16;
 
-/// Asks for what pages say.
+/// What to search for, and where.
 #[derive(Debug, Clone, Default)]
 pub struct FindQuery {
     /// What to look for: words, a question, `"a phrase"`, `pre*`.
     pub text: String,
-    /// Only in these segments; none: in all that are in view.
+    /// Only these segments; none: all that are in view.
     pub within: Vec<SegmentId>,
-    /// Only what these wrote; none: what anyone wrote.
+    /// Only pages by these authors; none: by any.
     pub by: Vec<Actor>,
     /// Only messages with these roles; none: with any.
     pub roles: Vec<Role>,
     /// Only calls of these tools and their results.
     pub tools: Vec<String>,
-    /// Only what was said then or later.
+    /// Only messages from this time on.
     pub since: Option<Timestamp>,
-    /// Only what was said before.
+    /// Only messages from before this time.
     pub until: Option<Timestamp>,
     /// Only pages in the tree, or only those in the archive.
     pub archived: Option<bool>,
@@ -101,9 +104,9 @@ pub struct Hit {
     pub message: Option<usize>,
     /// The role of that message.
     pub role: Option<Role>,
-    /// What it says there.
+    /// The part of the text that matches best.
     pub snippet: Snippet,
-    /// How well it fits: larger is better. Scores of different queries cannot be compared.
+    /// How well the page matches: larger is better. Scores of different queries cannot be compared.
     pub score: f32,
     /// What the score is made of.
     pub features: Features,
@@ -116,9 +119,54 @@ impl Hit {
     }
 }
 
+/// The seed's search: pages of the tree, best first.
+#[async_trait]
+impl Finder for SearchIndex {
+    async fn find(
+        &self,
+        session: &Session,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<PageIndex>, contexture_core::Error> {
+        let query = FindQuery { limit, archived: Some(false), ..FindQuery::new(text) };
+        let hits = SearchIndex::find(self, session, &query).await?;
+        Ok(hits.iter().map(|hit| hit.index().clone()).collect())
+    }
+}
+
 impl SearchIndex {
     /// Returns the pages that a session's holder may see and that fit best, each by its best message.
+    ///
+    /// Where the index turns out to be damaged, it is opened again, and then made again from the store.
     pub async fn find(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
+        for keep in [Keep::Yes, Keep::No] {
+            let disk = self.inner.disk();
+            match self.find_unwinding(session, query).await {
+                Err(error) if error.is_damage() => {
+                    tracing::warn!("the search index is made again: {error}");
+                    self.inner.renew(&disk, keep)?;
+                }
+                found => return found,
+            }
+        }
+        self.find_unwinding(session, query).await
+    }
+
+    /// Finds pages. Damage in a file that is open may also end this with a panic, which is an error here.
+    async fn find_unwinding(
+        &self,
+        session: &Session,
+        query: &FindQuery,
+    ) -> Result<Vec<Hit>, SearchError> {
+        let found = AssertUnwindSafe(self.find_once(session, query)).catch_unwind().await;
+        found.unwrap_or_else(|_| Err(SearchError::unreadable()))
+    }
+
+    async fn find_once(
         &self,
         session: &Session,
         query: &FindQuery,
@@ -138,7 +186,7 @@ impl SearchIndex {
         Err(SearchError::Busy)
     }
 
-    /// Ranks what is seen; none where the index was begun again meanwhile.
+    /// Ranks the documents in scope. Returns none if the session was indexed from the beginning meanwhile.
     async fn ranked(
         &self,
         session: &Session,
@@ -171,7 +219,7 @@ impl SearchIndex {
         Ok(None)
     }
 
-    /// Shows what is seen; none where the index was begun again meanwhile.
+    /// Calls `show` with the documents in scope. Returns none if the session was indexed from the beginning meanwhile.
     pub(crate) fn with_documents<T>(
         &self,
         session: &Session,
@@ -181,15 +229,15 @@ impl SearchIndex {
         show: impl FnOnce(&SeenDocuments<'_>) -> T,
     ) -> Option<T> {
         let followed = self.inner.followed(session.id());
-        // What is in memory first: what is not there any more is on disk.
+        // Memory is looked at before the snapshot: a page that has left it by then is on disk.
         let known = followed.sorted();
         let snapshot = self.inner.snapshot();
         if !known.is_whole(session.id(), &snapshot.state) {
             return None;
         }
         let segments = scope.segments(session.id(), &known, &snapshot);
-        let fields = self.inner.disk.fields();
-        let documents = SeenDocuments::new(fields, &snapshot, segments, read.clone());
+        let disk = self.inner.disk();
+        let documents = SeenDocuments::new(disk.fields(), &snapshot, segments, read.clone());
         Some(show(&documents.narrowed(narrow)))
     }
 
@@ -220,7 +268,7 @@ impl SearchIndex {
                 }
             }
         }
-        // One that cannot be read any more has no terms, and is not asked for again.
+        // A document that can no longer be read has no terms, and is not requested again.
         for key in wanted {
             terms.entry(*key).or_default();
         }
@@ -240,7 +288,7 @@ impl SearchIndex {
         for ((page, hash), content) in pages.into_iter().zip(contents) {
             let messages = match content.map(|content| content.messages()) {
                 Some(Ok(messages)) => messages,
-                // A fork shows an exchange that was open as interrupted: that stands in no store.
+                // A fork shows an exchange that was open as interrupted, and no store holds that text.
                 _ if page.messages == AdmittedMessages::All && session.branch_point().is_some() => {
                     session.reader().messages(&page.page.index).await?
                 }
@@ -287,14 +335,14 @@ impl SearchIndex {
     }
 }
 
-/// Tells whether a document says what was asked for, or answers it. What only stands beside such a one
-/// helps to rank, and is no result.
+/// Returns whether a document matches the query or answers it. A document that only stands beside such a one helps to
+/// rank others, and is not a result.
 fn says_something(ranked: &Ranked) -> bool {
     let has = |feature| ranked.features.get(feature) > 0.0;
     has(Feature::Match) || has(Feature::Answers)
 }
 
-/// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.
+/// Returns a page's messages as the view sees them, each at its position. Hidden messages are empty.
 fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) -> Vec<Message> {
     let content = page.page.detail().and_then(|detail| contents.get(&detail.content));
     let Some(content) = content else { return Vec::new() };
@@ -318,7 +366,7 @@ fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) ->
     messages
 }
 
-/// Returns a result; none where it lacks a phrase that was asked for.
+/// Returns a result; none if the text lacks a phrase of the query.
 fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query) -> Option<Hit> {
     let message = usize::from(ranked.key.message).checked_sub(1);
     let said = message.and_then(|message| messages.get(message));
@@ -341,7 +389,7 @@ fn hit(page: AdmittedPage, messages: &[Message], ranked: &Ranked, parsed: &Query
     Some(Hit { page, message, role, snippet, score, features })
 }
 
-/// Returns what a term of a text weighs in a query. Common words count where nothing else is asked.
+/// Returns the weight of a term in a query. Common words have one only if the query has no other words.
 fn weight(query: &Query, term: &str) -> f32 {
     let says = query.asked.iter().any(|asked| !asked.stop);
     let asked = query.asked.iter().filter(|asked| !asked.stop || asked.required || !says);

@@ -1,13 +1,20 @@
-//! The index beside a naive collection of what a view reads.
+//! The index compared with a naive collection of what a view reads.
 
+#[path = "search_tests/canary.rs"]
+mod canary;
+#[cfg(unix)]
+#[path = "search_tests/damage.rs"]
+mod damage;
 #[path = "search_tests/naive.rs"]
 mod naive;
+#[path = "search_tests/restored.rs"]
+mod restored;
 
 use std::{path::Path, sync::Arc};
 
 use contexture_core::{
-    Actor, AgentContext, ContextSystem, Edit, MemoryStorage, Mounts, NewSegment, PageIndex,
-    PageStorage, PageUpdate, Principal, Role, SegmentKind, Session, Timestamp, View,
+    Actor, AgentContext, ContextSystem, Edit, Engine, MemoryStorage, Mounts, NewSegment, PageIndex,
+    PageStorage, PageUpdate, PageView, Principal, Role, SegmentKind, Session, Timestamp, View,
     message::MessageFilter, storage::BranchParent,
 };
 use contexture_testkit::{
@@ -20,7 +27,7 @@ use contexture_testkit::{
 use futures::executor::block_on;
 
 use super::FindQuery;
-use crate::{IndexLimits, SearchIndex, collection::Collection, document::DocKey};
+use crate::{IndexLimits, LazyIndex, SearchIndex, collection::Collection, document::DocKey};
 use naive::Naive;
 
 const WORDS: [&str; 16] = [
@@ -92,6 +99,10 @@ struct Run {
     random: Random,
     storage: Arc<MemoryStorage>,
     system: ContextSystem,
+    /// Another session in the same store.
+    other: ContextSystem,
+    /// Branches of the session, each with the session as it stands there.
+    branches: Vec<(ContextSystem, AgentContext)>,
     model: Model,
     edits: Edits,
     seed: u64,
@@ -106,10 +117,14 @@ impl Run {
         let system = block_on(create).unwrap();
         let edits = Edits::new(seed, Diet { purge: true });
         let random = Random::new(seed ^ 0x5ea2c4);
-        let mut run =
-            Self { random, storage, system, model: Model::new(), edits, seed, pages: Vec::new() };
+        let clock = TickingClock::new();
+        let create = ContextSystem::create(storage.clone(), valid("other"), "search", clock);
+        let other = block_on(create).unwrap();
+        let (model, branches, pages) = (Model::new(), Vec::new(), Vec::new());
+        let mut run = Self { random, storage, system, other, branches, model, edits, seed, pages };
         for edit in beginning() {
             run.make(&Principal::System, &edit);
+            block_on(run.other.as_system().apply(edit)).unwrap();
         }
         run
     }
@@ -134,6 +149,37 @@ impl Run {
             self.edits.next(&self.model)
         };
         self.make(&caller, &edit);
+        if self.random.chance(20) {
+            let edit = turn(&mut self.random, number, "usr");
+            block_on(self.other.as_system().apply(edit)).unwrap();
+        }
+        if self.random.chance(2) && self.branches.len() < 3 {
+            self.branch();
+        }
+        if self.random.chance(5) && !self.branches.is_empty() {
+            let edit = turn(&mut self.random, number, &format!("fork-{}", self.branches.len()));
+            let (_, branch) = self.branches.last().expect("there is one");
+            // Its segment may be gone.
+            let _ = block_on(branch.apply(edit));
+        }
+    }
+
+    /// Begins a branch of what somebody sees.
+    fn branch(&mut self) {
+        let number = self.branches.len() as u64 + 1;
+        let own = segment(&format!("fork-{number}"));
+        let add = Edit::AddSegment(NewSegment::new(own.clone(), SegmentKind::Custom));
+        self.make(&Principal::System, &add);
+        let parent = match self.random.chance(50) {
+            true => Principal::from(view(&mut self.random, &self.pages)),
+            false => self.random.pick(&callers()).clone(),
+        };
+        let parent = self.system.held_by(parent);
+        let parent = BranchParent::Session(parent.principal());
+        let agent = valid("fixer");
+        let branch = block_on(self.system.branch(parent, &agent, number, &own)).unwrap();
+        let opened = block_on(self.system.open_branch(&branch)).unwrap();
+        self.branches.push((opened.clone(), AgentContext::new(opened, branch.view)));
     }
 
     fn open(&self, folder: Option<&Path>) -> SearchIndex {
@@ -142,7 +188,7 @@ impl Run {
         SearchIndex::open_with(storage, folder, limits).unwrap()
     }
 
-    /// Compares what the index and a naive collection say for some views.
+    /// Compares the index with a naive collection, for some views.
     fn compare(&mut self, index: &SearchIndex, step: u64) {
         let mut holders = vec![Principal::System];
         holders.extend((0..3).map(|_| Principal::from(view(&mut self.random, &self.pages))));
@@ -151,6 +197,13 @@ impl Run {
             let at = format!("seed {}, step {step}, {holder:?}", self.seed);
             let session = self.system.held_by(holder);
             block_on(compare(index, &session, &*self.storage, &at));
+        }
+        let at = format!("seed {}, step {step}, other", self.seed);
+        block_on(compare(index, &self.other.as_system(), &*self.storage, &at));
+        for (number, (opened, branch)) in self.branches.iter().enumerate() {
+            let at = format!("seed {}, step {step}, branch {number}", self.seed);
+            block_on(opened.refresh()).unwrap();
+            block_on(compare(index, branch, &*opened.storage(), &at));
         }
     }
 }
@@ -266,50 +319,6 @@ async fn found(index: &SearchIndex, session: &Session, text: &str) -> Vec<String
     hits.iter().map(|hit| hit.index().to_string()).collect()
 }
 
-// No query of an agent returns, ranks by, counts or hints at what is outside its view: with such pages and without
-// them, the same is found with the same scores.
-#[test]
-fn pages_out_of_view_change_no_result_and_no_score() {
-    for seed in 0..6 {
-        let mut random = Random::new(seed);
-        let (mut alone, mut crowded) = (Run::new(seed), Run::new(seed));
-        let mut view = View::common(valid("reader"));
-        view.mounts = Mounts::Listed(vec![segment("usr"), segment("tool")]);
-        view.filter.speech = *random.pick(&[MessageFilter::All, MessageFilter::WithoutTools]);
-        for number in 0..60 {
-            let inside = turn(&mut random, number, "usr");
-            let outside = turn(&mut random, 1_000 + number, "free");
-            for run in [&mut alone, &mut crowded] {
-                run.make(&Principal::System, &inside);
-            }
-            // Where nothing is written elsewhere, the clock goes on all the same.
-            crowded.make(&Principal::System, &outside);
-            block_on(
-                alone
-                    .system
-                    .as_system()
-                    .apply(Edit::AddTurn { segment: segment("free"), messages: vec![user("…")] }),
-            )
-            .unwrap();
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let indices = [alone.open(None), crowded.open(Some(folder.path()))];
-        block_on(indices[1].catch_up(&session_id())).unwrap();
-        block_on(indices[1].flush()).unwrap();
-        for query in WORDS.iter().map(|word| format!("{word} harbour?")) {
-            let scored = |index: &SearchIndex, run: &Run| {
-                let session = run.system.held_by(Principal::from(view.clone()));
-                let hits = block_on(index.find(&session, &FindQuery::new(&*query))).unwrap();
-                let scored = hits.iter().map(|hit| (hit.index().clone(), hit.score, hit.message));
-                scored.collect::<Vec<_>>()
-            };
-            let (one, other) = (scored(&indices[0], &alone), scored(&indices[1], &crowded));
-            assert_eq!(one, other, "seed {seed}: {query}");
-            assert!(one.iter().all(|(index, ..)| *index.segment() == segment("usr")));
-        }
-    }
-}
-
 // Removed, hidden and archived: found, and found in the archive. Purged: never found, and not in the files.
 #[test]
 fn what_is_purged_is_never_found() {
@@ -343,7 +352,7 @@ fn what_is_purged_is_never_found() {
     });
 }
 
-/// Tells whether any term in the index's files holds a text, be it of a deleted document.
+/// Returns whether any term in the index's files contains a text, even one of a deleted document.
 fn holds(index: &SearchIndex, text: &str) -> bool {
     index.inner.snapshot().blocks.iter().any(|block| {
         let mut terms = block.terms.terms().stream().unwrap();
@@ -557,5 +566,39 @@ fn filters_narrow_what_is_found() {
             let none = FindQuery::new("\"more costs\"");
             assert!(found(none).await.is_empty());
         }
+    });
+}
+
+// What a program finds is what `find` finds: folded and rewritten pages by what they say now, and none of the archive.
+#[test]
+fn an_engine_finds_by_the_index() {
+    let storage: Arc<dyn PageStorage> = Arc::new(MemoryStorage::new());
+    block_on(async {
+        let system = begin(storage.clone()).await;
+        let page = say(&system, "usr", "where are the copper lanterns?").await;
+        let removed = say(&system, "usr", "a copper harbour").await;
+        let free = say(&system, "free", "copper elsewhere").await;
+        let host = system.as_system();
+        host.apply(Edit::HideDetails(page.clone())).await.unwrap();
+        host.apply(Edit::RemovePage(removed)).await.unwrap();
+        let index = LazyIndex::new(storage.clone(), None);
+        let engine =
+            Engine::new(storage, TickingClock::new()).finding_with(Arc::new(index.clone()));
+        let mut view = View::common(valid("reader"));
+        view.mounts = Mounts::Listed(vec![segment("usr")]);
+        let agent = engine.session(&session_id(), view.into()).await.unwrap();
+        assert!(index.opened().is_none(), "nobody has searched");
+        let found = |pages: Vec<PageView>| {
+            pages.iter().map(|page| page.page.index.clone()).collect::<Vec<_>>()
+        };
+        // Words in another form, which a look through the texts would not find.
+        let asked = "copper lantern";
+        assert_eq!(found(agent.find_page(asked, 10).await.unwrap()), [page.clone()]);
+        let system = engine.open(&session_id()).await.unwrap();
+        let mut all = found(system.find_page(asked, 10).await.unwrap());
+        all.sort();
+        assert_eq!(all, [free, page.clone()]);
+        assert_eq!(found(system.find_page(asked, 1).await.unwrap()), [page]);
+        assert!(index.opened().is_some());
     });
 }

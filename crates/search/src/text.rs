@@ -55,13 +55,13 @@ pub struct Term<'a> {
 }
 
 impl Term<'_> {
-    /// Tells whether it counts for the length of a text: what is found a second way does not.
+    /// Returns whether it counts towards the length of a text. The parts of a word that is found whole do not.
     pub fn counts(&self) -> bool {
         matches!(self.kind, TermKind::Word | TermKind::Single)
     }
 }
 
-/// Shows the terms of a text in order.
+/// Calls `visit` with the terms of a text, in order.
 pub fn cut(text: &str, visit: &mut dyn FnMut(Term<'_>)) {
     let mut cutter = Cutter { text, position: 0, buffer: String::new(), visit };
     let mut at = 0;
@@ -87,7 +87,7 @@ struct Cutter<'a, 'v> {
 }
 
 impl Cutter<'_, '_> {
-    /// Shows a run of a script without spaces; returns where it ends.
+    /// Visits the terms of a run in a script without spaces. Returns where the run ends.
     fn unspaced(&mut self, start: usize) -> usize {
         let mut letters = self.text[start..]
             .char_indices()
@@ -115,7 +115,7 @@ impl Cutter<'_, '_> {
         end
     }
 
-    /// Shows words that are written as one; returns where they end.
+    /// Visits the terms of words that are written as one. Returns where they end.
     fn chunk(&mut self, start: usize) -> usize {
         let first = self.position;
         let mut at = start;
@@ -139,7 +139,7 @@ impl Cutter<'_, '_> {
         end
     }
 
-    /// Shows a word and its parts; returns where it ends.
+    /// Visits a word and its parts. Returns where the word ends.
     fn word(&mut self, start: usize) -> usize {
         match self.plain_word(start) {
             Some(end) => end,
@@ -232,7 +232,7 @@ fn begins_with_letter(text: &str) -> bool {
         .is_some_and(|letter| letter.is_alphabetic() && script(letter) == Script::Spaced)
 }
 
-/// Returns how long the sign is that joins a word to the next, where one does.
+/// Returns the length of the sign that joins a word to the next one; none if there is no such sign.
 fn joined(rest: &str) -> Option<usize> {
     let bytes = rest.as_bytes();
     let sign = match bytes.first()? {

@@ -309,7 +309,7 @@ fn a_slip_in_what_is_denied_is_an_error() {
     a.md:5: error: there is no tool 'write_fil', so nothing would be denied
       hint: did you mean 'write_file'?
     a.md:5: error: there is no tool 'telepot', so nothing would be denied
-      hint: the tools are read_file, write_file, edit_file, grep, list_files, run_command, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, recall, remove_page, unpin_page, update_page; tools of MCP servers are named mcp__SERVER__TOOL
+      hint: the tools are read_file, write_file, edit_file, grep, list_files, run_command, create_contents_page, create_detail_page, expand_details, find_page, get_page, hide_details, move_page, pin_page, read_window, recall, remove_page, restore_page, unpin_page, update_page; tools of MCP servers are named mcp__SERVER__TOOL
     ");
     insta::assert_snapshot!(ours("tools: {allow: [grep], denied: [write_file]}"), @r"
     a.md:5: error: 'tools' has no field 'denied'

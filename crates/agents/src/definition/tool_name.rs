@@ -52,7 +52,7 @@ const OURS: [(&str, &[&str]); 6] = [
 ];
 
 /// Our tools on the context: they are called the same everywhere.
-const CONTEXT: [&str; 13] = [
+const CONTEXT: [&str; 14] = [
     "create_contents_page",
     "create_detail_page",
     "expand_details",
@@ -64,6 +64,7 @@ const CONTEXT: [&str; 13] = [
     "read_window",
     "recall",
     "remove_page",
+    "restore_page",
     "unpin_page",
     "update_page",
 ];

@@ -52,6 +52,7 @@ enum Kind {
     UpdatePage,
     MovePage,
     RemovePage,
+    RestorePage,
     CreateDetailPage,
     CreateContentsPage,
     FindPage,
@@ -61,7 +62,7 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = [
+    const ALL: [Kind; 14] = [
         Kind::ExpandDetails,
         Kind::HideDetails,
         Kind::PinPage,
@@ -69,6 +70,7 @@ impl Kind {
         Kind::UpdatePage,
         Kind::MovePage,
         Kind::RemovePage,
+        Kind::RestorePage,
         Kind::CreateDetailPage,
         Kind::CreateContentsPage,
         Kind::FindPage,
@@ -110,6 +112,7 @@ impl Tool for ContextTool {
             | Kind::UpdatePage
             | Kind::MovePage
             | Kind::RemovePage
+            | Kind::RestorePage
             | Kind::CreateDetailPage
             | Kind::CreateContentsPage => Effect::Changes,
         }
@@ -125,6 +128,7 @@ impl Tool for ContextTool {
             Kind::UpdatePage => change::update(hand, arguments).await,
             Kind::MovePage => change::move_page(hand, arguments).await,
             Kind::RemovePage => change::remove(hand, arguments).await,
+            Kind::RestorePage => change::restore(hand, arguments).await,
             Kind::CreateDetailPage => change::create_detail(hand, arguments).await,
             Kind::CreateContentsPage => change::create_contents(hand, arguments).await,
             Kind::FindPage => find::find(hand, arguments).await,
@@ -171,7 +175,7 @@ fn hint(error: &Error) -> String {
         | Error::ParentNotFound { .. }
         | Error::SegmentNotFound { .. } => "find_page finds pages by what they say".to_owned(),
         Error::PageArchived { .. } => {
-            "it was removed; ask the system side to restore it".to_owned()
+            "get_page shows it, and restore_page returns it to the tree".to_owned()
         }
         Error::NotContentsPage { .. } => {
             "name a directory: get_page shows whether a page is one".to_owned()

@@ -9,7 +9,8 @@ use contexture_core::{
 };
 use contexture_search::LazyIndex;
 use contexture_testkit::fixture::{
-    add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, user, valid,
+    add_segment, agent, apply, assistant, confined, directory, leaf, memory, page, segment, user,
+    valid,
 };
 use serde_json::{Value, json};
 
@@ -336,7 +337,7 @@ async fn finding_and_getting() {
     let text = right(hand.call("find_page", json!({"query": "turnip"})).await);
     assert_eq!(text, "usr-4 \"Turnip\" (full, about 3 tokens)");
     let text = right(hand.call("find_page", json!({"query": "nothing like it"})).await);
-    assert_eq!(text, "no page says that; nothing changed");
+    assert_eq!(text, "no page says that; nothing changed; archived: true looks in the archive");
     let text = right(hand.call("get_page", json!({"page": "usr-4"})).await);
     assert_eq!(
         text,
@@ -512,8 +513,65 @@ async fn recall_brings_back_what_is_folded() {
         "{text}"
     );
     let text = right(hand.call("recall", json!({"query": "zebra crossing"})).await);
-    assert_eq!(text, "no page says that; nothing was added");
+    assert_eq!(text, "no page says that; nothing was added; archived: true looks in the archive");
     for wrong_arguments in [json!({}), json!({"query": 7}), json!({"query": "x", "budget": 0.5})] {
         wrong(hand.call("recall", wrong_arguments).await);
     }
+}
+
+// What was removed is found in the archive, read, recalled and restored, within the view and as far as the
+// permission goes.
+#[tokio::test]
+async fn an_agent_finds_reads_and_restores_what_was_removed() {
+    let (system, hand) = begun().await;
+    add_segment(&system, "notes", SegmentKind::Custom, Permission::ReadWrite).await;
+    add_segment(&system, "secret", SegmentKind::Custom, Permission::ReadWrite).await;
+    for (index, text) in
+        [("notes-0", "the flowerpot is blue"), ("secret-0", "the flowerpot is red")]
+    {
+        let new = NewDetailPage::new(page(index), valid("Key"), text);
+        let made = apply(&system, Edit::CreateDetailPage(new)).await.pages.remove(0);
+        apply(&system, Edit::RemovePage(made)).await;
+    }
+    let confined = confined(&system, "scribe", &["sys", "usr", "notes"]);
+    let hand = Hand::with_index(confined, options(), hand.index.clone());
+    let tree = json!({"query": "flowerpot"});
+    let archive = json!({"query": "flowerpot", "archived": true});
+    let text = right(hand.call("find_page", tree.clone()).await);
+    assert_eq!(text, "no page says that; nothing changed; archived: true looks in the archive");
+    let text = right(hand.call("find_page", archive.clone()).await);
+    assert!(text.starts_with("notes-1 \"Key\" (in the archive, about "), "{text}");
+    assert!(text.contains("the flowerpot is blue") && text.lines().count() == 1, "{text}");
+    let text = right(hand.call("get_page", json!({"page": "notes-1"})).await);
+    assert!(text.contains("(in the archive)") && text.ends_with("the flowerpot is blue"), "{text}");
+    let output = hand.call("recall", archive.clone()).await;
+    assert_eq!(output.expands, [page("secret-1"); 0]);
+    let text = right(output);
+    assert!(text.starts_with("1 pages, ") && text.contains("they stay in the archive"), "{text}");
+    assert!(text.contains("the flowerpot is blue") && !text.contains("red"), "{text}");
+    let text = wrong(hand.call("expand_details", json!({"page": "notes-1"})).await);
+    assert!(text.ends_with("get_page shows it, and restore_page returns it to the tree"), "{text}");
+    for name in ["get_page", "restore_page"] {
+        let text = wrong(hand.call(name, json!({"page": "secret-1"})).await);
+        assert!(text.starts_with("page secret-1 not found; "), "{name}: {text}");
+    }
+    // Restoring needs write permission; reading does not.
+    let permission = Permission::ReadOnly;
+    apply(&system, Edit::SetPermission { segment: segment("notes"), permission }).await;
+    let text = wrong(hand.call("restore_page", json!({"page": "notes-1"})).await);
+    assert!(text.starts_with("permission denied: operation 'restorePage' on notes-1"), "{text}");
+    right(hand.call("get_page", json!({"page": "notes-1"})).await);
+    right(hand.call("recall", archive.clone()).await);
+    let permission = Permission::ReadWrite;
+    apply(&system, Edit::SetPermission { segment: segment("notes"), permission }).await;
+    let directory = hand.context.create_contents_page("Found", "", "notes-0", &[]).await.unwrap();
+    let text = wrong(hand.call("restore_page", json!({"page": "notes-1", "to": "secret-0"})).await);
+    assert!(text.starts_with("page secret-0 not found; "), "{text}");
+    let to = json!({"page": "notes-1", "to": directory.to_string()});
+    let text = right(hand.call("restore_page", to).await);
+    assert!(text.starts_with(&format!("restored notes-1 \"Key\" in {directory}: ")), "{text}");
+    let text = right(hand.call("find_page", tree).await);
+    assert!(text.starts_with("notes-1 \"Key\" (full, "), "{text}");
+    let text = right(hand.call("find_page", archive).await);
+    assert_eq!(text, "no page in the archive says that; nothing changed");
 }

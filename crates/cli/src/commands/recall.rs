@@ -2,7 +2,7 @@
 
 use contexture_agents::wire::RecallObject;
 use contexture_core::{Format, Tokens};
-use contexture_search::RecallQuery;
+use contexture_search::{RecallPurpose, RecallQuery};
 
 use super::{Status, find, window};
 use crate::{
@@ -56,7 +56,8 @@ pub(crate) async fn run(
     let (session, index) = context::open_search(settings).await?;
     let into = args.into.as_deref().map(|into| session.index(into)).transpose()?;
     let find = args.filter.query(args.query, usize::from(args.limit));
-    let query = RecallQuery { find, budget: Tokens(args.budget), into };
+    let query =
+        RecallQuery { find, budget: Tokens(args.budget), into, purpose: RecallPurpose::Window };
     let options = window::options(Format::Markdown, None, None);
     let plan = index.get()?.recall(&session, &query, &options).await?;
     let revision = match plan.edit().filter(|_| !args.preview) {

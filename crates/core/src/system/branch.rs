@@ -114,7 +114,7 @@ impl ContextSystem {
         let system = Self::open_in(memory, storage, session, clock, settings).await?;
         // It was opened a moment ago, so nobody has set it.
         let _ = system.inner.branch.set(branch.point.clone());
-        Ok(system)
+        Ok(system.finding_as(self.finder()))
     }
 
     /// Returns where it branched off, where it is a branch.

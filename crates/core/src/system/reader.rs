@@ -5,11 +5,12 @@ mod history;
 
 use std::sync::Arc;
 
-use super::ContextSystem;
+use super::{ContextSystem, filtered::SeenPage};
 use crate::{
     Error, ErrorKind, Level, Lifecycle, Message, Page, PageIndex, Principal, Result, Segment,
     SegmentId, SegmentKind, View, Visibility, WindowLevel,
     decide::MOST_MOVES,
+    message::detail_text,
     storage::{
         ChildQuery, ChunkKey, LevelEntry, Order, PageRunForm, PageStanding, Place, ScanQuery,
         StandingFilter, ViewId,
@@ -45,7 +46,7 @@ pub struct ListQuery {
     pub limit: usize,
     /// The archive instead of the tree.
     pub archived: bool,
-    /// Only pages whose name or description holds this, whatever the case; a blank text finds none.
+    /// Only pages whose name, description or messages hold this, whatever the case; a blank text finds none.
     pub matching: Option<String>,
 }
 
@@ -426,11 +427,16 @@ impl<'a> Reader<'a> {
                     let Some(seen_page) = self.seen_page(&segment, page.clone()).await? else {
                         continue;
                     };
-                    if !wanted(&seen_page.page, needle.as_deref()) {
+                    if matches!(page.standing, PageStanding::Moved(_)) {
                         continue;
                     }
                     let Some(seen) = self.describe(&segment, page).await? else { continue };
                     if (seen.lifecycle == Lifecycle::ColdArchived) != query.archived {
+                        continue;
+                    }
+                    if let Some(needle) = &needle
+                        && !self.holds(&seen_page, needle).await?
+                    {
                         continue;
                     }
                     if items.len() == query.limit {
@@ -449,6 +455,24 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Tells whether what this view sees of a page holds a text in lower case.
+    async fn holds(&self, seen_page: &SeenPage, needle: &str) -> Result<bool> {
+        let holds = |text: &str| text.to_lowercase().contains(needle);
+        let page = &seen_page.page;
+        if holds(page.name.as_str()) || holds(page.description.as_str()) {
+            return Ok(true);
+        }
+        let Some(detail) = page.detail() else { return Ok(false) };
+        let content = match self.system.content(detail.content).await {
+            Ok(content) => content,
+            // What is lost says nothing; the other pages are still found.
+            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let messages = seen_page.speech.heard(content.messages().unwrap_or_default());
+        Ok(holds(&detail_text(&messages)))
+    }
+
     /// Returns the segments to list: the system side also sees the archive of removed ones.
     fn listed_segments(&self, archived: bool) -> Vec<Arc<Segment>> {
         if archived && self.guard.is_none() {
@@ -464,13 +488,4 @@ impl<'a> Reader<'a> {
         let Some(page) = head.and_then(|head| head.focus) else { return Ok(None) };
         Ok(self.has_page(&page).await?.then_some(page))
     }
-}
-
-fn wanted(page: &Page, needle: Option<&str>) -> bool {
-    if matches!(page.standing, PageStanding::Moved(_)) {
-        return false;
-    }
-    let Some(needle) = needle else { return true };
-    let holds = |text: &str| text.to_lowercase().contains(needle);
-    holds(page.name.as_str()) || holds(page.description.as_str())
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{ContextSystem, EditOutcome, ListQuery, PageView};
+use super::{ContextSystem, EditOutcome, PageView};
 use crate::{
     Clock, Edit, Error, MemoryStorage, NewSegment, Page, PageIndex, Permission, Result, Segment,
     SegmentId, SegmentUpdate, SessionId,
@@ -116,10 +116,10 @@ impl ContextSystem {
         self.reader().ancestors(index).await
     }
 
-    /// Returns pages whose name or description holds the text, whatever the case (FindPage).
+    /// Returns pages of the tree that say a text, best first (FindPage): the search of
+    /// [`Session::find_page`](crate::Session::find_page).
     pub async fn find_page(&self, text: &str, limit: usize) -> Result<Vec<PageView>> {
-        let query = ListQuery { matching: Some(text.to_owned()), limit, ..ListQuery::default() };
-        Ok(self.reader().list(&query).await?.items)
+        self.as_system().find_page(text, limit).await
     }
 
     /// Drops the pages that were used longest ago, with what they say, until no more than `max_size`

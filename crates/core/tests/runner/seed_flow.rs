@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use contexture_core::{
-    AgentContext, ContextSystem, Edit, ErrorKind, MemoryStorage, NewDetailPage, NewSegment,
-    Operation, Permission, SegmentKind, SegmentUpdate, View, Visibility,
+    AgentContext, ContextSystem, Edit, Engine, ErrorKind, Finder, MemoryStorage, Mounts,
+    NewDetailPage, NewSegment, Operation, PageIndex, PageView, Permission, Principal, Result,
+    SegmentKind, SegmentUpdate, Session, View, Visibility,
 };
 use contexture_testkit::fixture::{
     TickingClock, agent, apply, leaf, memory, page, segment, session_id, valid,
@@ -104,9 +106,10 @@ fn segments_are_updated() {
     });
 }
 
-// A-28, B-48: found by name and description whatever the case, in any script, resident or not.
+// A-28, B-48: found by name, description and text whatever the case, in any script, resident or not. An engine
+// that was given a finder asks it.
 #[test]
-fn find_matches_name_and_description() {
+fn find_matches_names_descriptions_and_messages() {
     block_on(async {
         let system = memory().await;
         let agent = agent(&system, "helper");
@@ -123,11 +126,56 @@ fn find_matches_name_and_description() {
                 found.iter().map(|page| page.page.index.to_string()).collect::<Vec<_>>()
             }
         };
-        assert_eq!(found("scheduler").await, ["usr-1"]);
+        assert_eq!(found("scheduler").await, ["usr-1", "usr-2"]);
         assert_eq!(found("原理").await, ["usr-1"]);
         assert_eq!(found("ÜBER").await, ["usr-2"]);
         assert_eq!(found("nowhere").await, [""; 0]);
         assert_eq!(agent.find_page("e", 1).await.unwrap().len(), 1);
+    });
+}
+
+/// Answers each search with the same pages, whatever is asked.
+#[derive(Debug)]
+struct Answers(Vec<PageIndex>);
+
+#[async_trait]
+impl Finder for Answers {
+    async fn find(&self, _: &Session, _: &str, limit: usize) -> Result<Vec<PageIndex>> {
+        Ok(self.0.iter().take(limit).cloned().collect())
+    }
+}
+
+// What a finder answers is looked at through the view, and pages that have gone since are left out.
+#[test]
+fn an_engines_finder_finds_for_all_its_sessions() {
+    block_on(async {
+        let storage = Arc::new(MemoryStorage::new());
+        let answers = ["usr-2", "free-1", "usr-9", "usr-1"].map(page).to_vec();
+        let engine =
+            Engine::new(storage, TickingClock::new()).finding_with(Arc::new(Answers(answers)));
+        let new = |id: &str| Edit::AddSegment(NewSegment::new(segment(id), SegmentKind::User));
+        let mut edits = vec![new("usr"), new("free")];
+        for parent in ["usr-0", "usr-0", "free-0"] {
+            edits.push(Edit::CreateDetailPage(NewDetailPage::new(
+                page(parent),
+                valid("Page"),
+                "x",
+            )));
+        }
+        engine.create(&session_id(), "app", &Edit::Batch(edits)).await.unwrap();
+        let host = engine.session(&session_id(), Principal::System).await.unwrap();
+        let mut view = View::common(valid("helper"));
+        view.mounts = Mounts::Listed(vec![segment("usr")]);
+        let agent = engine.session(&session_id(), view.into()).await.unwrap();
+        let found = |pages: Vec<PageView>| {
+            pages.iter().map(|page| page.page.index.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(host.find_page("x", 9).await.unwrap()), ["usr-2", "free-1", "usr-1"]);
+        assert_eq!(found(agent.find_page("x", 9).await.unwrap()), ["usr-2", "usr-1"]);
+        let system = engine.open(&session_id()).await.unwrap();
+        assert_eq!(found(system.find_page("x", 1).await.unwrap()), ["usr-2"]);
+        let snapshot = system.snapshot().await.unwrap();
+        assert_eq!(found(snapshot.find_page("x", 9).await.unwrap()), ["usr-2", "free-1", "usr-1"]);
     });
 }
 

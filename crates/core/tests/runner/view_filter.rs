@@ -251,7 +251,7 @@ fn requests_are_all_that_is_heard() {
         // It is named after the answer, for the request has no words.
         beta.add_turn(vec![user(" "), assistant(SECRET)]).await.unwrap();
         beta.add_turn(vec![assistant(SECRET)]).await.unwrap();
-        assert_eq!(alpha.find_page(SECRET, 9).await.unwrap().len(), 2);
+        assert_eq!(alpha.find_page(SECRET, 9).await.unwrap().len(), 3);
         let filtered = seen_through(&alpha, &system, speech(MessageFilter::RequestsOnly));
         let told = told(&filtered, &system).await;
         assert!(!told.contains(SECRET) && told.contains("request one"), "{told}");

@@ -1,4 +1,4 @@
-//! What the ranking wants to know of a text without reading it again.
+//! Facts about a text that the ranking needs, so that it does not read the text again.
 
 /// Small facts about what a document says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -58,22 +58,22 @@ impl Marks {
         Self(bits)
     }
 
-    /// Tells whether it asks something.
+    /// Returns whether it asks something.
     pub fn asks(self) -> bool {
         self.0 & Self::ASKS != 0
     }
 
-    /// Tells whether it ends with a question.
+    /// Returns whether it ends with a question.
     pub fn ends_asking(self) -> bool {
         self.0 & Self::ENDS_ASKING != 0
     }
 
-    /// Tells whether it names a time, such as a weekday, a year or "yesterday".
+    /// Returns whether it names a time, such as a weekday, a year or "yesterday".
     pub fn names_time(self) -> bool {
         self.0 & Self::NAMES_TIME != 0
     }
 
-    /// Tells whether the speaker says something of their own, such as "my" or "I".
+    /// Returns whether the speaker says something of their own, such as "my" or "I".
     pub fn first_person(self) -> bool {
         self.0 & Self::FIRST_PERSON != 0
     }
@@ -93,7 +93,7 @@ fn words(text: &str, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Tells whether a list has a word. Most words are told by how they begin and how long they are.
+/// Returns whether a list has a word. Most words are ruled out by their first byte and their length.
 fn is_listed(word: &str, list: &[&str], shapes: &[u16; 256]) -> bool {
     let first = word.as_bytes().first().copied().unwrap_or(0);
     shapes[usize::from(first)] & (1 << word.len().min(15)) != 0 && list.binary_search(&word).is_ok()

@@ -8,7 +8,8 @@ use std::{
 use contexture_core::{PageIndex, Revision, SegmentId, SessionId};
 use futures::lock::Mutex as Turn;
 
-use crate::index::{Batch, ChangedPage, Entry, MarkHash, Space, State, Tail};
+use super::anchor::Anchor;
+use crate::index::{Batch, ChangedPage, Entry, MarkHash, SessionState, Space, State, Tail};
 
 /// How many edits that touched no page go by before that is written.
 const QUIET: u64 = 10_000;
@@ -30,13 +31,17 @@ pub(crate) struct Known {
     build: Option<u64>,
     /// Everything up to this edit is in the tails or on disk; none while the session is read from the beginning.
     upto: Option<Revision>,
+    /// The edit that `upto` names; none where nothing is known of it.
+    anchor: Option<Anchor>,
     /// Everything up to this edit is on disk.
     committed: Option<Revision>,
     tails: BTreeMap<SegmentId, Tail>,
-    /// Tells states of pages apart.
+    /// Numbers the states of pages, so that two can be distinguished.
     stamp: u64,
     /// Counts how often everything was forgotten.
     epoch: u64,
+    /// A build on disk that was made from another state of the session.
+    refused: Option<u64>,
 }
 
 /// Where following stands.
@@ -48,6 +53,9 @@ pub(crate) struct Epoch {
     /// How many edits are still to be read.
     pub(super) behind: u64,
 }
+
+/// How far a session is known: the last edit's number, and that edit where it is known.
+pub(crate) type Reached = (Revision, Option<Anchor>);
 
 /// What was taken to be written.
 pub(crate) struct Taken {
@@ -106,30 +114,38 @@ impl Followed {
             known.forget();
             known.mark = Some(mark.clone());
             let indexed = state.sessions.get(&self.session);
-            let is_true = |it: &&crate::index::SessionState| {
-                it.mark == *mark && it.revision.is_some_and(|revision| revision <= head)
+            let is_true = |it: &&SessionState| {
+                let reached = it.revision.is_some_and(|revision| revision <= head);
+                it.mark == *mark && reached && Some(it.build) != known.refused
             };
             if let Some(indexed) = indexed.filter(is_true) {
                 known.build = Some(indexed.build);
-                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+                known.reach(indexed);
             }
         }
         let behind = head.0.saturating_sub(known.upto.unwrap_or_default().0);
         Epoch { number: known.epoch, whole: known.upto.is_none(), behind }
     }
 
-    /// Returns up to where the session is known; none where it was forgotten.
-    pub(super) fn upto(&self, epoch: Epoch) -> Option<Revision> {
+    /// Returns up to where the session is known, with the edit that was made there; none where it was forgotten.
+    pub(super) fn upto(&self, epoch: Epoch) -> Option<Reached> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.upto.filter(|_| known.epoch == epoch.number)
+        let upto = known.upto.filter(|_| known.epoch == epoch.number)?;
+        Some((upto, known.anchor.clone()))
     }
 
-    /// Takes pages in; tells whether the session was not forgotten meanwhile.
+    /// Returns how often everything was forgotten.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).epoch
+    }
+
+    /// Takes pages in, and how far the session is known with them. Returns false where the session was forgotten
+    /// meanwhile.
     pub(super) fn put(
         &self,
         epoch: Epoch,
         pages: Vec<(PageIndex, Vec<Entry>)>,
-        upto: Option<Revision>,
+        upto: Option<Reached>,
     ) -> bool {
         let mut known = self.lock();
         if known.epoch != epoch.number {
@@ -148,13 +164,27 @@ impl Followed {
             }
             known.tails.entry(index.segment().clone()).or_default().put(page, entries, stamp);
         }
-        known.upto = upto.or(known.upto);
+        if let Some((upto, anchor)) = upto {
+            (known.upto, known.anchor) = (Some(upto), anchor);
+        }
         true
     }
 
-    /// Forgets everything: the session is read again.
-    pub(super) fn forget(&self) {
+    /// Forgets everything: the session is read again, as far as it is not on disk.
+    pub(crate) fn forget(&self) {
         self.lock().forget();
+    }
+
+    /// Forgets everything: the session is read again, whatever is on disk of it.
+    pub(crate) fn refuse(&self) {
+        let mut known = self.lock();
+        known.refused = known.build.or(known.refused);
+        known.forget();
+    }
+
+    /// Returns the build on disk that was made from another state of the session, where one was noticed.
+    pub(super) fn refused(&self) -> Option<u64> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).refused
     }
 
     /// Hands over all pages in memory, while the session is read from the beginning.
@@ -168,14 +198,15 @@ impl Followed {
         pages.collect()
     }
 
-    /// Notes that all of the session is on disk; tells whether it was not forgotten meanwhile.
-    pub(super) fn rebuilt(&self, epoch: Epoch, build: u64, upto: Revision) -> bool {
+    /// Notes that all of the session is on disk. Returns false where the session was forgotten meanwhile.
+    pub(super) fn rebuilt(&self, epoch: Epoch, build: u64, reached: Reached) -> bool {
         let mut known = self.lock();
         if known.epoch != epoch.number {
             return false;
         }
         known.build = Some(build);
-        (known.upto, known.committed) = (Some(upto), Some(upto));
+        (known.upto, known.committed) = (Some(reached.0), Some(reached.0));
+        known.anchor = reached.1;
         true
     }
 
@@ -196,7 +227,7 @@ impl Followed {
             }
         }
         let (session, upto, build) = (self.session.clone(), known.upto, known.build);
-        let batch = Batch { session, mark, upto, build, pages };
+        let batch = Batch { session, mark, upto, anchor: known.anchor.clone(), build, pages };
         Some(Taken { batch, stamps, epoch: known.epoch })
     }
 
@@ -223,7 +254,7 @@ impl Followed {
         match state.sessions.get(&self.session).filter(|indexed| indexed.build == build) {
             None => known.forget(),
             Some(indexed) if indexed.revision.is_some() && indexed.revision >= known.upto => {
-                (known.upto, known.committed) = (indexed.revision, indexed.revision);
+                known.reach(indexed);
                 known.tails.clear();
             }
             Some(_) => {}
@@ -247,18 +278,25 @@ impl Known {
         self.is_current(session, state).then(|| state.space(session, segment)).flatten()
     }
 
-    /// Tells whether what is on disk belongs to what is in memory.
+    /// Returns whether what is on disk belongs to what is in memory.
     fn is_current(&self, session: &SessionId, state: &State) -> bool {
         let indexed = state.sessions.get(session).map(|indexed| indexed.build);
         self.build.is_some() && self.build == indexed
     }
 
-    /// Tells whether a search can be answered from it.
+    /// Returns whether a search can be answered from it.
     pub(crate) fn is_whole(&self, session: &SessionId, state: &State) -> bool {
         self.upto.is_some() && (self.build.is_none() || self.is_current(session, state))
     }
 
+    /// Takes note that everything on disk is true.
+    fn reach(&mut self, indexed: &SessionState) {
+        (self.upto, self.committed) = (indexed.revision, indexed.revision);
+        self.anchor = indexed.anchor.clone();
+    }
+
     fn forget(&mut self) {
-        *self = Self { epoch: self.epoch + 1, stamp: self.stamp, ..Self::default() };
+        let (epoch, stamp, refused) = (self.epoch + 1, self.stamp, self.refused);
+        *self = Self { epoch, stamp, refused, ..Self::default() };
     }
 }

@@ -13,13 +13,14 @@ use tantivy::{
 };
 
 use super::{
+    checked::CheckedDirectory,
     entry::Entry,
     schema::{self, Fields, VERSION},
     snapshot::Snapshot,
     state::{MarkHash, State},
     writing::{Rebuild, RebuildStart, Writing},
 };
-use crate::error::SearchError;
+use crate::{error::SearchError, follow::Anchor};
 
 /// How often a reader looks for a commit and its documents that belong together.
 const LOOKS: usize = 16;
@@ -37,6 +38,8 @@ pub(crate) struct Batch {
     pub(crate) session: SessionId,
     pub(crate) mark: MarkHash,
     pub(crate) upto: Option<Revision>,
+    /// That edit.
+    pub(crate) anchor: Option<Anchor>,
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<ChangedPage>,
@@ -44,6 +47,13 @@ pub(crate) struct Batch {
 
 /// A page that changed: its segment, its number and its documents, of which there are none if it is gone.
 pub(crate) type ChangedPage = (SegmentId, u32, Arc<[Entry]>);
+
+/// Whether an index that can be opened may stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Yes,
+    No,
+}
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +69,27 @@ impl Disk {
         let folder = folder.map(|folder| folder.join(format!("index-{VERSION}")));
         let opened = Self::open_at(folder.clone());
         match (opened, &folder) {
-            (Err(error), Some(path)) if is_damage(&error) => {
+            (Err(error), Some(path)) if error.is_damage() => {
                 tracing::warn!(path = %path.display(), "the search index is made again: {error}");
                 wipe(path)?;
                 Self::open_at(folder)
             }
             (opened, _) => opened,
+        }
+    }
+
+    /// Opens it again after damage was noticed; one that cannot be read then either, or may not stay, is made again.
+    pub(crate) fn reopen(&self, keep: Keep) -> Result<Self, SearchError> {
+        let Some(path) = &self.folder else { return Self::open_at(None) };
+        if keep == Keep::No {
+            wipe(path)?;
+        }
+        match Self::open_at(Some(path.clone())) {
+            Err(error) if error.is_damage() => {
+                wipe(path)?;
+                Self::open_at(Some(path.clone()))
+            }
+            opened => opened,
         }
     }
 
@@ -77,7 +102,8 @@ impl Disk {
         let mut index = match &folder {
             Some(path) => {
                 create_private(path)?;
-                builder.open_or_create(MmapDirectory::open(path).map_err(TantivyError::from)?)?
+                let files = MmapDirectory::open(path).map_err(TantivyError::from)?;
+                builder.open_or_create(CheckedDirectory::new(files))?
             }
             None => builder.open_or_create(RamDirectory::create())?,
         };
@@ -145,9 +171,11 @@ impl Disk {
         &self,
         session: &SessionId,
         mark: &MarkHash,
+        head: Revision,
+        refused: Option<u64>,
     ) -> Result<RebuildStart, SearchError> {
         match Writing::begin(&self.index, &self.fields)? {
-            Some(writing) => Rebuild::begin(writing, session, mark),
+            Some(writing) => Rebuild::begin(writing, session, mark, head, refused),
             None => Ok(RebuildStart::Busy),
         }
     }
@@ -167,20 +195,6 @@ impl Disk {
         let Some(folder) = &self.folder else { return Ok(0) };
         let sizes = fs::read_dir(folder)?.map(|file| Ok(file?.metadata()?.len()));
         sizes.sum()
-    }
-}
-
-/// Tells whether an index must be made again.
-fn is_damage(error: &SearchError) -> bool {
-    match error {
-        SearchError::Damaged { .. } => true,
-        SearchError::Index(error) => !matches!(
-            error,
-            TantivyError::IoError(_)
-                | TantivyError::LockFailure(..)
-                | TantivyError::OpenDirectoryError(_)
-        ),
-        _ => false,
     }
 }
 

@@ -1,11 +1,15 @@
 //! What the index knows beside its documents: which sessions it holds, and up to where. Kept in its commits.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, Hasher, RandomState},
+};
 
 use contexture_core::{Revision, SegmentId, SessionId, storage::Mark};
 use serde::{Deserialize, Serialize};
 
 use super::{class::Class, key::Space};
+use crate::follow::Anchor;
 
 /// What an index says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub(crate) struct SessionState {
     pub(crate) build: u64,
     /// Everything up to this edit is in the index; none while the session is read from the beginning.
     pub(crate) revision: Option<Revision>,
+    /// That edit.
+    pub(crate) anchor: Option<Anchor>,
     pub(crate) spaces: BTreeMap<SegmentId, u32>,
 }
 
@@ -42,10 +48,18 @@ impl MarkHash {
 }
 
 impl State {
+    /// Returns what a new index says of itself. Its builds have numbers that no earlier index in its place gave, so
+    /// that other processes do not take them for those.
+    pub(crate) fn begin() -> Self {
+        // Every state of the standard hasher is keyed at random. The number must fit what JSON can say.
+        let first = RandomState::new().build_hasher().finish() >> 12;
+        Self { next_build: first, ..Self::default() }
+    }
+
     /// Reads it from a commit; none where it cannot be read.
     pub(crate) fn read(payload: Option<&str>) -> Option<Self> {
         match payload {
-            None => Some(Self::default()),
+            None => Some(Self::begin()),
             Some(payload) => serde_json::from_str(payload).ok(),
         }
     }

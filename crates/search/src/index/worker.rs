@@ -10,11 +10,10 @@ use std::{
     time::Duration,
 };
 
-use contexture_core::Revision;
 use futures::channel::oneshot;
 
 use super::{Inner, Rebuild, Scrub, Written};
-use crate::error::SearchError;
+use crate::{error::SearchError, follow::Reached};
 
 /// How long nothing must have changed before what waits is written.
 const IDLE: Duration = Duration::from_secs(2);
@@ -40,7 +39,7 @@ enum Order {
     /// Write it, and tell nobody.
     FlushSoon,
     /// Commit a session that was read from the beginning.
-    Commit(Box<Rebuild>, Revision, oneshot::Sender<Result<u64, SearchError>>),
+    Commit(Box<Rebuild>, Reached, oneshot::Sender<Result<u64, SearchError>>),
     /// Forget everything.
     Clear(oneshot::Sender<Result<(), SearchError>>),
 }
@@ -85,10 +84,10 @@ impl Worker {
     pub(crate) async fn commit(
         &self,
         rebuild: Box<Rebuild>,
-        upto: Revision,
+        reached: Reached,
     ) -> Result<u64, SearchError> {
         let (sender, done) = oneshot::channel();
-        self.order(Order::Commit(rebuild, upto, sender));
+        self.order(Order::Commit(rebuild, reached, sender));
         done.await.unwrap_or(Err(SearchError::Busy))
     }
 
@@ -142,7 +141,7 @@ fn work(inner: &Inner, orders: &mpsc::Receiver<Order>, soon: &AtomicBool) {
                 soon.store(false, Ordering::Release);
                 waits = !is_written(inner);
             }
-            Ok(Order::Commit(rebuild, upto, done)) => commit(inner, *rebuild, upto, done),
+            Ok(Order::Commit(rebuild, reached, done)) => commit(inner, *rebuild, reached, done),
             Ok(Order::Clear(done)) => {
                 let _ = done.send(in_turn(|| inner.clear()));
             }
@@ -159,10 +158,10 @@ fn work(inner: &Inner, orders: &mpsc::Receiver<Order>, soon: &AtomicBool) {
 fn commit(
     inner: &Inner,
     rebuild: Rebuild,
-    upto: Revision,
+    reached: Reached,
     done: oneshot::Sender<Result<u64, SearchError>>,
 ) {
-    let merged = match inner.commit(rebuild, upto) {
+    let merged = match inner.commit(rebuild, reached) {
         Ok((build, committed)) => {
             let _ = done.send(Ok(build));
             committed.merge().and_then(|()| inner.reload())

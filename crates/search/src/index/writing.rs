@@ -19,7 +19,7 @@ use super::{
     schema::Fields,
     state::{MarkHash, SessionState, State},
 };
-use crate::error::SearchError;
+use crate::{error::SearchError, follow::Reached};
 
 /// How many bytes the writer fills before it writes a block.
 const WRITER_BYTES: usize = 48 << 20;
@@ -72,7 +72,7 @@ impl Writing {
             Some(current) => current,
             None => self.begin_session(&batch.session, &batch.mark)?,
         };
-        session.revision = batch.upto;
+        (session.revision, session.anchor) = (batch.upto, batch.anchor.clone());
         let (mut deleted, mut fresh) = (Vec::new(), Vec::new());
         for (segment, page, _) in &batch.pages {
             match session.spaces.get(segment) {
@@ -103,7 +103,7 @@ impl Writing {
         }
         let build = self.state.next_build();
         let (mark, spaces) = (mark.clone(), Default::default());
-        Ok(SessionState { mark, build, revision: None, spaces })
+        Ok(SessionState { mark, build, revision: None, anchor: None, spaces })
     }
 
     /// Returns the number of a segment, which is given one if it has none.
@@ -149,7 +149,7 @@ impl Writing {
     /// Empties the index.
     pub(super) fn clear(&mut self) -> Result<(), SearchError> {
         self.writer.delete_all_documents()?;
-        (self.state, self.classes) = (State::default(), Classes::default());
+        (self.state, self.classes) = (State::begin(), Classes::default());
         Ok(())
     }
 }
@@ -200,9 +200,14 @@ impl Rebuild {
         mut writing: Writing,
         name: &SessionId,
         mark: &MarkHash,
+        head: Revision,
+        refused: Option<u64>,
     ) -> Result<RebuildStart, SearchError> {
-        let known = writing.state.sessions.get(name);
-        if known.is_some_and(|known| known.mark == *mark && known.revision.is_some()) {
+        let is_done = |known: &SessionState| {
+            let reached = known.revision.is_some_and(|revision| revision <= head);
+            known.mark == *mark && reached && Some(known.build) != refused
+        };
+        if writing.state.sessions.get(name).is_some_and(is_done) {
             return Ok(RebuildStart::Done);
         }
         let session = writing.begin_session(name, mark)?;
@@ -216,9 +221,9 @@ impl Rebuild {
     }
 
     /// Commits it. Returns its build.
-    pub(crate) fn commit(self, upto: Revision) -> Result<(u64, Committed), SearchError> {
+    pub(crate) fn commit(self, reached: Reached) -> Result<(u64, Committed), SearchError> {
         let Self { mut writing, name, mut session } = self;
-        session.revision = Some(upto);
+        (session.revision, session.anchor) = (Some(reached.0), reached.1);
         let build = session.build;
         writing.state.sessions.insert(name, session);
         Ok((build, writing.commit()?))

@@ -1,4 +1,4 @@
-//! Times that a question names: dates in words and figures, and times seen from the present.
+//! Times that a question names: dates in words and figures, and times relative to the present.
 
 use contexture_core::Timestamp;
 
@@ -24,8 +24,8 @@ pub enum DateHint {
 }
 
 impl DateHint {
-    /// Returns how close a time is, from 0 to 1. What is said lies often a day after what it is about,
-    /// and a month says less than a day.
+    /// Returns how close a time is, from 0 to 1. People often speak of something a day later,
+    /// and a month is less precise than a day.
     pub fn closeness(&self, at: Timestamp) -> f32 {
         let today = day_of(at);
         match *self {
@@ -53,8 +53,8 @@ impl DateHint {
     }
 }
 
-/// Reads the times that a line names, and those seen from the present that its last sentence names: what
-/// is told before the question is not what is asked.
+/// Reads the times that a line names, and times relative to the present that its last sentence names: the sentences
+/// before the question are not part of it.
 pub(super) fn read(line: &str, last: &str, now: Timestamp) -> Vec<DateHint> {
     let today = day_of(now);
     let mut hints = scan(line, |words, at| {
@@ -64,7 +64,7 @@ pub(super) fn read(line: &str, last: &str, now: Timestamp) -> Vec<DateHint> {
             .or_else(|| year_alone(words, at))
     });
     let is_full = |hint: &DateHint| matches!(hint, DateHint::Civil { month: Some(_), .. });
-    // "The last week of October" is not seen from the present.
+    // "The last week of October" is not relative to the present.
     if !hints.iter().any(is_full) {
         hints.extend(scan(last, |words, at| relative(&words[at..], today)));
         hints.extend(relative_chinese(last, today));
@@ -93,7 +93,7 @@ fn scan(
     hints
 }
 
-/// Tells whether a line asks for a time.
+/// Returns whether a line asks for a time.
 pub(super) fn asks_when(line: &str) -> bool {
     let words = words(line);
     let asks = |pair: &[Word<'_>]| match pair {

@@ -1,16 +1,16 @@
 //! Words and characters that stand in too many texts to say what one is about.
 
-/// Tells whether a folded word is one.
+/// Returns whether a folded word is one.
 pub(super) fn is_stop_word(word: &str) -> bool {
     WORDS.binary_search(&word).is_ok()
 }
 
-/// Tells whether a folded word is one that questions need and answers can do without, such as "kind".
+/// Returns whether a folded word is one that questions need and answers can do without, such as "kind".
 pub(super) fn is_weak_word(word: &str) -> bool {
     WEAK.binary_search(&word).is_ok()
 }
 
-/// Tells whether a single Chinese character is one. Pairs with it still count.
+/// Returns whether a single Chinese character is one. Pairs with it still count.
 pub(super) fn is_stop_character(letter: &str) -> bool {
     CHARACTERS.contains(letter)
 }

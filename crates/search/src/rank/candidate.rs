@@ -173,7 +173,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Tells whether two messages are turns of one chapter that were said within some days. Notes, which
+    /// Returns whether two messages are turns of one chapter that were said within some days. Notes, which
     /// nobody says, are no turns.
     fn belong_together(&self, one: usize, other: usize) -> bool {
         let (Some(one), Some(other)) = (self.facts[one], self.facts[other]) else { return false };

@@ -1,7 +1,7 @@
 //! Branches: pages of inherited segments are searched as they stood when the branch began.
 //!
-//! A page that no edit touched since is the page that is indexed. One that was touched is read through the branch,
-//! which shows it as it stood, and is searched in memory; one that did not stand there is hidden.
+//! A page that no edit has touched since is searched as it is indexed. A page that was touched is read through the
+//! branch, which shows it as it stood, and is searched in memory. A page that was made since is hidden.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,16 +25,18 @@ const EDITS: usize = 512;
 /// How many branches are remembered.
 const MOST: usize = 64;
 
-/// What branches show differently, by branch.
+/// How branches differ from what is indexed, by branch.
 #[derive(Default)]
 pub(crate) struct Branches {
     known: Mutex<HashMap<(SessionId, ViewId), Arc<BranchOverlays>>>,
 }
 
-/// What a branch shows differently.
+/// How a branch differs from what is indexed.
 #[derive(Default)]
 pub(super) struct BranchOverlays {
     point: Option<BranchPoint>,
+    /// How often the index had forgotten the session: overlays belong to what it followed then.
+    epoch: u64,
     upto: Revision,
     stood: BTreeMap<SegmentId, Arc<Tail>>,
 }
@@ -62,7 +64,7 @@ impl Branches {
     fn put(&self, key: (SessionId, ViewId), overlays: Arc<BranchOverlays>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST && !known.contains_key(&key) {
-            // They are read again when they are wanted.
+            // They are read again when they are needed.
             known.clear();
         }
         known.insert(key, overlays);
@@ -70,7 +72,7 @@ impl Branches {
 }
 
 impl SearchIndex {
-    /// Returns what a branch shows differently; none where the session is no branch.
+    /// Returns how a branch differs from what is indexed; none if the session is not a branch.
     pub(super) async fn branch_overlays(
         &self,
         session: &Session,
@@ -78,7 +80,8 @@ impl SearchIndex {
         let Some(point) = session.branch_point() else { return Ok(None) };
         let key = (session.id().clone(), point.view.clone());
         let known = self.inner.branches.get(&key);
-        let known = known.filter(|known| known.point.as_ref() == Some(point));
+        let epoch = self.inner.followed(session.id()).epoch();
+        let known = known.filter(|it| it.point.as_ref() == Some(point) && it.epoch == epoch);
         let begins = point.inherited.iter().map(|it| it.at).min().unwrap_or_default();
         let mut upto = known.as_ref().map_or(begins, |known| known.upto);
         let mut stood = known.as_ref().map(|known| known.stood.clone()).unwrap_or_default();
@@ -95,7 +98,7 @@ impl SearchIndex {
                     inherited.is_some_and(|inherited| edit.revision > inherited.at)
                 };
                 for put in edit.put.iter().filter(|put| inherits(&&put.index)) {
-                    // A page that its first edit made did not stand there.
+                    // A page at its first version was made after the branch began.
                     match put.version == Version(1) && !is_known(&stood, &put.index) {
                         true if !changed.contains(&put.index) => made.insert(put.index.clone()),
                         _ if made.contains(&put.index) => false,
@@ -143,7 +146,7 @@ impl SearchIndex {
                 tail.sort();
             }
         }
-        let overlays = Arc::new(BranchOverlays { point: Some(point.clone()), upto, stood });
+        let overlays = Arc::new(BranchOverlays { point: Some(point.clone()), epoch, upto, stood });
         self.inner.branches.put(key, overlays.clone());
         Ok(Some(overlays))
     }

@@ -1,4 +1,4 @@
-//! The scope of a search: which segments, and what the session's holder sees of them.
+//! The scope of a search: its segments, and what the session's holder sees of them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -131,7 +131,7 @@ impl SearchIndex {
         let number = |index: &PageIndex| u32::try_from(index.number()).ok();
         let named = without.iter().filter(|index| index.segment() == segment).filter_map(number);
         let mut out: BTreeSet<u32> = named.collect();
-        // One that was moved here is left out under any name that it had before. The core follows those.
+        // A page that was moved here is left out if the view names any index that it had before. The core knows those.
         let moved: Vec<PageIndex> =
             sourced.iter().map(|page| PageIndex::new(segment.clone(), u64::from(*page))).collect();
         let admitted = session.reader().admit(&moved).await?;
@@ -153,7 +153,8 @@ impl SearchIndex {
         let newer = known.tail(segment);
         let is_newer = |page: &u32| newer.is_some_and(|tail| tail.pages().contains_key(page));
         if let Some(space) = known.space(session.id(), segment, &snapshot.state) {
-            let fields = self.inner.disk.fields();
+            let disk = self.inner.disk();
+            let fields = disk.fields();
             let of = |note| SeenDocuments::noted_pages(fields, &snapshot, space, note);
             parents.extend(of(DIRECTORY)?.into_iter().filter(|(page, _)| !is_newer(page)));
             let found = of(SOURCED)?.into_iter().map(|(page, _)| page);

@@ -1,4 +1,4 @@
-//! Snippets: the place of a text that says most of what was looked for.
+//! Snippets: the part of a text that holds most of what was searched for.
 
 use std::ops::Range;
 
@@ -7,22 +7,22 @@ use crate::text::cut;
 /// How long a snippet is, in bytes, about.
 const LENGTH: usize = 240;
 
-/// How much of a text is looked at for a snippet.
+/// How many bytes of a text are searched for a snippet.
 const MOST: usize = 256 << 10;
 
-/// A piece of a text, with what was looked for in it.
+/// A piece of a text, with the matching words marked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// The piece, on one line.
     pub text: String,
-    /// Where the words are that were looked for, in bytes of the piece.
+    /// Where the matching words are, in bytes of the piece.
     pub highlights: Vec<Range<usize>>,
     /// Whether the text goes on before it, and behind it.
     pub cut: (bool, bool),
 }
 
 impl Snippet {
-    /// Returns the best piece of some texts, given what each term weighs; 0 where nobody looked for it.
+    /// Returns the best piece of some texts, given the weight of each term, which is 0 if the query lacks it.
     pub fn cut(texts: &[String], weight: impl Fn(&str) -> f32) -> Self {
         let mut best: Option<(f32, Self)> = None;
         for text in texts {
@@ -36,7 +36,7 @@ impl Snippet {
     }
 }
 
-/// Returns the best piece of a text and what it weighs: each term once.
+/// Returns the best piece of a text and its weight, in which each term counts once.
 fn piece(text: &str, weight: &impl Fn(&str) -> f32) -> (f32, Snippet) {
     let mut matches: Vec<(Range<usize>, String, f32)> = Vec::new();
     cut(text, &mut |term| {
@@ -57,7 +57,7 @@ fn piece(text: &str, weight: &impl Fn(&str) -> f32) -> (f32, Snippet) {
             (best, start) = (sum, first.start);
         }
     }
-    // A little of what stands before it.
+    // A little of the text before it.
     let from = word_start(text, start.saturating_sub(LENGTH / 6));
     let to = word_end(text, (from + LENGTH).min(text.len()));
     let spans = matches.into_iter().map(|(span, _, _)| span);

@@ -40,7 +40,7 @@ fn is_unspaced(letter: char) -> bool {
     ) || is_han(letter)
 }
 
-/// Tells whether a character is a Chinese one.
+/// Returns whether a character is a Chinese one.
 pub(super) fn is_han(letter: char) -> bool {
     matches!(letter,
         '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'

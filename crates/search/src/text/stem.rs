@@ -6,8 +6,8 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// How many words each thread remembers the stems of, at most. A few thousand words are most of any text, and
-/// finding a stem takes longer than everything else that is done with a word.
+/// How many words each thread remembers the stems of, at most. A few thousand words make up most of any text, and
+/// finding a stem is the slowest step of cutting a word.
 const REMEMBERED: usize = 32_768;
 
 /// How long words and stems are that are remembered.
@@ -88,7 +88,7 @@ fn find_stem(word: &mut String) {
 /// How long the longest irregular form is.
 const LONGEST_IRREGULAR: usize = 10;
 
-/// Irregular forms and what they are forms of, in the order of bytes.
+/// Irregular forms and their base forms, in byte order.
 const IRREGULAR: [(&str, &str); 159] = [
     ("are", "be"),
     ("arisen", "arise"),

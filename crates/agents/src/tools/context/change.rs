@@ -1,6 +1,6 @@
 //! The tools that change pages or levels. Each applies at once and says what that costs.
 
-use contexture_core::{Page, PageIndex, PageView, WindowLevel, storage::Order};
+use contexture_core::{Edit, Page, PageIndex, PageView, WindowLevel, storage::Order};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -158,9 +158,38 @@ pub(super) async fn remove(hand: &Hand, arguments: &Value) -> Done {
     let freed = range.as_ref().filter(|_| own).map_or(0, |range| snapshot.tokens(range));
     let effect = snapshot.effect(&[range]);
     Ok(ToolOutput::of(format!(
-        "removed {} to the archive, where the system side can restore it: about {freed} tokens freed; {effect}",
+        "removed {} to the archive, from where it can be restored: about {freed} tokens freed; {effect}",
         named(&view.page)
     )))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Restore {
+    page: String,
+    #[serde(default)]
+    to: Option<String>,
+}
+
+pub(super) async fn restore(hand: &Hand, arguments: &Value) -> Done {
+    let Restore { page, to } = arguments::read(arguments)?;
+    let page = hand.context.index(&page)?;
+    let to = to.filter(|to| !to.is_empty()).map(|to| hand.context.index(to)).transpose()?;
+    let outcome = hand.context.apply(Edit::RestorePage { page: page.clone(), to }).await?;
+    let now = outcome.moved.iter().find(|(from, _)| *from == page).map_or(&page, |(_, to)| to);
+    let renamed = if *now == page { String::new() } else { format!("; its index is now {now}") };
+    let Ok(view) = hand.context.get_page(now).await else {
+        return Ok(ToolOutput::of(format!("restored {page}{renamed}; {GONE}")));
+    };
+    let snapshot = WindowSnapshot::of(hand).await;
+    let range = snapshot.range(hand, now).await.unwrap_or_default();
+    let added = range.as_ref().map_or(0, |range| snapshot.tokens(range));
+    let place = match &view.page.parent {
+        Some(parent) => format!(" in {parent}"),
+        None => String::new(),
+    };
+    let (page, effect) = (named(&view.page), snapshot.effect(&[range]));
+    Ok(ToolOutput::of(format!("restored {page}{place}{renamed}: {added} tokens added; {effect}")))
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use contexture_core::{message::detail_text, window::quote_text};
+use contexture_core::{Lifecycle, message::detail_text, window::quote_text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ struct Get {
 
 pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
     let Get { page, offset } = arguments::read(arguments)?;
-    let view = hand.context.get_page(page).await?;
+    let view = hand.context.get_page_or_archived(page).await?;
     let page = &view.page;
     let mut answer = format!("{} ({})", named(page), page.type_name());
     if !page.description.as_str().is_empty() {
@@ -32,6 +32,10 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
     }
     if let Some(parent) = &page.parent {
         let _ = write!(answer, "\ndirectory: {parent}");
+    }
+    if !page.sources.is_empty() {
+        let sources: Vec<String> = page.sources.iter().map(ToString::to_string).collect();
+        let _ = write!(answer, "\nmade from: {}", sources.join(" "));
     }
     let rewritten = match &page.rewritten_by {
         Some(who) => format!(", rewritten by {who}"),
@@ -42,7 +46,10 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
         answer,
         "\nlevel: {} ({}{pinned})\nversion: {}, by {}{rewritten}, trust {}",
         view.level.as_str(),
-        view.lifecycle,
+        match view.lifecycle {
+            Lifecycle::ColdArchived => "in the archive".to_owned(),
+            lifecycle => lifecycle.to_string(),
+        },
         page.version,
         page.author,
         page.trust
@@ -51,7 +58,7 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
         Some(detail) => {
             let (count, tokens) = (detail.messages, detail.weight / 4);
             let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
-            let text = detail_text(&hand.context.get_messages(&page.index).await?);
+            let text = detail_text(&hand.context.reader().messages(&page.index).await?);
             let snapshot = WindowSnapshot::of(hand).await;
             let _ =
                 write!(answer, "\n---\n{}", part(hand, &snapshot, &page.index, &text, offset)?.0);

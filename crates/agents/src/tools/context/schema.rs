@@ -40,6 +40,11 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
             "Moves a page, with all pages below it, out of the tree to the archive.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."}},"required":["page"],"additionalProperties":false}"#,
         ),
+        Kind::RestorePage => (
+            "restore_page",
+            "Returns a page, with all pages below it, from the archive to the tree. find_page lists the archive with archived: true.",
+            r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"to":{"type":"string","description":"The directory to put it in, at the end; by default its old place."}},"required":["page"],"additionalProperties":false}"#,
+        ),
         Kind::CreateDetailPage => (
             "create_detail_page",
             "Writes a note as a page of its own, so that you can find it again.",
@@ -52,17 +57,17 @@ pub(super) fn of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         ),
         Kind::FindPage => (
             "find_page",
-            "Finds pages by what was said in them, in any language, best first, including folded ones: words, a question, \"a phrase\", pre*. Each comes with the place that fits; expand_details opens it.",
-            r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 10 by default, at most 50."}},"required":["query"],"additionalProperties":false}"#,
+            "Finds pages by what was said in them, in any language, best first, including folded ones: words, a question, \"a phrase\", pre*. Each comes with the place that fits; expand_details opens it. Pages in the archive are read with get_page.",
+            r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"description":"How many at most; 10 by default, at most 50."},"archived":{"type":"boolean","description":"Look in the archive, where removed pages are, instead of the tree."}},"required":["query"],"additionalProperties":false}"#,
         ),
         Kind::Recall => (
             "recall",
             "Brings back what was said about something and is folded now: the pages that fit best, in full, as the answer, as many as the budget holds.",
-            r#"{"type":"object","properties":{"query":{"type":"string"},"budget":{"type":"integer","minimum":1,"description":"How many tokens the answer may take; by default a sixteenth of the window."}},"required":["query"],"additionalProperties":false}"#,
+            r#"{"type":"object","properties":{"query":{"type":"string"},"budget":{"type":"integer","minimum":1,"description":"How many tokens the answer may take; by default a sixteenth of the window."},"archived":{"type":"boolean","description":"Look in the archive, where removed pages are, instead of the tree."}},"required":["query"],"additionalProperties":false}"#,
         ),
         Kind::GetPage => (
             "get_page",
-            "Returns a page's name, description, type, directory, level, version, size and text. Its place in the window stays as it is: expand_details opens it there.",
+            "Returns the name, description, type, directory, level, version, size and text of a page, in the tree or the archive. Its place in the window stays as it is: expand_details opens it there.",
             r#"{"type":"object","properties":{"page":{"type":"string","description":"The page's index, such as usr-3."},"offset":{"type":"integer","minimum":0,"description":"Where to read on in a long page, as the previous answer said."}},"required":["page"],"additionalProperties":false}"#,
         ),
         Kind::ReadWindow => (

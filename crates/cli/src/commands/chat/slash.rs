@@ -43,7 +43,7 @@ pub(super) const COMMANDS: [Slash; 18] = [
     slash("pin", "INDEX", "keep a page from being folded, for everyone"),
     slash("unpin", "INDEX", "let a page be folded again"),
     slash("fold", "[--budget N]", "fold the assistant's window if it is over its budget"),
-    slash("find", "TEXT", "find pages by text in their name or description"),
+    slash("find", "TEXT", "find pages by what was said in them"),
     slash(
         "undo",
         "[REVISION]",

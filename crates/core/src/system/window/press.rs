@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Advice, Edit, EditOutcome, Error, ErrorKind, Level, ListQuery, NewDetailPage, PageIndex,
-    PageUpdate, PageView, Reader, Result, SegmentId, Session,
+    Advice, Edit, EditOutcome, Error, ErrorKind, Level, NewDetailPage, PageIndex, PageUpdate,
+    PageView, Reader, Result, SegmentId, Session,
     context::{Apps, FIND, PageAction},
 };
 
@@ -135,12 +135,6 @@ impl Reader<'_> {
         let fresh = offered.then(|| fresh.key(page).as_str().to_owned());
         Error::StaleAnchor { key: key.to_owned(), reason, fresh }
     }
-
-    /// Returns the pages pressing `find` gives.
-    async fn found(&self, query: String) -> Result<Vec<PageView>> {
-        let query = ListQuery { matching: Some(query), limit: FOUND, ..ListQuery::default() };
-        Ok(self.list(&query).await?.items)
-    }
 }
 
 impl Session {
@@ -154,7 +148,7 @@ impl Session {
         let reader = self.reader();
         Ok(match reader.wish(key, params, apps).await? {
             Wish::Edit(edit) => Pressed::Edited(self.apply(edit).await?),
-            Wish::Find(query) => Pressed::Found(reader.found(query).await?),
+            Wish::Find(query) => Pressed::Found(self.find_page(&query, FOUND).await?),
             Wish::App => {
                 // As the view shows the application, or as a window at full once did.
                 let level = reader.level_switched().await?;
