@@ -28,12 +28,13 @@ pub use snippet::Snippet;
 
 use crate::{
     document::{DocKey, Document},
+    embedding::{Meanings, Similarity, Vector},
     error::SearchError,
     index::{Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::{Asked, Query},
     rank::{Feature, Features, RankOptions, Ranked, rank},
 };
-use scope::Scope;
+pub(crate) use scope::Scope;
 
 /// How often a search begins again because the session was indexed from the beginning meanwhile.
 const ATTEMPTS: usize = 4;
@@ -43,6 +44,9 @@ const CANDIDATES: usize = 1_000;
 
 /// How many results are admitted at a time, beyond those asked for.
 const SPARE: usize = 16;
+
+/// How alike a message must at least be to be found by its meaning alone.
+const LEAST_SIMILAR: f32 = 0.5;
 
 /// Asks for what pages say.
 #[derive(Debug, Clone, Default)]
@@ -116,6 +120,15 @@ impl Hit {
     }
 }
 
+/// What a search found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The pages, best first.
+    pub hits: Vec<Hit>,
+    /// What became of comparing meanings; none where there is nobody to ask.
+    pub similarity: Option<Similarity>,
+}
+
 impl SearchIndex {
     /// Returns the pages that a session's holder may see and that fit best, each by its best message.
     pub async fn find(
@@ -123,16 +136,28 @@ impl SearchIndex {
         session: &Session,
         query: &FindQuery,
     ) -> Result<Vec<Hit>, SearchError> {
+        Ok(self.search(session, query).await?.hits)
+    }
+
+    /// Finds pages, and says whether their meaning was compared too.
+    pub async fn search(&self, session: &Session, query: &FindQuery) -> Result<Found, SearchError> {
         if query.limit == 0 {
-            return Ok(Vec::new());
+            return Ok(Found::default());
         }
         session.refresh().await?;
         let parsed = Query::read(&query.text, session.now());
+        let asked = self.ask(&query.text).await;
         for _ in 0..ATTEMPTS {
             self.catch_up(session.id()).await?;
             let scope = self.scope(session, query).await?;
-            if let Some(ranked) = self.ranked(session, query, &parsed, &scope).await? {
-                return self.admitted(session, query, &parsed, &scope, ranked).await;
+            let similarity = match &asked {
+                Some(asked) => Some(self.learn(session, &scope, asked).await?),
+                None => None,
+            };
+            let vector = asked.as_ref().and_then(|asked| asked.vector.as_ref());
+            if let Some(ranked) = self.ranked(session, query, &parsed, vector, &scope).await? {
+                let hits = self.admitted(session, query, &parsed, &scope, ranked).await?;
+                return Ok(Found { hits, similarity });
             }
         }
         Err(SearchError::Busy)
@@ -144,6 +169,7 @@ impl SearchIndex {
         session: &Session,
         query: &FindQuery,
         parsed: &Query,
+        vector: Option<&Vector>,
         scope: &Scope,
     ) -> Result<Option<Vec<Ranked>>, SearchError> {
         let mut read = HashMap::new();
@@ -152,7 +178,14 @@ impl SearchIndex {
             let wanted = {
                 let Some(ranked) =
                     self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
-                        let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
+                        let options = RankOptions::new(CANDIDATES);
+                        let ranked = match vector {
+                            Some(vector) => {
+                                let table = self.inner.vectors.table();
+                                rank(&Meanings::new(documents, &table, vector), parsed, &options)
+                            }
+                            None => rank(documents, parsed, &options),
+                        };
                         let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
                         let kept: Vec<Ranked> = kept.collect();
                         documents.check().map(|()| (kept, documents.wanted()))
@@ -227,7 +260,7 @@ impl SearchIndex {
         Ok(terms)
     }
 
-    async fn contents_of(
+    pub(crate) async fn contents_of(
         &self,
         session: &Session,
         pages: impl Iterator<Item = &AdmittedPage>,
@@ -291,11 +324,15 @@ impl SearchIndex {
 /// helps to rank, and is no result.
 fn says_something(ranked: &Ranked) -> bool {
     let has = |feature| ranked.features.get(feature) > 0.0;
-    has(Feature::Match) || has(Feature::Answers)
+    let means = ranked.features.get(Feature::Similar) >= LEAST_SIMILAR;
+    has(Feature::Match) || has(Feature::Answers) || means
 }
 
 /// Returns a page's messages as the view sees them, each at its place. What is not seen says nothing.
-fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) -> Vec<Message> {
+pub(crate) fn said(
+    page: &AdmittedPage,
+    contents: &HashMap<ContentHash, Arc<[Message]>>,
+) -> Vec<Message> {
     let content = page.page.detail().and_then(|detail| contents.get(&detail.content));
     let Some(content) = content else { return Vec::new() };
     let AdmittedMessages::Some(admitted) = &page.messages else { return content.to_vec() };

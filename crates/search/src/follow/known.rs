@@ -18,6 +18,8 @@ pub(crate) struct Followed {
     session: SessionId,
     /// Held by the one that reads the store.
     pub(super) turn: Turn<()>,
+    /// Whether documents must carry what vectors are made of.
+    pieces: bool,
     known: RwLock<Known>,
 }
 
@@ -57,8 +59,8 @@ pub(crate) struct Taken {
 }
 
 impl Followed {
-    pub(crate) fn new(session: &SessionId) -> Self {
-        Self { session: session.clone(), turn: Turn::default(), known: RwLock::default() }
+    pub(crate) fn new(session: &SessionId, pieces: bool) -> Self {
+        Self { session: session.clone(), turn: Turn::default(), pieces, known: RwLock::default() }
     }
 
     fn lock(&self) -> RwLockWriteGuard<'_, Known> {
@@ -84,6 +86,12 @@ impl Followed {
         sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
     }
 
+    /// Shows every document in memory.
+    pub(crate) fn each_entry(&self, visit: &mut dyn FnMut(&Entry)) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.tails.values().flat_map(Tail::entries).for_each(visit);
+    }
+
     /// Returns the pages in memory that name one of these turns.
     pub(super) fn pages_of(&self, turns: &BTreeSet<u64>) -> BTreeSet<PageIndex> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +115,9 @@ impl Followed {
             known.mark = Some(mark.clone());
             let indexed = state.sessions.get(&self.session);
             let is_true = |it: &&crate::index::SessionState| {
-                it.mark == *mark && it.revision.is_some_and(|revision| revision <= head)
+                it.mark == *mark
+                    && it.revision.is_some_and(|revision| revision <= head)
+                    && (it.pieces || !self.pieces)
             };
             if let Some(indexed) = indexed.filter(is_true) {
                 known.build = Some(indexed.build);
@@ -174,7 +184,7 @@ impl Followed {
             }
         }
         let (session, upto, build) = (self.session.clone(), known.upto, known.build);
-        let batch = Batch { session, mark, upto, build, pages };
+        let batch = Batch { session, mark, upto, build, pages, pieces: self.pieces };
         Some(Taken { batch, stamps, epoch: known.epoch })
     }
 

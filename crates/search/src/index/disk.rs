@@ -46,6 +46,8 @@ pub(crate) struct Batch {
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<(SegmentId, u32, Arc<[Entry]>)>,
+    /// Whether documents are to carry what vectors are made of. Those of a session that is there do as they did.
+    pub(crate) pieces: bool,
 }
 
 /// What became of a batch.
@@ -182,6 +184,7 @@ impl Disk {
             build: state.next_build(),
             revision: batch.upto,
             spaces: Default::default(),
+            pieces: batch.pieces || known.is_some_and(|known| known.pieces),
         });
         session.revision = batch.upto;
         let (mut deleted, mut fresh) = (Vec::new(), Vec::new());
@@ -197,11 +200,13 @@ impl Disk {
             }
         }
         delete(writer, deleted)?;
+        let pieces = session.pieces;
         for (segment, _, entries) in &batch.pages {
             let Some(space) = session.spaces.get(segment).copied().map(Space) else { continue };
             for entry in &**entries {
                 let class = classes.number(&entry.class);
-                writer.add_document(self.fields.document(space, entry, class))?;
+                let document = self.fields.document(space, entry, class, pieces);
+                writer.add_document(document)?;
             }
         }
         let build = session.build;

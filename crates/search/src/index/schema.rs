@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Changes whenever an index of before cannot be read any more.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const TERMS: &str = "terms";
 pub(crate) const KEY: &str = "key";
@@ -29,6 +29,7 @@ pub(crate) const SAID: &str = "said";
 pub(crate) const LAG: &str = "lag";
 pub(crate) const CHAPTER: &str = "chapter";
 pub(crate) const TURN: &str = "turn";
+pub(crate) const PIECE: &str = "piece";
 
 /// The fields, by what they hold.
 #[derive(Debug, Clone)]
@@ -44,6 +45,7 @@ pub(crate) struct Fields {
     lag: Field,
     chapter: Field,
     turn: Field,
+    piece: Field,
 }
 
 impl Fields {
@@ -66,6 +68,7 @@ impl Fields {
             lag: schema.add_i64_field(LAG, FAST),
             chapter: schema.add_u64_field(CHAPTER, FAST),
             turn: schema.add_u64_field(TURN, FAST),
+            piece: schema.add_u64_field(PIECE, FAST),
             schema: schema.build(),
         }
     }
@@ -80,8 +83,14 @@ impl Fields {
         }
     }
 
-    /// Returns a document as the index takes it.
-    pub(crate) fn document(&self, space: Space, entry: &Entry, class: u64) -> TantivyDocument {
+    /// Returns a document as the index takes it, with the pieces of its texts where somebody may ask for their meaning.
+    pub(crate) fn document(
+        &self,
+        space: Space,
+        entry: &Entry,
+        class: u64,
+        pieces: bool,
+    ) -> TantivyDocument {
         let mut document = TantivyDocument::default();
         let mut joined = String::new();
         for (part, terms) in &entry.terms {
@@ -128,6 +137,9 @@ impl Fields {
         document.add_u64(self.chapter, u64::from(entry.chapter));
         if let Some(turn) = entry.turn {
             document.add_u64(self.turn, turn);
+        }
+        if pieces {
+            entry.pieces.iter().for_each(|piece| document.add_u64(self.piece, piece.bits()));
         }
         document
     }

@@ -28,6 +28,9 @@ pub(crate) struct SessionState {
     /// Everything up to this edit is in the index; none while the session is read from the beginning.
     pub(crate) revision: Option<Revision>,
     pub(crate) spaces: BTreeMap<SegmentId, u32>,
+    /// Whether documents carry what vectors are made of.
+    #[serde(default)]
+    pub(crate) pieces: bool,
 }
 
 /// Tells whether a session is the one that was indexed. The mark itself stays in the store.
