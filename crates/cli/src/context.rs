@@ -13,7 +13,7 @@ use contexture_storage::SystemClock;
 use crate::{
     advice,
     error::{Result, Stop},
-    project::Project,
+    project::{self, Project},
     settings::Settings,
     store::{Access, StoreUrl},
 };
@@ -26,7 +26,8 @@ pub(crate) async fn open(settings: &Settings) -> Result<Session> {
 /// Opens the session for the caller, with the search index of its store.
 pub(crate) async fn open_search(settings: &Settings) -> Result<(Session, LazyIndex)> {
     let (system, session) = open_host(settings).await?;
-    let index = LazyIndex::new(system.storage(), settings.store.search_folder());
+    let folder = settings.store.search_folder();
+    let index = LazyIndex::embedding(system.storage(), folder, project::embedder());
     Ok((session, index))
 }
 

@@ -29,8 +29,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub(crate) use ask::Asked;
-pub(crate) use meanings::Meanings;
+pub(crate) use meanings::{Closest, Meanings};
 pub(crate) use piece::{Piece, pieces};
 pub use vector::Vector;
 pub(crate) use vectors::Vectors;

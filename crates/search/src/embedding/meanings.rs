@@ -30,7 +30,7 @@ impl<'a> Meanings<'a> {
 
 impl Collection for Meanings<'_> {
     fn nearest(&self, count: usize) -> Nearest {
-        let mut found = Found::default();
+        let mut found = Closest::default();
         self.documents.each_piece(&mut |key, piece| {
             if let Some(similarity) = self.alike(piece) {
                 found.add(key, similarity, count);
@@ -83,7 +83,7 @@ impl Collection for Meanings<'_> {
 
 /// The best of many similarities, and how they lie.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Closest {
     /// The best document so far, each by its best piece; up to twice as many as are wanted.
     best: Vec<(DocKey, f32)>,
     /// Documents below this are not among the best.
@@ -95,7 +95,7 @@ pub(crate) struct Found {
     squares: f64,
 }
 
-impl Found {
+impl Closest {
     /// Takes a piece in. Pieces of a document come together.
     pub(crate) fn add(&mut self, key: DocKey, similarity: f32, wanted: usize) {
         match &mut self.now {

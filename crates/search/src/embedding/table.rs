@@ -36,10 +36,6 @@ impl Table {
         self.dimensions
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Returns about how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         self.numbers.len() + self.scales.len() * 24

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use contexture_core::{Tokens, message::detail_text, window::quote_text};
-use contexture_search::{FindQuery, Hit, RecallQuery};
+use contexture_search::{FindQuery, Hit, RecallQuery, Similarity};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -33,16 +33,25 @@ pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
     let Find { query, limit } = arguments::read(arguments)?;
     let limit = limit.unwrap_or(FOUND.0).clamp(1, FOUND.1) as usize;
     let query = FindQuery { limit, archived: Some(false), ..FindQuery::new(query) };
-    let found = hand.index.get()?.find(&hand.context, &query).await?;
-    if found.is_empty() {
-        return Ok(ToolOutput::of("no page says that; nothing changed"));
+    let found = hand.index.get()?.search(&hand.context, &query).await?;
+    let words_alone = words_alone(found.similarity.as_ref());
+    if found.hits.is_empty() {
+        return Ok(ToolOutput::of(format!("no page says that; nothing changed{words_alone}")));
     }
     let mut lines = Vec::new();
-    for hit in &found {
+    for hit in &found.hits {
         let level = hand.context.get_page(hit.index()).await?.level;
         lines.push(format!("{}{}", head(hit, level.as_str()), said(hit)));
     }
-    Ok(ToolOutput::of(lines.join("\n")))
+    Ok(ToolOutput::of(lines.join("\n") + words_alone))
+}
+
+/// Says so where meanings should have been compared and were not: other words may then find more.
+fn words_alone(similarity: Option<&Similarity>) -> &'static str {
+    match similarity {
+        Some(similarity) if !similarity.compared => "\n(by words alone: meanings cannot be compared now)",
+        _ => "",
+    }
 }
 
 /// Returns a page that was found with its level and size.
