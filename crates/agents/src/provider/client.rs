@@ -68,7 +68,8 @@ impl Client {
         request: &ModelRequest,
         emit: EventSink<'_>,
     ) -> Result<Answer, Failure> {
-        let sent = self.http()?.post(self.url(request.stream)).headers(self.headers(request.stream)?);
+        let sent =
+            self.http()?.post(self.url(request.stream)).headers(self.headers(request.stream)?);
         let patience = if request.stream { self.timeouts.first_byte } else { self.timeouts.plain };
         let response = match timeout(patience, sent.body(body).send()).await {
             Ok(Ok(response)) => response,
@@ -314,7 +315,11 @@ impl Client {
     }
 
     /// Returns how long to wait before the next attempt, or the error if there is none.
-    pub(super) fn next_wait(&self, attempt: u32, failure: Failure) -> Result<(Duration, Failure), ModelError> {
+    pub(super) fn next_wait(
+        &self,
+        attempt: u32,
+        failure: Failure,
+    ) -> Result<(Duration, Failure), ModelError> {
         let asked = match &failure {
             Failure::Network(_) => None,
             Failure::Passing { wait, .. } => *wait,

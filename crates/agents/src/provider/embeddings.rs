@@ -53,13 +53,17 @@ pub fn resolve_embeddings(
     let endpoint = resolve(model, variable, &settings.providers)?;
     if endpoint.kind() != ProviderKind::OpenAi {
         return Err(AgentsError::Invalid {
-            what: format!("search.embeddings names {model}, which has no OpenAI-compatible embeddings"),
-            hint: "name a model of an OpenAI-compatible provider, as in openai/text-embedding-3-small"
-                .to_owned(),
+            what: format!(
+                "search.embeddings names {model}, which has no OpenAI-compatible embeddings"
+            ),
+            hint:
+                "name a model of an OpenAI-compatible provider, as in openai/text-embedding-3-small"
+                    .to_owned(),
         });
     }
     let from_project = matches!(set.source, Source::Project(_))
-        || (endpoint.is_from_settings() && settings.project_providers.contains(endpoint.provider()));
+        || (endpoint.is_from_settings()
+            && settings.project_providers.contains(endpoint.provider()));
     if from_project && !endpoint.is_local() {
         return Err(AgentsError::Denied {
             what: format!(
@@ -115,7 +119,9 @@ impl EmbeddingClient {
         let response = match timeout(TIMEOUTS.plain, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(client.lost(&error)),
-            Err(_) => return Err(Failure::Network(format!("no answer within {:?}", TIMEOUTS.plain))),
+            Err(_) => {
+                return Err(Failure::Network(format!("no answer within {:?}", TIMEOUTS.plain)));
+            }
         };
         if !response.status().is_success() {
             return Err(client.refused(response).await);

@@ -14,7 +14,8 @@ fn file(layer: Layer, text: &str) -> SettingsFile {
 
 fn resolved(files: &[(Layer, &str)]) -> Result<Option<String>> {
     let files: Vec<SettingsFile> = files.iter().map(|(layer, text)| file(*layer, text)).collect();
-    let variable = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-a-real-looking-key".to_owned());
+    let variable =
+        |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-a-real-looking-key".to_owned());
     let endpoint = resolve_embeddings(&variable, &Settings::merge(&files))?;
     Ok(endpoint.map(|endpoint| format!("{} {}", endpoint.name(), endpoint.base_url())))
 }

@@ -235,7 +235,8 @@ impl Reading<'_> {
             self.file.embeddings = Some(Embeddings::Off);
             return Ok(());
         }
-        let wanted = "search.embeddings must be false or name a model: {\"model\": \"PROVIDER/MODEL\"}";
+        let wanted =
+            "search.embeddings must be false or name a model: {\"model\": \"PROVIDER/MODEL\"}";
         let embeddings = value.as_object().ok_or_else(|| self.wrong(wanted))?;
         if let Some(key) = embeddings.keys().find(|key| *key != "model") {
             let what = format!("search.embeddings has no key '{key}'; its key is model");

@@ -138,10 +138,7 @@ pub(crate) async fn run(
 }
 
 /// Warns where words alone ranked although embeddings are set, or where only part could be compared.
-pub(super) fn warn(
-    similarity: Option<&SimilarityObject>,
-    printer: &mut Printer<'_>,
-) -> Result<()> {
+pub(super) fn warn(similarity: Option<&SimilarityObject>, printer: &mut Printer<'_>) -> Result<()> {
     let Some(similarity) = similarity else { return Ok(()) };
     match &similarity.problem {
         Some(problem) if similarity.compared => {

@@ -17,6 +17,8 @@ pub(super) struct Stored {
     pub(super) collection: MemoryCollection,
     /// Which turn each document is.
     pub(super) turns: HashMap<DocKey, usize>,
+    /// What vectors are made of, by document.
+    pub(super) pieces: Vec<(DocKey, Vec<String>)>,
     /// When the last turn was said: questions are asked then.
     pub(super) last: Timestamp,
 }
@@ -35,6 +37,7 @@ impl Stored {
         let mut stored = Self {
             collection: MemoryCollection::new(),
             turns: HashMap::new(),
+            pieces: Vec::new(),
             last: Timestamp::from_millis(0),
         };
         let mut pages: Vec<(PageIndex, usize)> = Vec::new();
@@ -65,6 +68,9 @@ impl Stored {
             let key = DocKey { segment: 0, page: number, message: document.message };
             self.turns.insert(key, first + usize::from(document.message.max(1)) - 1);
             self.collection.insert(key, &document);
+            if document.message > 0 {
+                self.pieces.push((key, document.pieces().map(str::to_owned).collect()));
+            }
         }
         Ok(())
     }

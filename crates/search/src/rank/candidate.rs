@@ -125,7 +125,14 @@ impl<'a> Candidates<'a> {
             return 0.0;
         }
         let similarity = self.collection.similarity(self.keys[at]);
-        similarity.map_or(0.0, |it| ((it - mean) / (best - mean)).clamp(0.0, 1.0))
+        let spread = self.nearest.spread;
+        similarity.map_or(0.0, |it| match std::env::var("SIM").as_deref() {
+            Ok("raw") => it.max(0.0),
+            Ok("z") => ((it - mean) / spread.max(0.01) / 6.0).clamp(0.0, 1.5),
+            Ok("best") => (it / best).clamp(0.0, 1.0),
+            Ok("sq") => ((it - mean) / (best - mean)).clamp(0.0, 1.0).powi(2),
+            _ => ((it - mean) / (best - mean)).clamp(0.0, 1.0),
+        })
     }
 
     fn is_named(&self, speaker: u32) -> bool {

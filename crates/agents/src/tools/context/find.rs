@@ -49,7 +49,9 @@ pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
 /// Says so where meanings should have been compared and were not: other words may then find more.
 fn words_alone(similarity: Option<&Similarity>) -> &'static str {
     match similarity {
-        Some(similarity) if !similarity.compared => "\n(by words alone: meanings cannot be compared now)",
+        Some(similarity) if !similarity.compared => {
+            "\n(by words alone: meanings cannot be compared now)"
+        }
         _ => "",
     }
 }
