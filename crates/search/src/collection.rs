@@ -47,11 +47,13 @@ pub struct Facts {
 pub struct Nearest {
     /// The nearest documents, in the order of keys.
     pub keys: Vec<DocKey>,
-    /// How alike the nearest is.
-    pub best: f32,
-    /// How alike all documents are on average.
+    /// How many documents were compared.
+    pub compared: usize,
+    /// How alike these are on average.
     pub mean: f32,
-    /// The standard deviation from that.
+    /// The best.
+    pub best: f32,
+    /// Spread.
     pub spread: f32,
 }
 

@@ -46,7 +46,7 @@ const CANDIDATES: usize = 1_000;
 const SPARE: usize = 16;
 
 /// How alike a message must at least be to be found by its meaning alone.
-const LEAST_SIMILAR: f32 = 0.5;
+const LEAST_SIMILAR: f32 = 0.25;
 
 /// Asks for what pages say.
 #[derive(Debug, Clone, Default)]

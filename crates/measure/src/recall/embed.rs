@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Context, Result, ensure};
 use contexture_agents::provider::{ProviderSettings, connect_embeddings, resolve};
-use contexture_search::{Embedder, Vector};
+use contexture_search::Vector;
 use tokio::runtime::Runtime;
 
 /// How many texts go out at once.

@@ -138,6 +138,7 @@ impl Closest {
         self.best.sort_unstable_by_key(|(key, _)| *key);
         Nearest {
             keys: self.best.into_iter().map(|(key, _)| key).collect(),
+            compared: self.count,
             best,
             mean: mean as f32,
             spread: spread as f32,
