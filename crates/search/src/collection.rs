@@ -51,10 +51,6 @@ pub struct Nearest {
     pub compared: usize,
     /// How alike these are on average.
     pub mean: f32,
-    /// The best.
-    pub best: f32,
-    /// Spread.
-    pub spread: f32,
 }
 
 /// The documents that one search may see.

@@ -154,7 +154,9 @@ impl SearchIndex {
                 Some(asked) => Some(self.learn(session, &scope, asked).await?),
                 None => None,
             };
+            let is_compared = similarity.as_ref().is_some_and(|it| it.compared);
             let vector = asked.as_ref().and_then(|asked| asked.vector.as_ref());
+            let vector = vector.filter(|_| is_compared);
             if let Some(ranked) = self.ranked(session, query, &parsed, vector, &scope).await? {
                 let hits = self.admitted(session, query, &parsed, &scope, ranked).await?;
                 return Ok(Found { hits, similarity });

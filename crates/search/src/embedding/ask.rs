@@ -62,8 +62,8 @@ impl SearchIndex {
         let generation = match vectors.refresh() {
             Ok(generation) => generation,
             Err(error) => {
-                let reason = format!("vectors cannot be kept: {error}");
-                return Ok(asked.similarity(0, Some(EmbedderError::Unavailable { reason })));
+                let problem = Some(format!("vectors cannot be kept: {error}"));
+                return Ok(Similarity { compared: false, missing: 0, problem });
             }
         };
         let (missing, wanted) = self.missing(session, scope);

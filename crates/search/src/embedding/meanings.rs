@@ -7,6 +7,9 @@ use crate::{
     index::SeenDocuments,
 };
 
+/// How closely similarities are added up.
+const STEP: f64 = 1e-9;
+
 /// Documents with what they mean. Only those that the search may see are compared.
 pub(crate) struct Meanings<'a> {
     documents: &'a SeenDocuments<'a>,
@@ -81,7 +84,7 @@ impl Collection for Meanings<'_> {
     }
 }
 
-/// The best of many similarities, and how they lie.
+/// The best of many similarities, and their average.
 #[derive(Debug, Default)]
 pub(crate) struct Closest {
     /// The best document so far, each by its best piece; up to twice as many as are wanted.
@@ -91,8 +94,8 @@ pub(crate) struct Closest {
     /// The document whose pieces come now.
     now: Option<(DocKey, f32)>,
     count: usize,
-    sum: f64,
-    squares: f64,
+    /// The sum of similarities in steps of [`STEP`]: whole numbers give the same sum in any order.
+    sum: i64,
 }
 
 impl Closest {
@@ -110,8 +113,7 @@ impl Closest {
     fn close(&mut self, wanted: usize) {
         let Some((key, similarity)) = self.now.take() else { return };
         self.count += 1;
-        self.sum += f64::from(similarity);
-        self.squares += f64::from(similarity).powi(2);
+        self.sum += (f64::from(similarity) / STEP) as i64;
         if self.best.len() >= wanted && similarity < self.least {
             return;
         }
@@ -131,17 +133,11 @@ impl Closest {
     pub(crate) fn nearest(mut self, wanted: usize) -> Nearest {
         self.close(wanted);
         self.trim(wanted);
-        let count = self.count.max(1) as f64;
-        let mean = self.sum / count;
-        let spread = (self.squares / count - mean * mean).max(0.0).sqrt();
-        let best = self.best.first().map_or(0.0, |(_, best)| *best);
         self.best.sort_unstable_by_key(|(key, _)| *key);
         Nearest {
             keys: self.best.into_iter().map(|(key, _)| key).collect(),
             compared: self.count,
-            best,
-            mean: mean as f32,
-            spread: spread as f32,
+            mean: (self.sum as f64 * STEP / self.count.max(1) as f64) as f32,
         }
     }
 }

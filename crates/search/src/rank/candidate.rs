@@ -120,21 +120,13 @@ impl<'a> Candidates<'a> {
 
     /// Returns how much more alike a message is to what was asked than the others are, as a share of what is possible.
     fn similar(&self, at: usize) -> f32 {
-        let Nearest { compared, mean, best, spread, .. } = self.nearest;
+        let Nearest { compared, mean, .. } = self.nearest;
         let Some(own) = self.collection.similarity(self.keys[at]) else { return 0.0 };
-        let it = own;
-        match std::env::var("SIM").as_deref() {
-            Ok("raw") => return it.max(0.0),
-            Ok("z") => return ((it - mean) / spread.max(0.01) / 6.0).clamp(0.0, 1.5),
-            Ok("rel") => return ((it - mean) / (best - mean)).clamp(0.0, 1.0),
-            Ok("sq") => return ((it - mean) / (best - mean)).clamp(0.0, 1.0).powi(2),
-            _ => {}
-        }
         let others = match compared {
             0 | 1 => 0.0,
             count => (mean * count as f32 - own) / (count - 1) as f32,
         };
-        ((own - others) / (1.0 - others).max(0.05)).clamp(0.0, 1.0)
+        ((own - others) / (1.0 - others).max(f32::EPSILON)).clamp(0.0, 1.0)
     }
 
     fn is_named(&self, speaker: u32) -> bool {
