@@ -101,32 +101,35 @@ impl Searched {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let sets = data::sets(&args.data, &args.set)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut all = Vec::new();
+    let (mut all, mut words) = (Vec::new(), Vec::new());
     let mut conversations = 0;
     for (number, set) in sets.iter().enumerate() {
         let mut found = Vec::new();
         for conversation in data::read(&args.data, set)? {
             let mut stored = runtime.block_on(Stored::new(&conversation))?;
-            let vectors = match &args.embeddings {
-                Some(url) => {
-                    let pieces = stored.pieces.iter().flat_map(|(_, pieces)| pieces);
-                    let questions = conversation.questions.iter().map(|it| it.question.as_str());
-                    let texts = pieces.map(String::as_str).chain(questions);
-                    embed::vectors(&runtime, url, &args.embedding_model, texts)?
-                }
-                None => Vectors::new(),
-            };
-            for (key, pieces) in &stored.pieces {
-                let known = pieces.iter().filter_map(|piece| vectors.get(piece).cloned()).collect();
-                stored.collection.insert_vectors(*key, known);
+            let none = Vectors::new();
+            let by_words = search(&conversation, &mut stored, &none, number, conversations);
+            if let Some(url) = &args.embeddings {
+                words.extend(by_words);
+                let questions = conversation.questions.iter().map(|it| it.question.as_str());
+                let texts = stored.texts().chain(questions);
+                let vectors = embed::vectors(&runtime, url, &args.embedding_model, texts)?;
+                stored.learn(&vectors);
+                found.extend(search(&conversation, &mut stored, &vectors, number, conversations));
+            } else {
+                found.extend(by_words);
             }
-            found.extend(search(&conversation, &mut stored, &vectors, number, conversations));
             conversations += 1;
         }
         if let Some(folder) = &args.runs {
             write_run(folder, set, &found)?;
         }
         all.extend(found);
+    }
+    if args.embeddings.is_some() {
+        writeln!(out, "By words alone\n")?;
+        write_sets(out, &sets, &words)?;
+        writeln!(out, "\nBy words and meanings\n")?;
     }
     write_sets(out, &sets, &all)?;
     match (args.fit, &args.embeddings) {
@@ -253,22 +256,11 @@ fn write_meanings(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Res
     head(out, sets)?;
     row(
         out,
-        "words, among candidates by meaning too",
-        sets,
-        all,
-        &Weights::FITTED.with(Feature::Similar, 0.0),
-    )?;
-    row(
-        out,
         "meanings alone",
         sets,
         all,
         &Weights::BM25.with(Feature::Match, 0.0).with(Feature::Similar, 1.0),
     )?;
-    for weight in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0] {
-        let weights = Weights::FITTED.with(Feature::Similar, weight);
-        row(out, &format!("similar {weight:.1}"), sets, all, &weights)?;
-    }
     row(out, "compiled in", sets, all, &Weights::FITTED)?;
     row(out, "fitted to all", sets, all, &fitted)?;
     let means = fit::left_out(all, sets.len(), &similar, Weights::FITTED);

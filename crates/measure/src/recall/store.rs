@@ -10,7 +10,10 @@ use contexture_core::{
 };
 use contexture_search::{DocKey, Document, MemoryCollection};
 
-use super::data::{Conversation, Turn};
+use super::{
+    data::{Conversation, Turn},
+    embed::Vectors,
+};
 
 /// A conversation that was stored, with its documents.
 pub(super) struct Stored {
@@ -18,7 +21,7 @@ pub(super) struct Stored {
     /// Which turn each document is.
     pub(super) turns: HashMap<DocKey, usize>,
     /// What vectors are made of, by document.
-    pub(super) pieces: Vec<(DocKey, Vec<String>)>,
+    pieces: Vec<(DocKey, Vec<String>)>,
     /// When the last turn was said: questions are asked then.
     pub(super) last: Timestamp,
 }
@@ -57,6 +60,19 @@ impl Stored {
             stored.take(&host, &page, turn).await?;
         }
         Ok(stored)
+    }
+
+    /// Returns the texts that vectors are made of.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().flat_map(|(_, pieces)| pieces).map(String::as_str)
+    }
+
+    /// Says what each document means.
+    pub(super) fn learn(&mut self, vectors: &Vectors) {
+        for (key, pieces) in &self.pieces {
+            let known = pieces.iter().filter_map(|piece| vectors.get(piece).cloned());
+            self.collection.insert_vectors(*key, known.collect());
+        }
     }
 
     /// Takes the documents of a page; its messages are the turns from that number on.
