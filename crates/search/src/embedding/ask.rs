@@ -83,9 +83,10 @@ impl SearchIndex {
     fn missing(&self, session: &Session, scope: &Scope) -> (usize, VecDeque<(DocKey, Piece)>) {
         let vectors = &self.inner.vectors;
         let (mut seen, mut wanted) = (BTreeSet::new(), VecDeque::new());
-        let table = vectors.table();
         // Where the index was begun again meanwhile nothing is missing: the search looks again.
         self.with_documents(session, scope, &Default::default(), None, |documents| {
+            // Taken after what is known of the session, as when documents are ranked.
+            let table = vectors.table();
             documents.each_piece(&mut |key, piece| {
                 if table.has(piece.hash()) || !seen.insert(piece.hash()) {
                     return;
