@@ -70,7 +70,7 @@ fn meaning(text: &str) -> Vec<f32> {
         let word = word.to_lowercase();
         let concept = CONCEPTS.iter().position(|concept| concept.contains(&word.as_str()));
         match concept {
-            Some(concept) => numbers[concept] += 3.0,
+            Some(concept) => numbers[concept] += 100.0,
             None => {
                 let hash =
                     word.bytes().fold(7_usize, |hash, byte| hash * 31 % 9973 + usize::from(byte));
