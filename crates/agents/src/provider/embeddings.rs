@@ -3,12 +3,19 @@
 //! Everything that is sent and what may come back follows the rules of models: keys, addresses, sizes, retries. What is
 //! sent are texts of the user's sessions, so a project's files cannot have it sent anywhere but to this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use contexture_search::{Embedder, EmbedderError};
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+    time::timeout,
+};
 
 use super::{
     Endpoint, ProviderKind, Retry, Timeouts,
@@ -18,6 +25,7 @@ use super::{
 };
 use crate::{
     AgentsError, Result,
+    model::ModelError,
     settings::{Embeddings, Settings, Source},
 };
 
@@ -80,7 +88,8 @@ pub fn resolve_embeddings(
 /// Connects to a model that embeds. Nothing is sent before it is asked.
 pub fn connect_embeddings(endpoint: Endpoint) -> Arc<dyn Embedder> {
     let name = endpoint.name();
-    Arc::new(EmbeddingClient { name, client: Client::new(endpoint, TIMEOUTS, RETRY) })
+    let asker = Arc::new(Asker { client: Client::new(endpoint, TIMEOUTS, RETRY) });
+    Arc::new(EmbeddingClient { name, asker })
 }
 
 /// Stands for a model that cannot be asked: searches say why.
@@ -90,7 +99,36 @@ pub fn no_embeddings(reason: impl Into<String>) -> Arc<dyn Embedder> {
 
 struct EmbeddingClient {
     name: String,
+    /// Shared with the request that is on its way.
+    asker: Arc<Asker>,
+}
+
+struct Asker {
     client: Client,
+}
+
+/// A request on its way, which ends when nobody waits for it any more.
+struct Waiting<T>(JoinHandle<T>);
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Returns the runtime that requests are made on: a search may run under any executor.
+fn runtime() -> Result<&'static Runtime, EmbedderError> {
+    static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+    let start = || {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("contexture-embeddings")
+            .enable_all()
+            .build();
+        runtime.map_err(|error| format!("a thread for requests cannot be started: {error}"))
+    };
+    let unavailable = |reason: &String| EmbedderError::Unavailable { reason: reason.clone() };
+    RUNTIME.get_or_init(start).as_ref().map_err(unavailable)
 }
 
 #[derive(Serialize)]
@@ -110,7 +148,7 @@ struct EmbeddingItem {
     embedding: Vec<f32>,
 }
 
-impl EmbeddingClient {
+impl Asker {
     async fn attempt(&self, body: &str) -> Result<Vec<EmbeddingItem>, Failure> {
         let client = &self.client;
         let http = client.http()?;
@@ -127,6 +165,33 @@ impl EmbeddingClient {
             return Err(client.refused(response).await);
         }
         self.read(response).await
+    }
+
+    /// Asks until there is an answer, or asking again would not help.
+    async fn ask(&self, body: &str) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        let name = self.client.endpoint().name();
+        let mut attempt = 1;
+        let mut items = loop {
+            let failure = match self.attempt(body).await {
+                Ok(items) => break items,
+                Err(failure) => failure,
+            };
+            let unavailable =
+                |error: ModelError| EmbedderError::Unavailable { reason: error.to_string() };
+            let (wait, failure) = self.client.next_wait(attempt, failure).map_err(unavailable)?;
+            tracing::debug!(model = %name, attempt, reason = %failure.reason(), ?wait, "asking again");
+            tokio::time::sleep(wait).await;
+            attempt += 1;
+        };
+        // Servers that number their answers may give them in any order.
+        if items.iter().all(|item| item.index.is_some()) {
+            items.sort_by_key(|item| item.index);
+            if !items.iter().zip(0..).all(|(item, at)| item.index == Some(at)) {
+                let reason = format!("{name} numbered its vectors twice or with gaps");
+                return Err(EmbedderError::Unavailable { reason });
+            }
+        }
+        Ok(items.into_iter().map(|item| item.embedding).collect())
     }
 
     async fn read(&self, mut response: reqwest::Response) -> Result<Vec<EmbeddingItem>, Failure> {
@@ -160,33 +225,15 @@ impl Embedder for EmbeddingClient {
     }
 
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError> {
-        let endpoint = self.client.endpoint();
-        let request = EmbeddingRequest { model: endpoint.model(), input: texts };
+        let model = self.asker.client.endpoint().model();
+        let request = EmbeddingRequest { model, input: texts };
         let body = serde_json::to_string(&request).expect("texts are always JSON");
-        let mut attempt = 1;
-        let mut items = loop {
-            let failure = match self.attempt(&body).await {
-                Ok(items) => break items,
-                Err(failure) => failure,
-            };
-            let unavailable = |error: crate::model::ModelError| EmbedderError::Unavailable {
-                reason: error.to_string(),
-            };
-            let (wait, failure) = self.client.next_wait(attempt, failure).map_err(unavailable)?;
-            tracing::debug!(model = %self.name, attempt, reason = %failure.reason(), ?wait, "asking again");
-            tokio::time::sleep(wait).await;
-            attempt += 1;
-        };
-        // Servers that number their answers may give them in any order.
-        if items.iter().all(|item| item.index.is_some()) {
-            items.sort_by_key(|item| item.index);
-            let counted = items.iter().zip(0..).all(|(item, at)| item.index == Some(at));
-            if !counted {
-                let reason = format!("{} numbered its vectors twice or with gaps", self.name);
-                return Err(EmbedderError::Unavailable { reason });
-            }
-        }
-        Ok(items.into_iter().map(|item| item.embedding).collect())
+        let asker = self.asker.clone();
+        let asked = runtime()?.spawn(async move { asker.ask(&body).await });
+        let mut waiting = Waiting(asked);
+        (&mut waiting.0).await.unwrap_or_else(|error| {
+            Err(EmbedderError::Unavailable { reason: format!("the request was aborted: {error}") })
+        })
     }
 }
 
