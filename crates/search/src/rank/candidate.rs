@@ -12,9 +12,6 @@ use crate::{
     query::Query,
 };
 
-/// How many documents are looked at closely because of what they mean.
-const NEAREST: usize = 50;
-
 /// How many turns around a document belong to it, on each side.
 const REACH: usize = 8;
 
@@ -58,11 +55,10 @@ impl<'a> Candidates<'a> {
         gathered: &'a Gathered,
     ) -> Self {
         let nearest = match gathered.only_phrases {
-            true => Nearest { keys: Vec::new(), ..collection.nearest(NEAREST) },
-            false => collection.nearest(NEAREST),
+            true => Nearest { keys: Vec::new(), ..collection.nearest(CANDIDATES) },
+            false => collection.nearest(CANDIDATES),
         };
         let mut best = best(&gathered.scores);
-        let words = best.len();
         let by_words: HashSet<DocKey> = best.iter().copied().collect();
         best.extend(nearest.keys.iter().filter(|key| !by_words.contains(key)));
         let lines: Vec<(DocKey, Vec<DocKey>)> =
@@ -84,7 +80,7 @@ impl<'a> Candidates<'a> {
         };
         candidates.score();
         candidates.learn_facts();
-        candidates.choose(&lines, words);
+        candidates.choose(&lines);
         candidates
     }
 
@@ -234,11 +230,11 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Chooses the best documents and the messages directly beside those that match by words, which come first.
-    fn choose(&mut self, lines: &[(DocKey, Vec<DocKey>)], words: usize) {
+    /// Chooses the best documents and the messages directly beside them.
+    fn choose(&mut self, lines: &[(DocKey, Vec<DocKey>)]) {
         let place_of = |key: &DocKey| self.keys.binary_search(key).ok();
         let mut chosen: HashMap<usize, Chosen> = HashMap::new();
-        for (number, (key, line)) in lines.iter().enumerate() {
+        for (key, line) in lines {
             let line: Vec<usize> = line.iter().filter_map(place_of).collect();
             let Some(at) = place_of(key) else { continue };
             let Some(own) = line.iter().position(|other| *other == at) else {
@@ -248,8 +244,7 @@ impl<'a> Candidates<'a> {
             for place in own.saturating_sub(1)..(own + 2).min(line.len()) {
                 let at = line[place];
                 let is_own = place == own;
-                let is_beside = number < words
-                    && !self.gathered.only_phrases
+                let is_beside = !self.gathered.only_phrases
                     && self.belong_together(line[own], at)
                     && !chosen.contains_key(&at);
                 if is_own || is_beside {
