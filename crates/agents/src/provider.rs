@@ -19,6 +19,7 @@
 mod anthropic;
 mod body;
 mod client;
+mod embeddings;
 mod failure;
 mod gemini;
 mod json;
@@ -34,6 +35,7 @@ mod trust;
 
 use std::{sync::Arc, time::Duration};
 
+pub use embeddings::{connect_embeddings, no_embeddings, resolve_embeddings};
 pub use key::Key;
 pub use local::{
     LOCAL_PLACES, LocalPlace, LocalServer, explain, explains, local_servers, look_for,

@@ -118,6 +118,8 @@ pub struct Settings {
     pub summarizer: Option<Sourced<String>>,
     /// `window.summarizerTokens`: what that may take in one run, in tokens.
     pub summarizer_tokens: Option<Sourced<u64>>,
+    /// `search.embeddings`: the model that makes vectors of what is said, for searches.
+    pub embeddings: Option<Sourced<Embeddings>>,
     /// `providers.NAME`.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Providers whose address comes with the project's files: nothing is sent there, unless it is
@@ -129,6 +131,15 @@ pub struct Settings {
     pub run_command: Option<Sourced<CommandApproval>>,
     /// What is odd in the files, but no error.
     pub warnings: Vec<String>,
+}
+
+/// Whether texts are sent to a model that makes vectors of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Embeddings {
+    /// To none.
+    Off,
+    /// To this one.
+    Model(String),
 }
 
 /// How an MCP server is reached, and who says so.
@@ -143,7 +154,7 @@ pub struct McpSettings {
 impl Settings {
     /// Merges files, those that come first winning.
     ///
-    /// There are four exceptions. Only the user says which commands run without asking. Any file can forbid shared contexts, none can allow them again. Of all
+    /// There are five exceptions. Where the user says whether texts are embedded, that holds. Only the user says which commands run without asking. Any file can forbid shared contexts, none can allow them again. Of all
     /// caps on what lines may take the smallest holds. And of a provider each thing the user says wins:
     /// a project comes from others, and must not turn the user's keys and words elsewhere.
     pub fn merge(files: &[SettingsFile]) -> Self {
@@ -200,7 +211,12 @@ impl Settings {
             }
         }
         let of = |layer| files.iter().filter(move |file| file.layer == layer);
-        of(Layer::User).chain(of(Layer::Project)).for_each(|file| settings.add_providers(file));
+        for file in of(Layer::User).chain(of(Layer::Project)) {
+            settings.add_providers(file);
+            let source = || Source::at(file.layer, &file.path);
+            let said = file.embeddings.clone();
+            keep(&mut settings.embeddings, said.map(|value| Sourced { value, source: source() }));
+        }
         settings
     }
 

@@ -29,7 +29,10 @@ pub use edit::{
     PurgedObject, TurnObject, UndoObject,
 };
 pub use error::{ErrorObject, FailureObject};
-pub use found::{FeatureObject, FoundObject, RecallObject, RecalledObject, SnippetObject};
+pub use found::{
+    FeatureObject, FoundList, FoundObject, RecallObject, RecalledObject, SimilarityObject,
+    SnippetObject,
+};
 pub use graph::{
     GraphObject, HistoryKind, HistoryMemberObject, HistoryRelation, SharedHistoryObject,
 };

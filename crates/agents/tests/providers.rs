@@ -2,6 +2,7 @@
 
 mod answers;
 mod body;
+mod embeddings;
 mod failures;
 mod local;
 mod round_trip;

@@ -113,7 +113,8 @@ pub(crate) async fn prepare<'a>(
     let (model, _) = project.model_of(sends_as, model);
     let runner = project.runner(system.clone(), &model);
     let folder = options.store.as_ref().and_then(StoreUrl::search_folder);
-    let runner = runner.searching(LazyIndex::new(system.storage(), folder));
+    let runner =
+        runner.searching(LazyIndex::embedding(system.storage(), folder, project.embedder()));
     let model = project.connect(&model).await?;
     let runner = match project.summarizer() {
         None => runner,

@@ -19,6 +19,7 @@ use contexture_agents::{
     },
 };
 use contexture_core::{AgentName, ContextSystem, Format};
+use contexture_search::Embedder;
 use contexture_tokens::counter_for;
 
 use crate::{
@@ -48,17 +49,45 @@ pub(crate) struct Project {
     assistant: AgentDefinition,
 }
 
+/// Returns the model that makes vectors of texts for searches, if the settings name one. Where they cannot be read,
+/// searches say so.
+pub(crate) fn embedder() -> Option<Arc<dyn Embedder>> {
+    let settings = settings_places().and_then(|places| Ok(Settings::load(&places)?));
+    match settings {
+        Ok(settings) => embedder_of(&settings),
+        Err(Stop::Failed { message, .. }) => Some(provider::no_embeddings(message)),
+        Err(Stop::Closed) => None,
+    }
+}
+
+fn embedder_of(settings: &Settings) -> Option<Arc<dyn Embedder>> {
+    match provider::resolve_embeddings(&variable, settings) {
+        Ok(endpoint) => endpoint.map(provider::connect_embeddings),
+        // A search works without.
+        Err(error) => Some(provider::no_embeddings(format!("{error}; {}", error.hint()))),
+    }
+}
+
+/// Returns the places to look for settings.
+fn settings_places() -> Result<SettingsPlaces> {
+    let project = folder::find()?;
+    let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let home = folder::home();
+    let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let config = config.map(|config| config.join("contexture"));
+    Ok(SettingsPlaces { project, home, config })
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 impl Project {
     /// Reads the files of the project and of the user.
     pub(crate) fn load() -> Result<Self> {
-        let folder = folder::find()?;
-        let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-        let home = folder::home();
-        let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-        let config = config.map(|config| config.join("contexture"));
-        let places =
-            SettingsPlaces { project: folder.clone(), home: home.clone(), config: config.clone() };
+        let places = settings_places()?;
         let settings = Settings::load(&places)?;
+        let SettingsPlaces { project: folder, home, config } = places;
         let catalog = Catalog::load(&Places {
             project: folder.clone(),
             user: home.clone(),
@@ -145,8 +174,12 @@ impl Project {
         Some(self.endpoint(&set.value).map(connected))
     }
 
+    /// Returns the model that makes vectors of texts, if the settings name one.
+    pub(crate) fn embedder(&self) -> Option<Arc<dyn Embedder>> {
+        embedder_of(&self.settings)
+    }
+
     fn endpoint(&self, model: &str) -> Result<Endpoint, AgentsError> {
-        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         provider::resolve_trusted(model, &variable, &self.settings)
     }
 

@@ -34,7 +34,7 @@ impl Settings {
 
     /// Returns the search index of the store, which is opened when somebody searches.
     pub(crate) fn index(&self, storage: &Arc<dyn PageStorage>) -> LazyIndex {
-        LazyIndex::new(storage.clone(), self.store.search_folder())
+        LazyIndex::embedding(storage.clone(), self.store.search_folder(), project::embedder())
     }
 
     /// Returns who acts on the system side: the host, or the user that was named.

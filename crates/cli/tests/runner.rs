@@ -29,6 +29,7 @@ mod chat_support;
 mod chat_terminal;
 mod documents;
 mod find;
+mod find_meanings;
 mod fold;
 mod help;
 mod history;

@@ -10,6 +10,7 @@
 //! pages and searched. The data themselves are no part of the project.
 
 mod data;
+mod embed;
 mod fit;
 mod score;
 mod store;
@@ -24,7 +25,7 @@ use std::{
 use anyhow::{Context, Result};
 use contexture_search::{Feature, Features, Query, RankOptions, Weights, rank};
 
-use self::{data::Conversation, score::Means, store::Stored};
+use self::{data::Conversation, embed::Vectors, score::Means, store::Stored};
 
 /// How many results of a question a run holds.
 const RUN_LENGTH: usize = 50;
@@ -44,6 +45,12 @@ pub(crate) struct Args {
     /// Fits weights and measures them on the conversations they were not fitted to.
     #[arg(long)]
     fit: bool,
+    /// Compares meanings too, by an OpenAI-compatible endpoint at this address, such as `scripts/embedding-server`.
+    #[arg(long, value_name = "URL")]
+    embeddings: Option<String>,
+    /// The model to ask for there.
+    #[arg(long, value_name = "NAME", default_value = "all-minilm")]
+    embedding_model: String,
 }
 
 /// A question that was searched: every candidate with what speaks for it.
@@ -93,14 +100,25 @@ impl Searched {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let sets = data::sets(&args.data, &args.set)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let mut all = Vec::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut all, mut words) = (Vec::new(), Vec::new());
     let mut conversations = 0;
     for (number, set) in sets.iter().enumerate() {
         let mut found = Vec::new();
         for conversation in data::read(&args.data, set)? {
-            let stored = runtime.block_on(Stored::new(&conversation))?;
-            found.extend(search(&conversation, &stored, number, conversations));
+            let mut stored = runtime.block_on(Stored::new(&conversation))?;
+            let none = Vectors::new();
+            let by_words = search(&conversation, &mut stored, &none, number, conversations);
+            if let Some(url) = &args.embeddings {
+                words.extend(by_words);
+                let questions = conversation.questions.iter().map(|it| it.question.as_str());
+                let texts = stored.texts().chain(questions);
+                let vectors = embed::vectors(&runtime, url, &args.embedding_model, texts)?;
+                stored.learn(&vectors);
+                found.extend(search(&conversation, &mut stored, &vectors, number, conversations));
+            } else {
+                found.extend(by_words);
+            }
             conversations += 1;
         }
         if let Some(folder) = &args.runs {
@@ -108,18 +126,24 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
         all.extend(found);
     }
+    if args.embeddings.is_some() {
+        writeln!(out, "By words alone\n")?;
+        write_sets(out, &sets, &words)?;
+        writeln!(out, "\nBy words and meanings\n")?;
+    }
     write_sets(out, &sets, &all)?;
-    if args.fit {
-        write_fit(out, &sets, &all)?;
-    } else {
-        write_features(out, &sets, &all)?;
+    match (args.fit, &args.embeddings) {
+        (_, Some(_)) => write_meanings(out, &sets, &all)?,
+        (true, None) => write_fit(out, &sets, &all)?,
+        (false, None) => write_features(out, &sets, &all)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn search(
     conversation: &Conversation,
-    stored: &Stored,
+    stored: &mut Stored,
+    vectors: &Vectors,
     set: usize,
     number: usize,
 ) -> Vec<Searched> {
@@ -132,6 +156,7 @@ fn search(
             continue;
         }
         let query = Query::read(&question.question, stored.last);
+        stored.collection.ask(vectors.get(&question.question).cloned());
         let mut ranked = rank(&stored.collection, &query, &options);
         ranked.sort_by_key(|ranked| ranked.key);
         let candidates = ranked.into_iter().filter_map(|ranked| {
@@ -188,11 +213,12 @@ fn text(means: &Means) -> String {
 fn write_features(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Result<()> {
     writeln!(out, "\nWithout a feature, the others fitted again (recall@10 / nDCG@10)\n")?;
     head(out, sets)?;
-    let whole = fit::fit(&all.iter().collect::<Vec<_>>(), &Feature::ALL, Weights::FITTED);
+    let words = words();
+    let whole = fit::fit(&all.iter().collect::<Vec<_>>(), &words, Weights::FITTED);
     row(out, "all, fitted here", sets, all, &whole)?;
-    for left_out in Feature::ALL {
+    for left_out in words.clone() {
         let features: Vec<Feature> =
-            Feature::ALL.into_iter().filter(|feature| *feature != left_out).collect();
+            words.iter().copied().filter(|feature| *feature != left_out).collect();
         let start = whole.with(left_out, 0.0);
         let weights = fit::fit(&all.iter().collect::<Vec<_>>(), &features, start);
         row(out, &format!("without {}", left_out.name()), sets, all, &weights)?;
@@ -201,7 +227,7 @@ fn write_features(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Res
 }
 
 fn write_fit(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Result<()> {
-    let weights = fit::fit(&all.iter().collect::<Vec<_>>(), &Feature::ALL, Weights::FITTED);
+    let weights = fit::fit(&all.iter().collect::<Vec<_>>(), &words(), Weights::FITTED);
     let named: Vec<String> = Feature::ALL
         .iter()
         .map(|feature| format!("{} {:.2}", feature.name(), weights.get(*feature)))
@@ -210,7 +236,34 @@ fn write_fit(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Result<(
     head(out, sets)?;
     row(out, "compiled in", sets, all, &Weights::FITTED)?;
     row(out, "fitted to all", sets, all, &weights)?;
-    let means = fit::left_out(all, sets.len(), weights);
+    let means = fit::left_out(all, sets.len(), &words(), weights);
+    let cells: Vec<String> = means.iter().map(text).collect();
+    writeln!(out, "| one conversation left out | {} |", cells.join(" | "))?;
+    Ok(())
+}
+
+/// Returns the features that need no vectors.
+fn words() -> Vec<Feature> {
+    Feature::ALL.into_iter().filter(|feature| *feature != Feature::Similar).collect()
+}
+
+/// Writes what comparing meanings gives: by the weight that is compiled in, by one fitted to other conversations while the
+/// weights of words stay, and by meanings alone.
+fn write_meanings(out: &mut dyn Write, sets: &[String], all: &[Searched]) -> Result<()> {
+    let similar = [Feature::Similar];
+    let fitted = fit::fit(&all.iter().collect::<Vec<_>>(), &similar, Weights::FITTED);
+    writeln!(out, "\nfitted to all: similar {:.2}\n", fitted.get(Feature::Similar))?;
+    head(out, sets)?;
+    row(
+        out,
+        "meanings alone",
+        sets,
+        all,
+        &Weights::BM25.with(Feature::Match, 0.0).with(Feature::Similar, 1.0),
+    )?;
+    row(out, "compiled in", sets, all, &Weights::FITTED)?;
+    row(out, "fitted to all", sets, all, &fitted)?;
+    let means = fit::left_out(all, sets.len(), &similar, Weights::FITTED);
     let cells: Vec<String> = means.iter().map(text).collect();
     writeln!(out, "| one conversation left out | {} |", cells.join(" | "))?;
     Ok(())

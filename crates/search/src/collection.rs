@@ -42,6 +42,17 @@ pub struct Facts {
     pub chapter: u32,
 }
 
+/// The documents whose meaning is nearest to what was asked, and how near the others are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Nearest {
+    /// The nearest documents, in the order of keys.
+    pub keys: Vec<DocKey>,
+    /// How many documents were compared.
+    pub compared: usize,
+    /// How alike these are on average.
+    pub mean: f32,
+}
+
 /// The documents that one search may see.
 ///
 /// Everything is counted over these documents alone: what else an index holds changes no answer.
@@ -78,4 +89,15 @@ pub trait Collection {
 
     /// Returns the terms of a document, each with how often it stands there.
     fn terms(&self, key: DocKey) -> Vec<(String, u32)>;
+
+    /// Returns the documents whose meaning is nearest to what was asked; none where meanings are not compared.
+    fn nearest(&self, _count: usize) -> Nearest {
+        Nearest::default()
+    }
+
+    /// Returns how alike a document is to what was asked, by the part of it that is most so, from -1 to 1; none where
+    /// that is not known.
+    fn similarity(&self, _key: DocKey) -> Option<f32> {
+        None
+    }
 }

@@ -104,6 +104,11 @@ impl<'a> Document<'a> {
         texts.fold(Marks::default(), |marks, (_, text)| marks.and(Marks::of(text)))
     }
 
+    /// Returns the texts that vectors are made of.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().flat_map(|(_, text)| crate::embedding::pieces(text))
+    }
+
     /// Returns the hash of the speaker's name; 0 if there is no speaker.
     pub fn speaker_hash(&self) -> u32 {
         self.speaker.as_deref().map_or(0, speaker_hash)

@@ -175,7 +175,7 @@ impl SearchIndex {
     ) -> Result<RebuildStart, SearchError> {
         let mark = MarkHash::of(&info.mark);
         let mut start =
-            self.inner.disk().rebuild(&info.id, &mark, info.revision, followed.refused())?;
+            self.inner.disk().rebuild(&info.id, &mark, followed.wanted(info.revision))?;
         match &mut start {
             RebuildStart::Begun(rebuild) => {
                 for (segment, _, page) in followed.hand_over() {

@@ -33,7 +33,7 @@ mod worker;
 mod writing;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     panic::{self, AssertUnwindSafe},
     path::Path,
     sync::{
@@ -44,9 +44,9 @@ use std::{
 
 use contexture_core::{PageStorage, SessionId};
 
-pub(crate) use class::Parts;
+pub(crate) use class::{Part, Parts};
 pub(crate) use disk::{Batch, ChangedPage, Disk, Keep, Written};
-pub(crate) use entry::{Entry, entries, turn_hash};
+pub(crate) use entry::{Entry, entries, page_pieces, turn_hash};
 pub(crate) use key::Space;
 pub(crate) use narrow::Narrow;
 pub(crate) use schema::{DIRECTORY, SOURCED};
@@ -55,9 +55,10 @@ pub(crate) use sight::{LeftOut, Sight, below};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use state::{MarkHash, SessionState, State};
 pub(crate) use tail::Tail;
-pub(crate) use writing::{Committed, Rebuild, RebuildStart};
+pub(crate) use writing::{Committed, Rebuild, RebuildStart, Wanted};
 
 use crate::{
+    embedding::{Embedder, EmbeddingLimits, Piece, Vectors},
     error::SearchError,
     follow::{Followed, Reached},
     search::Branches,
@@ -99,6 +100,7 @@ pub(crate) struct Inner {
     /// Whether words of purged pages may still be on disk.
     pub(crate) unscrubbed: AtomicBool,
     pub(crate) branches: Branches,
+    pub(crate) vectors: Vectors,
 }
 
 impl SearchIndex {
@@ -115,6 +117,17 @@ impl SearchIndex {
         folder: Option<&Path>,
         limits: IndexLimits,
     ) -> Result<Self, SearchError> {
+        Self::open_embedding(storage, folder, limits, None, EmbeddingLimits::default())
+    }
+
+    /// Opens it with somebody to ask what texts mean.
+    pub fn open_embedding(
+        storage: Arc<dyn PageStorage>,
+        folder: Option<&Path>,
+        limits: IndexLimits,
+        embedder: Option<Arc<dyn Embedder>>,
+        embedding: EmbeddingLimits,
+    ) -> Result<Self, SearchError> {
         let disk = Arc::new(Disk::open(folder)?);
         let snapshot = RwLock::new(Arc::new(disk.snapshot(None)?));
         let inner = Arc::new(Inner {
@@ -126,7 +139,11 @@ impl SearchIndex {
             writing: Mutex::default(),
             unscrubbed: AtomicBool::default(),
             branches: Branches::default(),
+            vectors: Vectors::new(folder, embedder, embedding),
         });
+        if inner.vectors.is_unscrubbed() {
+            inner.unscrubbed.store(true, Ordering::Release);
+        }
         let worker = Arc::new(Worker::start(inner.clone())?);
         Ok(Self { inner, worker })
     }
@@ -186,10 +203,16 @@ impl Inner {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether vectors are made of texts.
+    pub(crate) fn has_embedder(&self) -> bool {
+        self.vectors.embedder().is_some()
+    }
+
     /// Returns what is known of a session.
     pub(crate) fn followed(&self, session: &SessionId) -> Arc<Followed> {
         let mut followed = self.lock_followed();
-        followed.entry(session.clone()).or_insert_with(|| Arc::new(Followed::new(session))).clone()
+        let new = || Arc::new(Followed::new(session, self.has_embedder()));
+        followed.entry(session.clone()).or_insert_with(new).clone()
     }
 
     /// Returns how many documents, and how many bytes of them, wait in memory.
@@ -232,13 +255,13 @@ impl Inner {
             return Ok(Written::Committed);
         }
         let batches: Vec<&Batch> = taken.iter().map(|(_, taken)| &taken.batch).collect();
+        if scrub {
+            self.vectors.note_unscrubbed()?;
+        }
         let Some(builds) = disk.write(&batches, scrub)? else {
             self.reload()?;
             return Ok(Written::Busy);
         };
-        if scrub {
-            self.unscrubbed.store(false, Ordering::Release);
-        }
         let before = self.snapshot();
         let snapshot = Arc::new(disk.snapshot(Some(&before))?);
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
@@ -248,6 +271,10 @@ impl Inner {
             }
         }
         followed.iter().for_each(|it| it.adopt(&snapshot.state));
+        if scrub {
+            self.keep_vectors()?;
+            self.unscrubbed.store(false, Ordering::Release);
+        }
         Ok(Written::Committed)
     }
 
@@ -263,10 +290,25 @@ impl Inner {
         Ok(committed)
     }
 
+    /// Removes the vectors of texts that stand nowhere any more.
+    fn keep_vectors(&self) -> Result<(), SearchError> {
+        let mut live = HashSet::new();
+        for block in self.snapshot().blocks.iter() {
+            for doc in block.reader.doc_ids_alive() {
+                live.extend(block.pieces(doc).map(Piece::hash));
+            }
+        }
+        for followed in self.lock_followed().values() {
+            followed.each_entry(&mut |entry| live.extend(entry.pieces.iter().map(|it| it.hash())));
+        }
+        Ok(self.vectors.keep(&|hash| live.contains(&hash))?)
+    }
+
     fn clear(&self) -> Result<Written, SearchError> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.disk().clear()?;
         if written == Written::Committed {
+            self.vectors.keep(&|_| false)?;
             self.reload()?;
         }
         Ok(written)

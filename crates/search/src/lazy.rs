@@ -2,14 +2,14 @@
 
 use std::{
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use async_trait::async_trait;
 use contexture_core::{Error, Finder, PageIndex, PageStorage, Session};
 
-use crate::{SearchError, SearchIndex};
+use crate::{Embedder, EmbeddingLimits, IndexLimits, SearchError, SearchIndex};
 
 /// The index of a store, opened at the first search. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +20,7 @@ pub struct LazyIndex {
 struct Inner {
     storage: Arc<dyn PageStorage>,
     folder: Option<PathBuf>,
+    embedder: Option<Arc<dyn Embedder>>,
     opened: OnceLock<SearchIndex>,
 }
 
@@ -27,19 +28,33 @@ impl LazyIndex {
     /// Names the store and the folder of its index. Without a folder, and where it cannot be written, the
     /// index is in memory.
     pub fn new(storage: Arc<dyn PageStorage>, folder: Option<PathBuf>) -> Self {
-        Self { inner: Arc::new(Inner { storage, folder, opened: OnceLock::new() }) }
+        Self::embedding(storage, folder, None)
+    }
+
+    /// Names somebody to ask what texts mean as well.
+    pub fn embedding(
+        storage: Arc<dyn PageStorage>,
+        folder: Option<PathBuf>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        Self { inner: Arc::new(Inner { storage, folder, embedder, opened: OnceLock::new() }) }
     }
 
     /// Returns the index.
     pub fn get(&self) -> Result<&SearchIndex, SearchError> {
-        let Inner { storage, folder, opened } = &*self.inner;
+        let Inner { storage, folder, embedder, opened } = &*self.inner;
         if let Some(index) = opened.get() {
             return Ok(index);
         }
-        let index = match SearchIndex::open(storage.clone(), folder.as_deref()) {
+        let open = |folder: Option<&Path>| {
+            let (storage, embedder) = (storage.clone(), embedder.clone());
+            let (limits, embedding) = (IndexLimits::default(), EmbeddingLimits::default());
+            SearchIndex::open_embedding(storage, folder, limits, embedder, embedding)
+        };
+        let index = match open(folder.as_deref()) {
             Err(error) if folder.is_some() => {
                 tracing::debug!(%error, "the search index is kept in memory");
-                SearchIndex::open(storage.clone(), None)?
+                open(None)?
             }
             index => index?,
         };

@@ -8,6 +8,7 @@
 //!  query       what was asked
 //!  rank        candidates by BM25 over fields, then a small linear ranker
 //!  index       the documents of a store, on disk and in memory
+//!  embedding   what messages mean, where somebody can say
 //!  follow      takes in what is committed to the store
 //!  search      finds pages for the holder of a session
 //!  recall      chooses pages to bring back into the window
@@ -46,6 +47,8 @@ mod memory;
 mod query;
 mod rank;
 
+mod embedding;
+
 mod error;
 mod follow;
 mod index;
@@ -53,8 +56,9 @@ mod lazy;
 mod recall;
 mod search;
 
-pub use collection::{Collection, Counts, Facts, Posting, Size};
+pub use collection::{Collection, Counts, Facts, Nearest, Posting, Size};
 pub use document::{DocKey, Document, Field, Marks, speaker_hash};
+pub use embedding::{Embedder, EmbedderError, EmbeddingLimits, Similarity, Vector};
 pub use error::SearchError;
 pub use index::{IndexLimits, SearchIndex};
 pub use lazy::LazyIndex;
@@ -62,5 +66,5 @@ pub use memory::MemoryCollection;
 pub use query::{Asked, DateHint, Phrase, Query};
 pub use rank::{Feature, Features, RankOptions, Ranked, Weights, rank};
 pub use recall::{RecallPlan, RecallPurpose, RecallQuery, Recalled};
-pub use search::{FindQuery, Hit, Snippet};
+pub use search::{FindQuery, Found, Hit, Snippet};
 pub use text::{MAX_TERM, Term, TermKind, cut};

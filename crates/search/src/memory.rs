@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    collection::{Collection, Counts, Facts, Posting, Size},
+    collection::{Collection, Counts, Facts, Nearest, Posting, Size},
     document::{DocKey, Document, Field},
+    embedding::{Closest, Vector},
     text::cut,
 };
 
@@ -16,6 +17,8 @@ pub struct MemoryCollection {
     postings: BTreeMap<String, BTreeMap<DocKey, Counts>>,
     speakers: HashMap<u32, usize>,
     size: Size,
+    vectors: HashMap<DocKey, Vec<Vector>>,
+    asked: Option<Vector>,
 }
 
 #[derive(Debug)]
@@ -67,9 +70,20 @@ impl MemoryCollection {
         self.documents.insert(key, Known { facts, terms });
     }
 
+    /// Sets what a document means: a direction for each of its pieces.
+    pub fn insert_vectors(&mut self, key: DocKey, vectors: Vec<Vector>) {
+        self.vectors.insert(key, vectors);
+    }
+
+    /// Sets what the next query means; none: only words are compared.
+    pub fn ask(&mut self, asked: Option<Vector>) {
+        self.asked = asked;
+    }
+
     /// Removes a document. Returns whether there was one.
     pub fn remove(&mut self, key: DocKey) -> bool {
         let Some(known) = self.documents.remove(&key) else { return false };
+        self.vectors.remove(&key);
         for term in known.terms {
             if let Some(postings) = self.postings.get_mut(&term) {
                 postings.remove(&key);
@@ -127,6 +141,22 @@ impl Collection for MemoryCollection {
         let behind = self.documents.range(key..).map(|(key, _)| *key);
         let own = usize::from(is_message(&key) && self.documents.contains_key(&key));
         behind.take_while(within).filter(is_message).take(reach + own).for_each(visit);
+    }
+
+    fn nearest(&self, count: usize) -> Nearest {
+        let mut closest = Closest::default();
+        for key in self.documents.keys() {
+            if let Some(similarity) = self.similarity(*key) {
+                closest.add(*key, similarity, count);
+            }
+        }
+        closest.nearest(count)
+    }
+
+    fn similarity(&self, key: DocKey) -> Option<f32> {
+        let asked = self.asked.as_ref()?;
+        let vectors = self.vectors.get(&key)?;
+        vectors.iter().map(|vector| vector.similarity(asked)).reduce(f32::max)
     }
 
     fn terms(&self, key: DocKey) -> Vec<(String, u32)> {

@@ -7,7 +7,7 @@ use contexture_core::{
     window::count_messages,
 };
 
-use crate::{FindQuery, Hit, SearchError, SearchIndex};
+use crate::{FindQuery, Found, Hit, SearchError, SearchIndex, Similarity};
 
 /// How many pages are looked at.
 const LOOKED_AT: usize = 60;
@@ -58,6 +58,8 @@ pub struct RecallPlan {
     pub left_out: usize,
     /// How many archived pages match that the caller may not restore.
     pub refused: usize,
+    /// What became of comparing meanings; none where there is nobody to ask.
+    pub similarity: Option<Similarity>,
     edits: Vec<Edit>,
 }
 
@@ -84,9 +86,9 @@ impl SearchIndex {
     ) -> Result<RecallPlan, SearchError> {
         let most = query.find.limit;
         let find = FindQuery { limit: LOOKED_AT.max(most), ..query.find.clone() };
-        let hits = self.find(session, &find).await?;
+        let Found { hits, similarity } = self.search(session, &find).await?;
         let standing = standing(session, options).await;
-        let mut plan = RecallPlan::default();
+        let mut plan = RecallPlan { similarity, ..RecallPlan::default() };
         let best = hits.first().map_or(0.0, |hit| hit.score);
         for hit in hits {
             if best > 0.0 && hit.score < best * LEAST {

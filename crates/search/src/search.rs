@@ -31,12 +31,13 @@ pub use snippet::Snippet;
 
 use crate::{
     document::{DocKey, Document},
+    embedding::{Meanings, Similarity, Vector},
     error::SearchError,
     index::{Keep, Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::{Asked, Query},
     rank::{Feature, Features, RankOptions, Ranked, rank},
 };
-use scope::Scope;
+pub(crate) use scope::Scope;
 
 /// How often a search is repeated because the session was indexed from the beginning meanwhile.
 const ATTEMPTS: usize = 4;
@@ -46,6 +47,9 @@ const CANDIDATES: usize = 1_000;
 
 /// How many results are admitted at a time, beyond those asked for.
 const SPARE: usize = 16;
+
+/// How alike a message must at least be to be found by its meaning alone.
+const LEAST_SIMILAR: f32 = 0.25;
 
 /// What to search for, and where.
 #[derive(Debug, Clone, Default)]
@@ -134,6 +138,15 @@ impl Finder for SearchIndex {
     }
 }
 
+/// What a search found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The pages, best first.
+    pub hits: Vec<Hit>,
+    /// Whether meanings were compared; none without an embedding model.
+    pub similarity: Option<Similarity>,
+}
+
 impl SearchIndex {
     /// Returns the pages that a session's holder may see and that fit best, each by its best message.
     ///
@@ -143,9 +156,14 @@ impl SearchIndex {
         session: &Session,
         query: &FindQuery,
     ) -> Result<Vec<Hit>, SearchError> {
+        Ok(self.search(session, query).await?.hits)
+    }
+
+    /// Finds pages, and says whether their meanings were compared too.
+    pub async fn search(&self, session: &Session, query: &FindQuery) -> Result<Found, SearchError> {
         for keep in [Keep::Yes, Keep::No] {
             let disk = self.inner.disk();
-            match self.find_unwinding(session, query).await {
+            match self.search_unwinding(session, query).await {
                 Err(error) if error.is_damage() => {
                     tracing::warn!("the search index is made again: {error}");
                     self.inner.renew(&disk, keep)?;
@@ -153,34 +171,43 @@ impl SearchIndex {
                 found => return found,
             }
         }
-        self.find_unwinding(session, query).await
+        self.search_unwinding(session, query).await
     }
 
     /// Finds pages. Damage in a file that is open may also end this with a panic, which is an error here.
-    async fn find_unwinding(
+    async fn search_unwinding(
         &self,
         session: &Session,
         query: &FindQuery,
-    ) -> Result<Vec<Hit>, SearchError> {
-        let found = AssertUnwindSafe(self.find_once(session, query)).catch_unwind().await;
+    ) -> Result<Found, SearchError> {
+        let found = AssertUnwindSafe(self.search_once(session, query)).catch_unwind().await;
         found.unwrap_or_else(|_| Err(SearchError::unreadable()))
     }
 
-    async fn find_once(
+    async fn search_once(
         &self,
         session: &Session,
         query: &FindQuery,
-    ) -> Result<Vec<Hit>, SearchError> {
+    ) -> Result<Found, SearchError> {
         if query.limit == 0 {
-            return Ok(Vec::new());
+            return Ok(Found::default());
         }
         session.refresh().await?;
         let parsed = Query::read(&query.text, session.now());
+        let asked = self.ask(&query.text).await;
         for _ in 0..ATTEMPTS {
             self.catch_up(session.id()).await?;
             let scope = self.scope(session, query).await?;
-            if let Some(ranked) = self.ranked(session, query, &parsed, &scope).await? {
-                return self.admitted(session, query, &parsed, &scope, ranked).await;
+            let similarity = match &asked {
+                Some(asked) => Some(self.learn(session, &scope, asked).await?),
+                None => None,
+            };
+            let is_compared = similarity.as_ref().is_some_and(|it| it.compared);
+            let vector = asked.as_ref().and_then(|asked| asked.vector.as_ref());
+            let vector = vector.filter(|_| is_compared);
+            if let Some(ranked) = self.ranked(session, query, &parsed, vector, &scope).await? {
+                let hits = self.admitted(session, query, &parsed, &scope, ranked).await?;
+                return Ok(Found { hits, similarity });
             }
         }
         Err(SearchError::Busy)
@@ -192,6 +219,7 @@ impl SearchIndex {
         session: &Session,
         query: &FindQuery,
         parsed: &Query,
+        vector: Option<&Vector>,
         scope: &Scope,
     ) -> Result<Option<Vec<Ranked>>, SearchError> {
         let mut read = HashMap::new();
@@ -200,7 +228,14 @@ impl SearchIndex {
             let wanted = {
                 let Some(ranked) =
                     self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
-                        let ranked = rank(documents, parsed, &RankOptions::new(CANDIDATES));
+                        let options = RankOptions::new(CANDIDATES);
+                        let ranked = match vector {
+                            Some(vector) => {
+                                let table = self.inner.vectors.table();
+                                rank(&Meanings::new(documents, &table, vector), parsed, &options)
+                            }
+                            None => rank(documents, parsed, &options),
+                        };
                         let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
                         let kept: Vec<Ranked> = kept.collect();
                         documents.check().map(|()| (kept, documents.wanted()))
@@ -257,7 +292,7 @@ impl SearchIndex {
         for (index, admitted) in pages.iter().zip(&admitted) {
             let Some(admitted) = admitted else { continue };
             let messages = said(admitted, &contents);
-            for entry in entries(&admitted.page, &messages, admitted.page.created_at) {
+            for entry in entries(&admitted.page, &messages, admitted.page.created_at, false) {
                 let key = wanted.iter().find(|key| {
                     key.page == entry.at.page
                         && key.message == entry.at.message
@@ -275,7 +310,7 @@ impl SearchIndex {
         Ok(terms)
     }
 
-    async fn contents_of(
+    pub(crate) async fn contents_of(
         &self,
         session: &Session,
         pages: impl Iterator<Item = &AdmittedPage>,
@@ -339,11 +374,15 @@ impl SearchIndex {
 /// rank others, and is not a result.
 fn says_something(ranked: &Ranked) -> bool {
     let has = |feature| ranked.features.get(feature) > 0.0;
-    has(Feature::Match) || has(Feature::Answers)
+    let means = ranked.features.get(Feature::Similar) >= LEAST_SIMILAR;
+    has(Feature::Match) || has(Feature::Answers) || means
 }
 
 /// Returns a page's messages as the view sees them, each at its position. Hidden messages are empty.
-fn said(page: &AdmittedPage, contents: &HashMap<ContentHash, Arc<[Message]>>) -> Vec<Message> {
+pub(crate) fn said(
+    page: &AdmittedPage,
+    contents: &HashMap<ContentHash, Arc<[Message]>>,
+) -> Vec<Message> {
     let content = page.page.detail().and_then(|detail| contents.get(&detail.content));
     let Some(content) = content else { return Vec::new() };
     let AdmittedMessages::Some(admitted) = &page.messages else { return content.to_vec() };

@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A provider's way of speaking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// `/v1/chat/completions`.
+    /// `/v1/chat/completions`, and `/v1/embeddings`.
     OpenAi,
     /// `/v1/messages`.
     Anthropic,

@@ -53,14 +53,23 @@ impl Client {
         }
     }
 
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Returns the HTTP client.
+    pub(super) fn http(&self) -> Result<&reqwest::Client, Failure> {
+        self.http.as_ref().map_err(|reason| Failure::Absent(reason.clone()))
+    }
+
     async fn attempt(
         &self,
         body: String,
         request: &ModelRequest,
         emit: EventSink<'_>,
     ) -> Result<Answer, Failure> {
-        let http = self.http.as_ref().map_err(|reason| Failure::Absent(reason.clone()))?;
-        let sent = http.post(self.url(request.stream)).headers(self.headers(request.stream)?);
+        let sent =
+            self.http()?.post(self.url(request.stream)).headers(self.headers(request.stream)?);
         let patience = if request.stream { self.timeouts.first_byte } else { self.timeouts.plain };
         let response = match timeout(patience, sent.body(body).send()).await {
             Ok(Ok(response)) => response,
@@ -101,7 +110,7 @@ impl Client {
             let lost = match timeout_at(patience.ends(), response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     size += bytes.len();
-                    self.check_size(size)?;
+                    self.check_size(size, LARGEST_ANSWER)?;
                     for data in events.push(&bytes) {
                         self.feed(reader.as_mut(), &data, emit)?;
                         if reader.progress() == Progress::Closed {
@@ -154,7 +163,7 @@ impl Client {
                     return Err(Failure::broken(format!("the answer stalled for {wait:?}")));
                 }
             }
-            self.check_size(body.len())?;
+            self.check_size(body.len(), LARGEST_ANSWER)?;
             if !body.is_empty() {
                 wait = self.timeouts.idle;
                 ends = Instant::now() + wait;
@@ -192,17 +201,17 @@ impl Client {
         })
     }
 
-    fn check_size(&self, size: usize) -> Result<(), Failure> {
-        if size <= LARGEST_ANSWER {
+    pub(super) fn check_size(&self, size: usize, largest: usize) -> Result<(), Failure> {
+        if size <= largest {
             return Ok(());
         }
         let provider = self.endpoint.provider().to_owned();
-        let reason = format!("it has more than {LARGEST_ANSWER} bytes");
+        let reason = format!("it has more than {largest} bytes");
         Err(Failure::Final(ModelError::BadAnswer { provider, reason }))
     }
 
     /// Judges an answer whose status is no success.
-    async fn refused(&self, mut response: Response) -> Failure {
+    pub(super) async fn refused(&self, mut response: Response) -> Failure {
         let status = response.status();
         if status.is_redirection() {
             let to = header(&response, &LOCATION).unwrap_or_default();
@@ -227,7 +236,7 @@ impl Client {
     }
 
     /// Judges a request that got no answer.
-    fn lost(&self, error: &reqwest::Error) -> Failure {
+    pub(super) fn lost(&self, error: &reqwest::Error) -> Failure {
         let reason = cause(error);
         if error.is_connect() && error.is_timeout() {
             return Failure::Network(format!("no connection within {:?}", self.timeouts.connect));
@@ -274,7 +283,7 @@ impl Client {
         }
     }
 
-    fn headers(&self, stream: bool) -> Result<HeaderMap, Failure> {
+    pub(super) fn headers(&self, stream: bool) -> Result<HeaderMap, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accept = if stream { "text/event-stream" } else { "application/json" };
@@ -306,7 +315,11 @@ impl Client {
     }
 
     /// Returns how long to wait before the next attempt, or the error if there is none.
-    fn next_wait(&self, attempt: u32, failure: Failure) -> Result<(Duration, Failure), ModelError> {
+    pub(super) fn next_wait(
+        &self,
+        attempt: u32,
+        failure: Failure,
+    ) -> Result<(Duration, Failure), ModelError> {
         let asked = match &failure {
             Failure::Network(_) => None,
             Failure::Passing { wait, .. } => *wait,
@@ -409,7 +422,7 @@ fn wait_asked(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// Returns what is at the bottom of an error: the layers above only say that there is one.
-fn cause(error: &reqwest::Error) -> String {
+pub(super) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

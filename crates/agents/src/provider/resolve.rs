@@ -269,7 +269,7 @@ fn tidy(kind: ProviderKind, text: &str) -> Option<String> {
         return None;
     }
     let ends: &[&str] = match kind {
-        ProviderKind::OpenAi => &["/chat/completions", "/"],
+        ProviderKind::OpenAi => &["/chat/completions", "/embeddings", "/"],
         ProviderKind::Anthropic => &["/messages", "/v1", "/"],
         ProviderKind::Gemini => &["/models", "/v1beta", "/v1", "/"],
     };

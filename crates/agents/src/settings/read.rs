@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{Layer, SettingsDialect, strict::Strict};
+use super::{Embeddings, Layer, SettingsDialect, strict::Strict};
 use crate::{
     AgentsError, ContextMode, Result,
     definition::McpConfig,
@@ -20,7 +20,7 @@ use crate::{
 /// The most bytes a settings file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
-const TOP_KEYS: [&str; 5] = ["agents", "window", "providers", "mcpServers", "tools"];
+const TOP_KEYS: [&str; 6] = ["agents", "window", "search", "providers", "mcpServers", "tools"];
 const AGENT_KEYS: [&str; 5] = [
     "defaultContextMode",
     "allowSharedContext",
@@ -47,6 +47,7 @@ pub struct SettingsFile {
     pub(super) shares: ShareSettings,
     pub(super) summarizer: Option<String>,
     pub(super) summarizer_tokens: Option<u64>,
+    pub(super) embeddings: Option<Embeddings>,
     pub(super) providers: BTreeMap<String, ProviderSettings>,
     pub(super) mcp_servers: BTreeMap<String, McpConfig>,
     pub(super) run_command: Option<CommandApproval>,
@@ -107,6 +108,7 @@ impl SettingsFile {
         if dialect == SettingsDialect::Contexture {
             reading.known("", top, &TOP_KEYS);
             reading.window(top)?;
+            reading.search(top)?;
             reading.providers(top)?;
             reading.mcp_servers(top)?;
             reading.tools(top)?;
@@ -219,6 +221,31 @@ impl Reading<'_> {
         }
         let checked = self.file.shares.check();
         checked.map_err(|reason| self.wrong(&format!("window.shares: {reason}")))
+    }
+
+    /// Reads `search`. A slip in it is an error, so that nothing is sent elsewhere than was meant.
+    fn search(&mut self, top: &Map<String, Value>) -> Result<()> {
+        let Some(search) = top.get("search") else { return Ok(()) };
+        let search = self.object("search", search)?;
+        if let Some(key) = search.keys().find(|key| *key != "embeddings") {
+            return Err(self.wrong(&format!("search has no key '{key}'; its key is embeddings")));
+        }
+        let Some(value) = search.get("embeddings") else { return Ok(()) };
+        if value.as_bool() == Some(false) {
+            self.file.embeddings = Some(Embeddings::Off);
+            return Ok(());
+        }
+        let wanted =
+            "search.embeddings must be false or name a model: {\"model\": \"PROVIDER/MODEL\"}";
+        let embeddings = value.as_object().ok_or_else(|| self.wrong(wanted))?;
+        if let Some(key) = embeddings.keys().find(|key| *key != "model") {
+            let what = format!("search.embeddings has no key '{key}'; its key is model");
+            return Err(self.wrong(&what));
+        }
+        let model = embeddings.get("model").ok_or_else(|| self.wrong(wanted))?;
+        let model = self.text("search.embeddings.model", model)?;
+        self.file.embeddings = Some(Embeddings::Model(model));
+        Ok(())
     }
 
     fn providers(&mut self, top: &Map<String, Value>) -> Result<()> {

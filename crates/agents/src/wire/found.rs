@@ -1,7 +1,7 @@
 //! What a search found, and what was brought back.
 
 use contexture_core::{Actor, PageIndex, Result, Revision, Role, Session, Timestamp, WindowLevel};
-use contexture_search::{Feature, Hit, RecallPlan, Weights};
+use contexture_search::{Feature, Hit, RecallPlan, Similarity, Weights};
 use serde::Serialize;
 
 /// A page that was found.
@@ -33,6 +33,38 @@ pub struct FoundObject {
     /// What the score is made of, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Vec<FeatureObject>>,
+}
+
+/// What a search found.
+#[derive(Debug, Serialize)]
+pub struct FoundList {
+    /// The pages, best first.
+    pub items: Vec<FoundObject>,
+    /// None: a search has one page of results.
+    pub next: Option<String>,
+    /// What became of comparing meanings; absent where no embeddings are set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<SimilarityObject>,
+}
+
+/// What became of comparing meanings in a search.
+#[derive(Debug, Serialize)]
+pub struct SimilarityObject {
+    /// Whether meanings were compared. Otherwise words alone ranked.
+    pub compared: bool,
+    /// How many texts in view have no vector yet.
+    pub missing: usize,
+    /// What went wrong, where something did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl SimilarityObject {
+    /// Describes what became of comparing meanings.
+    pub fn of(similarity: &Similarity) -> Self {
+        let Similarity { compared, missing, problem } = similarity.clone();
+        Self { compared, missing, problem }
+    }
 }
 
 /// A piece of a text.
@@ -76,6 +108,9 @@ pub struct RecallObject {
     pub left_out: usize,
     /// How many archived pages fit that the caller may not restore.
     pub refused: usize,
+    /// What became of comparing meanings; absent where no embeddings are set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<SimilarityObject>,
 }
 
 /// A page that came back.
@@ -149,6 +184,7 @@ impl RecallObject {
             already_shown: plan.standing,
             left_out: plan.left_out,
             refused: plan.refused,
+            similarity: plan.similarity.as_ref().map(SimilarityObject::of),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! `contexture find`, and `contexture page find`
 
-use contexture_agents::wire::{FoundObject, ListObject};
+use contexture_agents::wire::{FoundList, FoundObject, SimilarityObject};
 use contexture_core::{Actor, Role, SegmentId, Session, Timestamp, WindowLevel};
-use contexture_search::FindQuery;
+use contexture_search::{FindQuery, Found};
 
 use super::Status;
 use crate::{
@@ -116,13 +116,15 @@ pub(crate) async fn run(
     for segment in &query.within {
         session.reader().segment(segment)?;
     }
-    let hits = index.get()?.find(&session, &query).await?;
+    let Found { hits, similarity } = index.get()?.search(&session, &query).await?;
+    let similarity = similarity.as_ref().map(SimilarityObject::of);
+    warn(similarity.as_ref(), printer)?;
     let mut found = Vec::new();
     for hit in &hits {
         found.push(FoundObject::of(&session, hit, args.explain).await?);
     }
     if printer.is_json() {
-        printer.json(&ListObject { items: found, next: None })?;
+        printer.json(&FoundList { items: found, next: None, similarity })?;
         return Ok(Status::Done);
     }
     if found.is_empty() {
@@ -133,6 +135,23 @@ pub(crate) async fn run(
         print(found, width, printer)?;
     }
     Ok(Status::Done)
+}
+
+/// Warns where words alone ranked although embeddings are set, or where only part could be compared.
+pub(super) fn warn(similarity: Option<&SimilarityObject>, printer: &mut Printer<'_>) -> Result<()> {
+    let Some(similarity) = similarity else { return Ok(()) };
+    match &similarity.problem {
+        Some(problem) if similarity.compared => {
+            let missing = lines::count(similarity.missing as u64, "text");
+            printer.warn(&format!("{missing} ranked by words alone: {problem}"))
+        }
+        Some(problem) => printer.warn(&format!("ranked by words alone: {problem}")),
+        None if similarity.missing > 0 => {
+            let missing = lines::count(similarity.missing as u64, "text");
+            printer.note(&format!("{missing} ranked by words alone so far; search again for more"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Prints a result: the page, then what it says.

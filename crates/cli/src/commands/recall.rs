@@ -65,6 +65,7 @@ pub(crate) async fn run(
         None => None,
     };
     let recall = RecallObject::of(&session, &plan, revision).await?;
+    find::warn(recall.similarity.as_ref(), printer)?;
     if printer.is_json() {
         printer.json(&recall)?;
         return Ok(Status::Done);

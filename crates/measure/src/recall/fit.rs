@@ -40,13 +40,18 @@ pub(super) fn fit(all: &[&Searched], features: &[Feature], start: Weights) -> We
 }
 
 /// Returns the means of each set, every conversation searched with weights that were fitted to the
-/// others.
-pub(super) fn left_out(all: &[Searched], sets: usize, start: Weights) -> Vec<Means> {
+/// others, as far as these features go.
+pub(super) fn left_out(
+    all: &[Searched],
+    sets: usize,
+    features: &[Feature],
+    start: Weights,
+) -> Vec<Means> {
     let mut means: Vec<Vec<Means>> = vec![Vec::new(); sets];
     for of_one in all.chunk_by(|a, b| a.conversation == b.conversation) {
         let others: Vec<&Searched> =
             all.iter().filter(|other| other.conversation != of_one[0].conversation).collect();
-        let weights = fit(&others, &Feature::ALL, start);
+        let weights = fit(&others, features, start);
         means[of_one[0].set].extend(of_one.iter().map(|searched| score::one(searched, &weights)));
     }
     means.into_iter().map(|means| score::mean(means.into_iter())).collect()

@@ -10,13 +10,18 @@ use contexture_core::{
 };
 use contexture_search::{DocKey, Document, MemoryCollection};
 
-use super::data::{Conversation, Turn};
+use super::{
+    data::{Conversation, Turn},
+    embed::Vectors,
+};
 
 /// A conversation that was stored, with its documents.
 pub(super) struct Stored {
     pub(super) collection: MemoryCollection,
     /// Which turn each document is.
     pub(super) turns: HashMap<DocKey, usize>,
+    /// What vectors are made of, by document.
+    pieces: Vec<(DocKey, Vec<String>)>,
     /// When the last turn was said: questions are asked then.
     pub(super) last: Timestamp,
 }
@@ -35,6 +40,7 @@ impl Stored {
         let mut stored = Self {
             collection: MemoryCollection::new(),
             turns: HashMap::new(),
+            pieces: Vec::new(),
             last: Timestamp::from_millis(0),
         };
         let mut pages: Vec<(PageIndex, usize)> = Vec::new();
@@ -56,6 +62,19 @@ impl Stored {
         Ok(stored)
     }
 
+    /// Returns the texts that vectors are made of.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().flat_map(|(_, pieces)| pieces).map(String::as_str)
+    }
+
+    /// Says what each document means.
+    pub(super) fn learn(&mut self, vectors: &Vectors) {
+        for (key, pieces) in &self.pieces {
+            let known = pieces.iter().filter_map(|piece| vectors.get(piece).cloned());
+            self.collection.insert_vectors(*key, known.collect());
+        }
+    }
+
     /// Takes the documents of a page; its messages are the turns from that number on.
     async fn take(&mut self, host: &Session, page: &PageIndex, first: usize) -> Result<()> {
         let messages = host.get_messages(page).await?;
@@ -65,6 +84,9 @@ impl Stored {
             let key = DocKey { segment: 0, page: number, message: document.message };
             self.turns.insert(key, first + usize::from(document.message.max(1)) - 1);
             self.collection.insert(key, &document);
+            if document.message > 0 {
+                self.pieces.push((key, document.pieces().map(str::to_owned).collect()));
+            }
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use contexture_core::{PageIndex, Revision, SegmentId, SessionId};
 use futures::lock::Mutex as Turn;
 
 use super::anchor::Anchor;
-use crate::index::{Batch, ChangedPage, Entry, MarkHash, SessionState, Space, State, Tail};
+use crate::index::{Batch, ChangedPage, Entry, MarkHash, SessionState, Space, State, Tail, Wanted};
 
 /// How many edits that touched no page go by before that is written.
 const QUIET: u64 = 10_000;
@@ -19,6 +19,8 @@ pub(crate) struct Followed {
     session: SessionId,
     /// Held by the one that reads the store.
     pub(super) turn: Turn<()>,
+    /// Whether documents must carry what vectors are made of.
+    pieces: bool,
     known: RwLock<Known>,
 }
 
@@ -65,8 +67,8 @@ pub(crate) struct Taken {
 }
 
 impl Followed {
-    pub(crate) fn new(session: &SessionId) -> Self {
-        Self { session: session.clone(), turn: Turn::default(), known: RwLock::default() }
+    pub(crate) fn new(session: &SessionId, pieces: bool) -> Self {
+        Self { session: session.clone(), turn: Turn::default(), pieces, known: RwLock::default() }
     }
 
     fn lock(&self) -> RwLockWriteGuard<'_, Known> {
@@ -92,6 +94,12 @@ impl Followed {
         sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
     }
 
+    /// Shows every document in memory.
+    pub(crate) fn each_entry(&self, visit: &mut dyn FnMut(&Entry)) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.tails.values().flat_map(Tail::entries).for_each(visit);
+    }
+
     /// Returns the pages in memory that name one of these turns.
     pub(super) fn pages_of(&self, turns: &BTreeSet<u64>) -> BTreeSet<PageIndex> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -114,10 +122,8 @@ impl Followed {
             known.forget();
             known.mark = Some(mark.clone());
             let indexed = state.sessions.get(&self.session);
-            let is_true = |it: &&SessionState| {
-                let reached = it.revision.is_some_and(|revision| revision <= head);
-                it.mark == *mark && reached && Some(it.build) != known.refused
-            };
+            let wanted = Wanted { head, refused: known.refused, pieces: self.pieces };
+            let is_true = |it: &&SessionState| it.mark == *mark && wanted.is_met_by(it);
             if let Some(indexed) = indexed.filter(is_true) {
                 known.build = Some(indexed.build);
                 known.reach(indexed);
@@ -182,9 +188,10 @@ impl Followed {
         known.forget();
     }
 
-    /// Returns the build on disk that was made from another state of the session, where one was noticed.
-    pub(super) fn refused(&self) -> Option<u64> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).refused
+    /// Returns what a build on disk must be to be true of a session with this head.
+    pub(super) fn wanted(&self, head: Revision) -> Wanted {
+        let refused = self.known.read().unwrap_or_else(PoisonError::into_inner).refused;
+        Wanted { head, refused, pieces: self.pieces }
     }
 
     /// Hands over all pages in memory, while the session is read from the beginning.
@@ -227,7 +234,8 @@ impl Followed {
             }
         }
         let (session, upto, build) = (self.session.clone(), known.upto, known.build);
-        let batch = Batch { session, mark, upto, anchor: known.anchor.clone(), build, pages };
+        let anchor = known.anchor.clone();
+        let batch = Batch { session, mark, upto, anchor, build, pages, pieces: self.pieces };
         Some(Taken { batch, stamps, epoch: known.epoch })
     }
 

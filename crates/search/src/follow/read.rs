@@ -20,6 +20,8 @@ pub(super) struct RawPages {
     pages: Vec<Page>,
     contents: HashMap<ContentHash, Content>,
     firsts: BTreeMap<PageIndex, Timestamp>,
+    /// Whether vectors are made of their texts.
+    pieces: bool,
 }
 
 impl RawPages {
@@ -45,7 +47,7 @@ impl RawPages {
             Vec::new()
         });
         let first = page.turn.as_ref().and_then(|first| self.firsts.get(first));
-        entries(page, &messages, first.copied().unwrap_or(page.created_at))
+        entries(page, &messages, first.copied().unwrap_or(page.created_at), self.pieces)
     }
 }
 
@@ -118,7 +120,12 @@ impl SearchIndex {
         let contents = self.inner.storage.contents(session, &hashes).await?;
         let contents = contents.into_iter().flatten().map(|content| (content.hash(), content));
         let firsts = self.firsts(session, &pages).await?;
-        Ok(RawPages { contents: contents.collect(), firsts, pages })
+        Ok(RawPages {
+            contents: contents.collect(),
+            firsts,
+            pages,
+            pieces: self.inner.has_embedder(),
+        })
     }
 
     /// Reads when turns began.

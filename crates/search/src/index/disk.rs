@@ -18,7 +18,7 @@ use super::{
     schema::{self, Fields, VERSION},
     snapshot::Snapshot,
     state::{MarkHash, State},
-    writing::{Rebuild, RebuildStart, Writing},
+    writing::{Rebuild, RebuildStart, Wanted, Writing},
 };
 use crate::{error::SearchError, follow::Anchor};
 
@@ -43,6 +43,8 @@ pub(crate) struct Batch {
     /// What the index has of the session must be of this build; none where it is to forget all of it first.
     pub(crate) build: Option<u64>,
     pub(crate) pages: Vec<ChangedPage>,
+    /// Whether documents are to carry what vectors are made of. Those of a session that is there do as they did.
+    pub(crate) pieces: bool,
 }
 
 /// A page that changed: its segment, its number and its documents, of which there are none if it is gone.
@@ -171,11 +173,10 @@ impl Disk {
         &self,
         session: &SessionId,
         mark: &MarkHash,
-        head: Revision,
-        refused: Option<u64>,
+        wanted: Wanted,
     ) -> Result<RebuildStart, SearchError> {
         match Writing::begin(&self.index, &self.fields)? {
-            Some(writing) => Rebuild::begin(writing, session, mark, head, refused),
+            Some(writing) => Rebuild::begin(writing, session, mark, wanted),
             None => Ok(RebuildStart::Busy),
         }
     }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     document::{Document, Field, Marks},
+    embedding::{Piece, pieces},
     text::cut,
 };
 
@@ -38,13 +39,15 @@ pub(crate) struct Entry {
     pub(crate) turn: Option<u64>,
     /// The tools that it calls, or whose results it has.
     pub(crate) tools: Vec<String>,
+    /// What vectors are made of.
+    pub(crate) pieces: Vec<Piece>,
 }
 
 impl Entry {
     /// Returns about how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let terms = self.terms.iter().map(|(_, terms)| terms.len() + 32).sum::<usize>();
-        std::mem::size_of::<Self>() + terms + self.tools.len() * 48 + 32
+        std::mem::size_of::<Self>() + terms + self.tools.len() * 48 + self.pieces.len() * 8 + 32
     }
 
     /// Shows each term of each part, as often as it stands there.
@@ -60,8 +63,14 @@ impl Entry {
     }
 }
 
-/// Returns the documents of a page, given what it says and when its turn began.
-pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Vec<Entry> {
+/// Returns the documents of a page, given what it says and when its turn began; with what vectors are made of where
+/// somebody asks for them.
+pub(crate) fn entries(
+    page: &Page,
+    messages: &[Message],
+    began: Timestamp,
+    with_pieces: bool,
+) -> Vec<Entry> {
     let Some(number) = u32::try_from(page.index.number()).ok().filter(|it| *it <= At::LAST_PAGE)
     else {
         // Nobody has so many pages, and leaving one out of the index is no wrong answer about others.
@@ -115,9 +124,30 @@ pub(crate) fn entries(page: &Page, messages: &[Message], began: Timestamp) -> Ve
             chapter: document.chapter,
             turn: turn.filter(|first| described || **first != page.index).map(turn_hash),
             tools: message.map(|message| tools_of(message, &tools)).unwrap_or_default(),
+            pieces: match message {
+                Some(_) if with_pieces => document_pieces(&parts),
+                _ => Vec::new(),
+            },
         }
     };
     documents.into_iter().filter(fits).map(entry).collect()
+}
+
+fn document_pieces(parts: &[(Part, &str)]) -> Vec<Piece> {
+    let cut =
+        |(part, text): &(Part, &str)| pieces(text).map(|piece| Piece::new(*part, piece)).collect();
+    parts.iter().flat_map(|it| -> Vec<Piece> { cut(it) }).collect()
+}
+
+/// Returns the texts that vectors are made of, of every message of a page.
+pub(crate) fn page_pieces(page: &Page, messages: &[Message]) -> Vec<(Piece, String)> {
+    let mut found = Vec::new();
+    for document in Document::of_page(page, messages).iter().filter(|it| it.message > 0) {
+        for (part, text) in parts(page, document) {
+            found.extend(pieces(text).map(|piece| (Piece::new(part, piece), piece.to_owned())));
+        }
+    }
+    found
 }
 
 /// Returns the texts of a document by part.

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Changes whenever an index of before cannot be read any more.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const TERMS: &str = "terms";
 pub(crate) const KEY: &str = "key";
@@ -30,6 +30,7 @@ pub(crate) const SAID: &str = "said";
 pub(crate) const LAG: &str = "lag";
 pub(crate) const CHAPTER: &str = "chapter";
 pub(crate) const TURN: &str = "turn";
+pub(crate) const PIECE: &str = "piece";
 
 /// The fields, by what they hold.
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ pub(crate) struct Fields {
     lag: Field,
     chapter: Field,
     turn: Field,
+    piece: Field,
 }
 
 impl Fields {
@@ -67,6 +69,7 @@ impl Fields {
             lag: schema.add_i64_field(LAG, FAST),
             chapter: schema.add_u64_field(CHAPTER, FAST),
             turn: schema.add_u64_field(TURN, FAST),
+            piece: schema.add_u64_field(PIECE, FAST),
             schema: schema.build(),
         }
     }
@@ -81,8 +84,14 @@ impl Fields {
         }
     }
 
-    /// Returns a document as the index takes it.
-    pub(crate) fn document(&self, space: Space, entry: &Entry, class: u64) -> IndexedDocument {
+    /// Returns a document as the index takes it, with the pieces of its texts where somebody may ask for their meaning.
+    pub(crate) fn document(
+        &self,
+        space: Space,
+        entry: &Entry,
+        class: u64,
+        pieces: bool,
+    ) -> IndexedDocument {
         let mut document = IndexedDocument {
             terms: Vec::with_capacity(entry.terms.len() + 1),
             facts: Vec::with_capacity(9),
@@ -114,6 +123,10 @@ impl Fields {
         if entry.said != entry.began {
             let lag = entry.said.saturating_sub(entry.began);
             document.facts.push((self.lag, Fact::Signed(lag)));
+        }
+        if pieces {
+            let bits = entry.pieces.iter().map(|piece| (self.piece, Fact::Number(piece.bits())));
+            document.facts.extend(bits);
         }
         document
     }

@@ -6,6 +6,8 @@
 //!  blocks    what was committed, sorted by key
 //! ```
 
+mod pieces;
+
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap},

@@ -20,7 +20,7 @@ use super::{
     sight::{self, Sight},
     state::State,
 };
-use crate::error::SearchError;
+use crate::{embedding::Piece, error::SearchError};
 
 /// What was last committed.
 #[derive(Clone)]
@@ -48,6 +48,7 @@ pub(crate) struct Block {
     lags: Column<i64>,
     chapters: Arc<dyn ColumnValues<u64>>,
     turns: Column<u64>,
+    pieces: Column<u64>,
 }
 
 /// How many documents there are, and how many terms in each part.
@@ -147,6 +148,7 @@ impl Block {
             lags: columns.i64(schema::LAG)?,
             chapters: full(schema::CHAPTER)?,
             turns: columns.u64(schema::TURN)?,
+            pieces: columns.u64(schema::PIECE)?,
             reader: reader.clone(),
         };
         // A class that nobody knows could be seen by nobody, so the index would be wrong.
@@ -191,6 +193,16 @@ impl Block {
 
     pub(crate) fn turn(&self, doc: DocId) -> Option<u64> {
         self.turns.first(doc)
+    }
+
+    /// Returns what the vectors of a document are made of.
+    pub(crate) fn pieces(&self, doc: DocId) -> impl Iterator<Item = Piece> + '_ {
+        self.pieces.values_for_doc(doc).map(Piece::from_bits)
+    }
+
+    /// Tells whether any document has something that vectors are made of.
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.pieces.values.num_vals() > 0
     }
 
     /// Reads what every posting needs of some documents, column by column.

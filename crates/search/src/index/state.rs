@@ -34,6 +34,9 @@ pub(crate) struct SessionState {
     /// That edit.
     pub(crate) anchor: Option<Anchor>,
     pub(crate) spaces: BTreeMap<SegmentId, u32>,
+    /// Whether documents carry what vectors are made of.
+    #[serde(default)]
+    pub(crate) pieces: bool,
 }
 
 /// Tells whether a session is the one that was indexed. The mark itself stays in the store.

@@ -70,7 +70,7 @@ impl Writing {
         }
         let mut session = match current {
             Some(current) => current,
-            None => self.begin_session(&batch.session, &batch.mark)?,
+            None => self.begin_session(&batch.session, &batch.mark, batch.pieces)?,
         };
         (session.revision, session.anchor) = (batch.upto, batch.anchor.clone());
         let (mut deleted, mut fresh) = (Vec::new(), Vec::new());
@@ -84,7 +84,7 @@ impl Writing {
         delete(&self.writer, deleted)?;
         for (segment, _, entries) in &batch.pages {
             let space = self.space(&mut session, segment)?;
-            self.add_entries(space, entries)?;
+            self.add_entries(space, entries, session.pieces)?;
         }
         let build = session.build;
         self.state.sessions.insert(batch.session.clone(), session);
@@ -96,14 +96,16 @@ impl Writing {
         &mut self,
         session: &SessionId,
         mark: &MarkHash,
+        mut pieces: bool,
     ) -> Result<SessionState, SearchError> {
         if let Some(known) = self.state.sessions.get(session) {
             let spaces = known.spaces.values().map(|space| Space(*space).keys()).collect();
             delete(&self.writer, spaces)?;
+            pieces |= known.pieces;
         }
         let build = self.state.next_build();
         let (mark, spaces) = (mark.clone(), Default::default());
-        Ok(SessionState { mark, build, revision: None, anchor: None, spaces })
+        Ok(SessionState { mark, build, revision: None, anchor: None, spaces, pieces })
     }
 
     /// Returns the number of a segment, which is given one if it has none.
@@ -120,11 +122,16 @@ impl Writing {
         Ok(space)
     }
 
-    fn add_entries(&mut self, space: Space, entries: &[Entry]) -> Result<(), SearchError> {
+    fn add_entries(
+        &mut self,
+        space: Space,
+        entries: &[Entry],
+        pieces: bool,
+    ) -> Result<(), SearchError> {
         for entries in entries.chunks(HANDED_OVER) {
             let documents = entries.iter().map(|entry| {
                 let class = self.classes.number(&entry.class);
-                UserOperation::Add(self.fields.document(space, entry, class))
+                UserOperation::Add(self.fields.document(space, entry, class, pieces))
             });
             let documents: Vec<UserOperation<IndexedDocument>> = documents.collect();
             self.writer.run(documents)?;
@@ -185,6 +192,25 @@ pub(crate) struct Rebuild {
     session: SessionState,
 }
 
+/// What makes a session that is in the index already as good as a rebuild of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// It is no later than this edit.
+    pub(crate) head: Revision,
+    /// It is not this build.
+    pub(crate) refused: Option<u64>,
+    /// Its documents carry what vectors are made of.
+    pub(crate) pieces: bool,
+}
+
+impl Wanted {
+    pub(crate) fn is_met_by(&self, known: &SessionState) -> bool {
+        known.revision.is_some_and(|revision| revision <= self.head)
+            && Some(known.build) != self.refused
+            && (known.pieces || !self.pieces)
+    }
+}
+
 /// How a rebuild begins.
 pub(crate) enum RebuildStart {
     /// Documents can be added.
@@ -200,24 +226,20 @@ impl Rebuild {
         mut writing: Writing,
         name: &SessionId,
         mark: &MarkHash,
-        head: Revision,
-        refused: Option<u64>,
+        wanted: Wanted,
     ) -> Result<RebuildStart, SearchError> {
-        let is_done = |known: &SessionState| {
-            let reached = known.revision.is_some_and(|revision| revision <= head);
-            known.mark == *mark && reached && Some(known.build) != refused
-        };
+        let is_done = |known: &SessionState| known.mark == *mark && wanted.is_met_by(known);
         if writing.state.sessions.get(name).is_some_and(is_done) {
             return Ok(RebuildStart::Done);
         }
-        let session = writing.begin_session(name, mark)?;
+        let session = writing.begin_session(name, mark, wanted.pieces)?;
         Ok(RebuildStart::Begun(Box::new(Self { writing, name: name.clone(), session })))
     }
 
     /// Adds the documents of a page.
     pub(crate) fn add(&mut self, segment: &SegmentId, page: &[Entry]) -> Result<(), SearchError> {
         let space = self.writing.space(&mut self.session, segment)?;
-        self.writing.add_entries(space, page)
+        self.writing.add_entries(space, page, self.session.pieces)
     }
 
     /// Commits it. Returns its build.

@@ -1,13 +1,13 @@
 //! The candidates of a search, and what speaks for each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     feature::{Feature, Features},
     gather::{CANDIDATES, Gathered, skip_to},
 };
 use crate::{
-    collection::{Collection, Facts},
+    collection::{Collection, Facts, Nearest},
     document::DocKey,
     query::Query,
 };
@@ -35,6 +35,7 @@ pub(super) struct Candidates<'a> {
     /// BM25 of each of the keys, as a share of the best.
     scores: Vec<f32>,
     facts: Vec<Option<Facts>>,
+    nearest: Nearest,
     /// What is ranked: places in `keys`, with the messages around them.
     chosen: Vec<Chosen>,
 }
@@ -53,8 +54,15 @@ impl<'a> Candidates<'a> {
         query: &'a Query,
         gathered: &'a Gathered,
     ) -> Self {
+        let nearest = match gathered.only_phrases {
+            true => Nearest { keys: Vec::new(), ..collection.nearest(CANDIDATES) },
+            false => collection.nearest(CANDIDATES),
+        };
+        let mut best = best(&gathered.scores);
+        let by_words: HashSet<DocKey> = best.iter().copied().collect();
+        best.extend(nearest.keys.iter().filter(|key| !by_words.contains(key)));
         let lines: Vec<(DocKey, Vec<DocKey>)> =
-            best(&gathered.scores).into_iter().map(|key| (key, line(collection, key))).collect();
+            best.into_iter().map(|key| (key, line(collection, key))).collect();
         let mut keys: Vec<DocKey> =
             lines.iter().flat_map(|(key, line)| line.iter().chain([key])).copied().collect();
         keys.sort_unstable();
@@ -67,6 +75,7 @@ impl<'a> Candidates<'a> {
             scores: vec![0.0; keys.len()],
             facts: vec![None; keys.len()],
             keys,
+            nearest,
             chosen: Vec::new(),
         };
         candidates.score();
@@ -97,6 +106,7 @@ impl<'a> Candidates<'a> {
         let matched = self.row(at).iter().zip(&self.gathered.terms);
         let mass: f32 = matched.filter(|(worth, _)| **worth > 0.0).map(|(_, term)| term.mass).sum();
         features.set(Feature::Share, mass / self.gathered.mass.max(f32::MIN_POSITIVE));
+        features.set(Feature::Similar, self.similar(at));
         let Some(facts) = self.facts[at] else { return features };
         let set = |is: bool| if is { 1.0 } else { 0.0 };
         features.set(Feature::Speaker, set(self.is_named(facts.speaker)));
@@ -106,6 +116,17 @@ impl<'a> Candidates<'a> {
         features.set(Feature::Own, set(facts.marks.first_person()));
         features.set(Feature::Asks, set(facts.marks.ends_asking()));
         features
+    }
+
+    /// Returns how much more alike a message is to what was asked than the others are, as a share of what is possible.
+    fn similar(&self, at: usize) -> f32 {
+        let Nearest { compared, mean, .. } = self.nearest;
+        let Some(own) = self.collection.similarity(self.keys[at]) else { return 0.0 };
+        let others = match compared {
+            0 | 1 => 0.0,
+            count => (mean * count as f32 - own) / (count - 1) as f32,
+        };
+        ((own - others) / (1.0 - others).max(f32::EPSILON)).clamp(0.0, 1.0)
     }
 
     fn is_named(&self, speaker: u32) -> bool {
@@ -200,8 +221,10 @@ impl<'a> Candidates<'a> {
     /// Asks for the facts of messages that match, and of those beside them.
     fn learn_facts(&mut self) {
         for at in 0..self.keys.len() {
-            let near = self.scores[at.saturating_sub(1)..(at + 2).min(self.keys.len())].iter();
-            if near.copied().fold(0.0, f32::max) > 0.0 {
+            let near = at.saturating_sub(1)..(at + 2).min(self.keys.len());
+            let is_near = |key: &DocKey| self.nearest.keys.binary_search(key).is_ok();
+            let matches = self.scores[near.clone()].iter().any(|score| *score > 0.0);
+            if matches || self.keys[near].iter().any(is_near) {
                 self.facts[at] = self.collection.facts(self.keys[at]);
             }
         }

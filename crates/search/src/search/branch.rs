@@ -119,7 +119,12 @@ impl SearchIndex {
             for (index, admitted) in changed.into_iter().zip(admitted) {
                 let entries = admitted.map(|admitted| {
                     let began = admitted.page.created_at;
-                    entries(&admitted.page, &said(&admitted, &contents), began)
+                    entries(
+                        &admitted.page,
+                        &said(&admitted, &contents),
+                        began,
+                        self.inner.has_embedder(),
+                    )
                 });
                 pages.push((index, entries.unwrap_or_default()));
             }

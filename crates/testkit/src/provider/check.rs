@@ -47,6 +47,9 @@ fn rules(protocol: Protocol, request: &HttpRequest) -> Checked {
     }
     let body: Value =
         serde_json::from_str(&request.body).map_err(|error| format!("no JSON: {error}"))?;
+    if request.wants_embeddings() {
+        return embeddings(&body);
+    }
     let format = match protocol {
         Protocol::OpenAi => ProviderFormat::OpenAi,
         Protocol::Anthropic => ProviderFormat::Anthropic,
@@ -60,6 +63,19 @@ fn rules(protocol: Protocol, request: &HttpRequest) -> Checked {
         Protocol::OpenAi => openai(&body),
         Protocol::Anthropic => anthropic(request, &body),
         Protocol::Gemini => gemini(request, &body),
+    }
+}
+
+fn embeddings(body: &Value) -> Checked {
+    only(body, &["model", "input"])?;
+    if body["model"].as_str().is_none_or(str::is_empty) {
+        return Err("no model is named".to_owned());
+    }
+    let input = body["input"].as_array().filter(|input| (1..=2_048).contains(&input.len()));
+    let input = input.ok_or("the input is no list of 1 to 2048 texts")?;
+    match input.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty())) {
+        true => Ok(()),
+        false => Err("a text of the input is empty".to_owned()),
     }
 }
 

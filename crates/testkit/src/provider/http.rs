@@ -37,7 +37,7 @@ impl HttpRequest {
 
     /// Returns who is spoken to, by the path.
     pub fn protocol(&self) -> Option<Protocol> {
-        if self.path.ends_with("/chat/completions") {
+        if self.path.ends_with("/chat/completions") || self.wants_embeddings() {
             Some(Protocol::OpenAi)
         } else if self.path.ends_with("/v1/messages") {
             Some(Protocol::Anthropic)
@@ -46,6 +46,16 @@ impl HttpRequest {
         } else {
             None
         }
+    }
+
+    /// Tells whether it asks for vectors of texts.
+    pub fn wants_embeddings(&self) -> bool {
+        self.path.ends_with("/v1/embeddings")
+    }
+
+    /// Returns the texts that vectors are asked for.
+    pub fn texts(&self) -> Vec<String> {
+        serde_json::from_value(self.json()["input"].clone()).unwrap_or_default()
     }
 
     /// Returns the model it is for.

@@ -109,6 +109,14 @@ impl Reply {
         Self { kind: Kind::Raw { status, content_type, body }, ..Self::empty() }
     }
 
+    /// Gives vectors, the last first, each with its number.
+    pub fn embeddings(vectors: &[Vec<f32>]) -> Self {
+        let item = |(index, embedding): (usize, &Vec<f32>)| serde_json::json!({ "object": "embedding", "index": index, "embedding": embedding });
+        let data: Vec<serde_json::Value> = vectors.iter().enumerate().map(item).rev().collect();
+        let body = serde_json::json!({ "object": "list", "data": data });
+        Self::raw(200, "application/json", &body.to_string())
+    }
+
     /// Sends the same over and over, every few milliseconds, until the other side has gone.
     pub fn chatter(content_type: &str, line: &str) -> Self {
         let (content_type, line) = (content_type.to_owned(), line.to_owned());

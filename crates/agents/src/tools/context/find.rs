@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use contexture_core::{Tokens, message::detail_text, window::quote_text};
-use contexture_search::{FindQuery, Hit, RecallPurpose, RecallQuery};
+use contexture_search::{FindQuery, Hit, RecallPurpose, RecallQuery, Similarity};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,22 +38,34 @@ pub(super) async fn find(hand: &Hand, arguments: &Value) -> Done {
     let Find { query, limit, archived } = arguments::read(arguments)?;
     let limit = limit.unwrap_or(FOUND.0).clamp(1, FOUND.1) as usize;
     let query = FindQuery { limit, archived: Some(archived), ..FindQuery::new(query) };
-    let found = hand.index.get()?.find(&hand.context, &query).await?;
-    if found.is_empty() {
-        return Ok(ToolOutput::of(match archived {
+    let found = hand.index.get()?.search(&hand.context, &query).await?;
+    let words_alone = words_alone(found.similarity.as_ref());
+    if found.hits.is_empty() {
+        let nothing = match archived {
             true => "no page in the archive says that; nothing changed",
             false => "no page says that; nothing changed; archived: true looks in the archive",
-        }));
+        };
+        return Ok(ToolOutput::of(format!("{nothing}{words_alone}")));
     }
     let mut lines = Vec::new();
-    for hit in &found {
+    for hit in &found.hits {
         let level = match hit.page.archived {
             true => IN_ARCHIVE,
             false => hand.context.get_page(hit.index()).await?.level.as_str(),
         };
         lines.push(format!("{}{}", head(hit, level), said(hit)));
     }
-    Ok(ToolOutput::of(lines.join("\n")))
+    Ok(ToolOutput::of(lines.join("\n") + words_alone))
+}
+
+/// Says so where meanings should have been compared and were not: other words may then find more.
+fn words_alone(similarity: Option<&Similarity>) -> &'static str {
+    match similarity {
+        Some(similarity) if !similarity.compared => {
+            "\n(by words alone: meanings cannot be compared now)"
+        }
+        _ => "",
+    }
 }
 
 /// Returns a page that was found with its level and size.
