@@ -38,7 +38,7 @@ pub use page::{BodyObject, PageObject, SaidObject, Texts, TreeObject};
 pub use session::{
     CustomObject, InitialisedObject, LoadedObject, RemovedObject, SegmentObject, SessionObject,
 };
-pub use window::{AccountedObject, ContentObject, LedgerObject, ShareObject};
+pub use window::{AccountedObject, ContentObject, LedgerObject, RequestObject, ShareObject};
 
 use serde::Serialize;
 
