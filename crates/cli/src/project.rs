@@ -52,10 +52,8 @@ impl Project {
     /// Reads the files of the project and of the user.
     pub(crate) fn load() -> Result<Self> {
         let folder = folder::find()?;
-        let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
         let home = folder::home();
-        let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-        let config = config.map(|config| config.join("contexture"));
+        let config = folder::config().map(|config| config.join("contexture"));
         let places =
             SettingsPlaces { project: folder.clone(), home: home.clone(), config: config.clone() };
         let settings = Settings::load(&places)?;

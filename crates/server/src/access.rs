@@ -14,8 +14,8 @@ use contexture_core::{Actor, SessionId};
 
 pub use owner::OwnerToken;
 pub use text::{TokenId, TokenText};
-pub(crate) use tokens::holder;
 pub use tokens::{Lifetime, NewToken, TokenObject, TokenRecord, Tokens};
+pub(crate) use tokens::{holder, still_held_by};
 
 /// Names a token of a session.
 pub(crate) type SessionToken = (SessionId, TokenId);

@@ -17,7 +17,9 @@ pub(crate) use counters::Counters;
 pub use project::{Project, ProjectSource};
 pub use rates::Rate;
 
-use crate::{Caller, OwnerToken, Result, ServerError, TokenText, Tokens, access};
+use crate::{
+    AgentRuns, Caller, OwnerToken, Result, ServerError, TokenText, Tokens, access, agents::Driven,
+};
 use project::Projects;
 use rates::Rates;
 
@@ -33,6 +35,8 @@ pub struct HostParts {
     pub owner: OwnerToken,
     /// How fast one token may be used.
     pub rate: Rate,
+    /// What runs agents.
+    pub runs: Arc<dyn AgentRuns>,
 }
 
 /// What every request shares. Nothing of a session is in it that another process does not see.
@@ -42,6 +46,8 @@ pub struct Host {
     projects: Projects,
     owner: blake3::Hash,
     rates: Rates,
+    runs: Arc<dyn AgentRuns>,
+    driven: Driven,
     counters: Counters,
     /// Set when the process is about to end.
     stopping: watch::Sender<bool>,
@@ -50,13 +56,15 @@ pub struct Host {
 impl Host {
     /// Puts a host together.
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { engine, index, project, owner, rate } = parts;
+        let HostParts { engine, index, project, owner, rate, runs } = parts;
         Self {
             engine,
             index,
             projects: Projects::new(project),
             owner: owner.text().hash(),
             rates: Rates::new(rate),
+            runs,
+            driven: Driven::default(),
             counters: Counters::default(),
             stopping: watch::Sender::new(false),
         }
@@ -81,6 +89,14 @@ impl Host {
         let (storage, now) = (self.engine.storage(), self.engine.clock().now());
         let caller = access::holder(&**storage, session, &token, now).await?;
         caller.ok_or_else(ServerError::wrong_token)
+    }
+
+    /// Refuses a caller whose token was revoked or has expired since it was read.
+    pub async fn confirm(&self, caller: &Caller) -> Result<()> {
+        let Caller::Member { session, token, actor } = caller else { return Ok(()) };
+        let (storage, now) = (self.engine.storage(), self.engine.clock().now());
+        let still = access::still_held_by(&**storage, session, token, now).await?;
+        (still.as_ref() == Some(actor)).then_some(()).ok_or_else(ServerError::wrong_token)
     }
 
     /// Counts a request of a caller, and refuses it if there were too many lately.
@@ -196,14 +212,25 @@ impl Host {
         self.projects.current().await
     }
 
+    /// Returns what runs agents.
+    pub(crate) fn runs(&self) -> &dyn AgentRuns {
+        &*self.runs
+    }
+
+    /// Returns the runs that this process drives.
+    pub(crate) fn driven(&self) -> &Driven {
+        &self.driven
+    }
+
     /// Returns what is counted.
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Ends what would go on for ever, such as event streams.
+    /// Ends what would go on for long, such as event streams and agents' runs: those can be resumed.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
+        self.driven.stop_all();
     }
 
     /// Writes down what is only in memory and would be made again otherwise.

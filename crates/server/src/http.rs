@@ -1,15 +1,25 @@
 //! The routes, each a thin handler, and the document that describes them.
 
+mod agents;
 mod body;
 mod conversation;
+mod custom;
+mod documents;
+mod events;
 mod gate;
 mod health;
 mod held;
+mod history;
 mod list;
 mod pages;
 mod query;
+mod runs;
 mod schema;
+mod search;
+mod segments;
 mod sessions;
+mod tokens;
+mod turns;
 mod window;
 
 use std::sync::Arc;
@@ -38,9 +48,19 @@ fn routes() -> OpenApiRouter<Arc<Host>> {
     OpenApiRouter::with_openapi(schema::document())
         .merge(health::routes())
         .merge(sessions::routes())
+        .merge(custom::routes())
+        .merge(documents::routes())
+        .merge(tokens::routes())
+        .merge(segments::routes())
         .merge(pages::routes())
+        .merge(turns::routes())
         .merge(conversation::routes())
         .merge(window::routes())
+        .merge(search::routes())
+        .merge(history::routes())
+        .merge(events::routes())
+        .merge(agents::routes())
+        .merge(runs::routes())
 }
 
 async fn unknown_route() -> ServerError {

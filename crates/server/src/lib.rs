@@ -16,6 +16,7 @@
 
 mod access;
 mod advice;
+mod agents;
 mod error;
 mod host;
 mod http;
@@ -25,6 +26,7 @@ pub(crate) use access::SessionToken;
 pub use access::{
     Caller, Lifetime, NewToken, OwnerToken, TokenId, TokenObject, TokenRecord, TokenText, Tokens,
 };
+pub use agents::{AgentRuns, RunDone, RunWanted};
 pub use error::{Result, ServerError};
 pub use host::{Host, HostParts, Project, ProjectSource, Rate};
 pub use http::{openapi, router};

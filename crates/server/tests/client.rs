@@ -2,11 +2,19 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use contexture_agents::setup;
-use contexture_core::{Actor, Engine, ManualClock, MemoryStorage, PageStorage};
+use contexture_agents::{
+    Tool,
+    runner::{StopSignal, Watcher},
+    setup,
+    team::StoredRun,
+};
+use contexture_core::{
+    Actor, ContextSystem, Engine, ManualClock, MemoryStorage, PageStorage, Timestamp,
+};
 use contexture_search::LazyIndex;
 use contexture_server::{
-    Host, HostParts, Lifetime, NewToken, OwnerToken, Project, Rate, ServeSettings, Server, Tokens,
+    AgentRuns, Host, HostParts, Lifetime, NewToken, OwnerToken, Project, Rate, RunDone, RunWanted,
+    ServeSettings, Server, ServerError, Tokens,
 };
 use serde_json::Value;
 use tokio::{
@@ -27,6 +35,30 @@ pub(crate) struct Running {
     pub(crate) clock: Arc<ManualClock>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
+}
+
+/// Runs no agents.
+struct Fake;
+
+impl AgentRuns for Fake {
+    fn is_alive(&self, _: &StoredRun, _: Timestamp) -> bool {
+        false
+    }
+
+    fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ServerError> {
+        Ok(Vec::new())
+    }
+
+    fn run(
+        &self,
+        _: ContextSystem,
+        wanted: RunWanted,
+        watcher: &mut dyn Watcher,
+        _: StopSignal,
+    ) -> Result<RunDone, ServerError> {
+        watcher.text("thinking aloud");
+        Err(ServerError::unavailable(format!("no model for {}", wanted.agent), "name one"))
+    }
 }
 
 /// What came back.
@@ -65,6 +97,7 @@ impl Running {
             project: Arc::new(|| Ok(Project::default())),
             owner: owner.clone(),
             rate,
+            runs: Arc::new(Fake),
         };
         let host = Arc::new(Host::new(parts));
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), settings).await.unwrap();
@@ -121,7 +154,10 @@ impl Running {
                 body.len()
             ));
         }
-        self.raw(format!("{head}\r\n{}", body.unwrap_or_default()).as_bytes()).await
+        let answer = self.raw(format!("{head}\r\n{}", body.unwrap_or_default()).as_bytes()).await;
+        let kind = answer.header("content-type");
+        crate::document::judge(method, path, answer.status, kind, &answer.body);
+        answer
     }
 
     /// Sends bytes and reads until the server closes the connection.

@@ -189,14 +189,33 @@ pub(crate) async fn holder(
     token: &TokenText,
     now: Timestamp,
 ) -> Result<Option<Caller>> {
-    let key = key(token.id());
-    let records = storage.runs(session, key.as_str()).await?;
-    let record = records.iter().find(|record| record.key == key).and_then(read);
+    let record = find(storage, session, token.id()).await?;
     Ok(record.filter(|record| record.admits(token, now)).map(|record| Caller::Member {
         session: session.clone(),
         token: token.id().clone(),
         actor: record.actor,
     }))
+}
+
+/// Returns who the holder of a token is, if it was neither revoked nor has expired.
+pub(crate) async fn still_held_by(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    token: &TokenId,
+    now: Timestamp,
+) -> Result<Option<Actor>> {
+    let record = find(storage, session, token).await?;
+    Ok(record.filter(|record| !record.is_expired(now)).map(|record| record.actor))
+}
+
+async fn find(
+    storage: &dyn PageStorage,
+    session: &SessionId,
+    token: &TokenId,
+) -> Result<Option<TokenRecord>> {
+    let key = key(token);
+    let records = storage.runs(session, key.as_str()).await?;
+    Ok(records.iter().find(|record| record.key == key).and_then(read))
 }
 
 fn key(id: &TokenId) -> RunKey {

@@ -1,6 +1,7 @@
 //! The agents and settings of the project, read again when they are asked for and a moment has passed.
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -23,6 +24,8 @@ pub struct Project {
     pub catalog: Catalog,
     /// The settings.
     pub settings: Settings,
+    /// The project's folder: its files are named by their path in it.
+    pub folder: PathBuf,
 }
 
 /// The project, as it was read last. Whose history an agent sees is decided by its files, so a server that

@@ -6,7 +6,7 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::{HeaderMap, header, request::Parts},
 };
-use contexture_core::{Actor, Session, SessionId};
+use contexture_core::{Actor, Error, Session, SessionId};
 
 use crate::{Caller, Host, Result, ServerError};
 
@@ -17,8 +17,13 @@ const ACT_AS: &str = "contexture-as";
 pub(crate) struct Held {
     pub(crate) host: Arc<Host>,
     pub(crate) caller: Caller,
+    /// As whom the owner acts.
+    pub(crate) asked: Asked,
     pub(crate) session: Session,
 }
+
+/// As whom a request is to be made, if it says so.
+pub(crate) type Asked = Option<Actor>;
 
 /// A request with the owner's token.
 pub(crate) struct Owned {
@@ -31,7 +36,7 @@ pub(crate) struct OwnedSession {
     pub(crate) caller: Caller,
     pub(crate) id: SessionId,
     /// As whom the owner acts.
-    pub(crate) asked: Option<Actor>,
+    pub(crate) asked: Asked,
 }
 
 impl FromRequestParts<Arc<Host>> for Held {
@@ -41,7 +46,17 @@ impl FromRequestParts<Arc<Host>> for Held {
         let (caller, session) = authenticated(parts, host).await?;
         let asked = asked(parts)?;
         let session = host.session(&caller, &session, asked.as_ref()).await?;
-        Ok(Self { host: host.clone(), caller, session })
+        Ok(Self { host: host.clone(), caller, asked, session })
+    }
+}
+
+impl Held {
+    /// Refuses agents.
+    pub(crate) fn only_system_side(&self, what: &str) -> Result<()> {
+        match self.session.principal().view() {
+            None => Ok(()),
+            Some(_) => Err(Error::SystemSideOnly { what: format!("'{what}'") }.into()),
+        }
     }
 }
 

@@ -35,6 +35,11 @@ const TOKEN: &str = "token";
         (name = "sessions", description = "Sessions and their custom state, for the owner of the store"),
         (name = "conversation", description = "The loop of a host that calls the model itself"),
         (name = "window", description = "What the model sees"),
+        (name = "search", description = "Finding what was said, and bringing it back"),
+        (name = "history", description = "Who did what, taking it back, and following it"),
+        (name = "segments", description = "Trees of pages with a permission and a capacity"),
+        (name = "tokens", description = "Who else may call, for the owner of the store"),
+        (name = "agents", description = "Agents, their runs and approvals, for the system side"),
         (name = "pages", description = "Pages, their tree and their archive"),
     )
 )]

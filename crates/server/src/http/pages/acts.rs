@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::Path};
-use contexture_agents::wire::MovedObject;
+use contexture_agents::{
+    Team,
+    team::{InterruptedRuns, StoredRun},
+    wire::{MovedObject, PurgedObject},
+};
 use contexture_core::{Edit, PageIndex};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -25,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
         .routes(routes!(archive))
         .routes(routes!(restore))
         .routes(routes!(move_page))
+        .routes(routes!(purge))
 }
 
 /// Makes an edit of one page and returns the page.
@@ -105,4 +110,39 @@ async fn move_page(
     let (page, to) = (session.index(&index)?, session.index(&wanted.to)?);
     let outcome = session.apply(Edit::MovePage { page: page.clone(), to }).await?;
     Ok(Json(MovedObject::new(&page, outcome)))
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Purge {
+    /// Whether interrupted runs that hold some of the pages are given up
+    give_up_runs: bool,
+}
+
+/// Destroy the page, with all below it, for good: nothing brings it back
+#[utoipa::path(post, path = "/v1/sessions/{session}/pages/{index}/purge", tag = "pages",
+    request_body = Purge,
+    responses((status = 200, description = "What was destroyed", body = schema::Purged)))]
+async fn purge(
+    held: Held,
+    Path((_, index)): Named,
+    Body(wanted): Body<Purge>,
+) -> Result<Json<PurgedObject>> {
+    let (host, session) = (&held.host, &held.session);
+    let page = session.index(&index)?;
+    let system = host.system(session, "page purge").await?;
+    let interrupted = match wanted.give_up_runs {
+        true => InterruptedRuns::GiveUp,
+        false => InterruptedRuns::Keep,
+    };
+    let now = session.now();
+    let is_alive = |run: &StoredRun| host.runs().is_alive(run, now);
+    let team = Team::new(system.clone());
+    let purged = team.purge(session.principal(), page, interrupted, is_alive).await?;
+    host.forget(Some(session.id())).await?;
+    Ok(Json(PurgedObject {
+        purged: purged.outcome.pages,
+        runs_given_up: purged.given_up.iter().map(|run| run.record.key.to_string()).collect(),
+        traces: system.storage().traces().await?,
+    }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::Path};
-use contexture_agents::wire::{ListObject, PageObject, Texts};
+use contexture_agents::wire::{ListObject, PageObject, Texts, TreeBounds, TreeObject};
 use contexture_core::{
     ListQuery, PageView,
     storage::{Order, Place},
@@ -22,11 +22,15 @@ use crate::{
     },
 };
 
+/// How many pages a tree has at most.
+const MOST_IN_A_TREE: usize = 10_000;
+
 pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
     OpenApiRouter::new()
         .routes(routes!(children))
         .routes(routes!(ancestors))
         .routes(routes!(parent))
+        .routes(routes!(tree))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -124,6 +128,57 @@ async fn parent(held: Held, Path((_, index)): Path<(String, String)>) -> Result<
         ));
     };
     Ok(Json(PageObject::read(session, &seen, Texts::Absent).await?))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct TreeQuery {
+    /// The page at the top; by default the roots of all segments in view
+    index: Option<String>,
+    /// How many children of one directory at most, up to 1,000; 50 by default
+    limit: Option<u16>,
+    /// How many directories within directories at most, up to 64; 16 by default
+    depth: Option<u16>,
+    /// Whether the newest children come first
+    newest: bool,
+    /// Whether the pages carry their text
+    full: bool,
+}
+
+/// The tree of pages, nested, as far as its bounds leave room for
+#[utoipa::path(get, path = "/v1/sessions/{session}/tree", tag = "pages", params(TreeQuery),
+    responses((status = 200, description = "One tree for each top", body = schema::List<schema::Page>)))]
+async fn tree(
+    held: Held,
+    Query(query): Query<TreeQuery>,
+    shape: Shape,
+) -> Result<Listed<TreeObject>> {
+    let session = &held.session;
+    let depth = query.depth.unwrap_or(16);
+    if !(1..=64).contains(&depth) {
+        return Err(ServerError::invalid(
+            "invalid depth: it is not between 1 and 64",
+            "read deeper trees from a page further down",
+        ));
+    }
+    let mut bounds = TreeBounds {
+        order: if query.newest { Order::Backward } else { Order::Forward },
+        children: limit(query.limit.or(Some(50)))?,
+        depth: depth.into(),
+        pages: MOST_IN_A_TREE,
+    };
+    let tops = match &query.index {
+        Some(index) => vec![session.index(index)?],
+        None => session.list_segments()?.iter().map(|segment| segment.root()).collect(),
+    };
+    let mut items = Vec::with_capacity(tops.len());
+    for top in tops {
+        let seen = session.reader().page(&top).await?;
+        let texts = texts(query.full);
+        items.push(TreeObject::read(session, &seen, texts, &mut bounds).await?);
+    }
+    Ok(Listed::new(shape, ListObject { items, next: None }))
 }
 
 fn texts(full: bool) -> Texts {

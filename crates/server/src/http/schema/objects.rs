@@ -188,3 +188,214 @@ pub(in crate::http) struct ModelRequest {
 #[derive(ToSchema)]
 #[schema(value_type = Object)]
 pub(in crate::http) struct AnyWindow(Value);
+
+/// Any JSON object.
+#[derive(ToSchema)]
+#[schema(value_type = Object)]
+pub(in crate::http) struct AnyObject(Value);
+
+/// A session that was filled from a document.
+#[derive(ToSchema)]
+pub(in crate::http) struct Loaded {
+    session: String,
+    segments: u64,
+    pages: u64,
+    /// What was taken differently than the document says.
+    warnings: Vec<String>,
+}
+
+/// A token. It holds nothing of the secret, but for the one answer that made it.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Token {
+    id: String,
+    /// An agent's name, or user:NAME.
+    holder: String,
+    label: String,
+    created_at: String,
+    #[schema(required)]
+    expires_at: Option<String>,
+    expired: bool,
+    /// The token itself, which is shown only once: when it is made.
+    token: Option<String>,
+}
+
+/// An edit, as far as the caller may know of it.
+#[derive(ToSchema)]
+pub(in crate::http) struct Change {
+    /// The number of the state after it.
+    revision: u64,
+    at: String,
+    /// Who made it; null where the caller's history does not show it.
+    #[schema(required)]
+    actor: Option<String>,
+    #[schema(required)]
+    operation: Option<String>,
+    undoes: Option<u64>,
+    pages: Vec<String>,
+    segments: Option<Vec<String>>,
+}
+
+/// A committed edit.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct HistoryEntry {
+    revision: u64,
+    at: String,
+    actor: String,
+    /// The view it was made in.
+    view: String,
+    operation: String,
+    /// The pages it was about; of very many the first.
+    pages: Vec<String>,
+    segments: Option<Vec<String>>,
+    undoes: Option<u64>,
+    undone_by: Option<u64>,
+    fold: Option<Fold>,
+}
+
+/// What a fold saved and cost.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Fold {
+    /// The edit it was committed as; null for a preview, or when none was due.
+    revision: Option<u64>,
+    /// How many pages it lowered.
+    folded: u64,
+    tokens_before: u64,
+    tokens_after: u64,
+    /// What the provider must read again.
+    reread_tokens: u64,
+    saved_tokens: u64,
+}
+
+/// What an undo did.
+#[derive(ToSchema)]
+pub(in crate::http) struct Undone {
+    revision: u64,
+    #[schema(required)]
+    undone: Option<u64>,
+    pages: Vec<String>,
+}
+
+/// A page that was found.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Found {
+    index: String,
+    name: String,
+    #[schema(required)]
+    parent: Option<String>,
+    archived: bool,
+    level: String,
+    author: String,
+    created_at: String,
+    /// The message it was found by, counted from 0.
+    #[schema(required)]
+    message: Option<u64>,
+    #[schema(required)]
+    role: Option<String>,
+    snippet: Snippet,
+    /// Larger is better, among the results of one search.
+    score: f32,
+    explanation: Option<Vec<Value>>,
+    /// What it takes in full, where it was brought back.
+    tokens: Option<u64>,
+}
+
+/// A piece of a text.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Snippet {
+    text: String,
+    /// Where the words are that were looked for: beginning and end in bytes.
+    highlights: Vec<Vec<u64>>,
+    cut_before: bool,
+    cut_behind: bool,
+}
+
+/// Pages that came back into the window.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Recall {
+    #[schema(required)]
+    revision: Option<u64>,
+    pages: Vec<Found>,
+    tokens: u64,
+    already_shown: u64,
+    left_out: u64,
+    refused: u64,
+}
+
+/// What came of an anchor: a page, old and new indices, what was found, or an answer.
+#[derive(ToSchema)]
+#[schema(value_type = Object)]
+pub(in crate::http) struct Pressed(Value);
+
+/// A window that was sent, with its record.
+#[derive(ToSchema)]
+pub(in crate::http) struct SentWindow {
+    #[schema(value_type = Object)]
+    window: Value,
+    #[schema(required, value_type = Option<Object>)]
+    account: Option<Value>,
+    #[schema(required, value_type = Option<Object>)]
+    ledger: Option<Value>,
+}
+
+/// The level of a view.
+#[derive(ToSchema)]
+pub(in crate::http) struct SwitchedLevel {
+    /// full, summary or gist.
+    level: String,
+    /// The edit that switched to it; null where nothing was switched.
+    #[schema(required)]
+    revision: Option<u64>,
+}
+
+/// Pages that were destroyed.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(in crate::http) struct Purged {
+    purged: Vec<String>,
+    /// The interrupted runs that were given up because they held some of them.
+    runs_given_up: Vec<String>,
+    /// Where bytes of them remain.
+    traces: Vec<Value>,
+}
+
+/// A call that waits for an approval.
+#[derive(ToSchema)]
+pub(in crate::http) struct Approval {
+    /// The run, such as fixer/3.
+    run: String,
+    /// The call's id.
+    call: String,
+    tool: String,
+    /// What the call would change as things stand now, line by line.
+    question: Vec<String>,
+    /// The arguments, as the model wrote them.
+    arguments: String,
+    since: String,
+}
+
+/// What was decided about calls that waited.
+#[derive(ToSchema)]
+pub(in crate::http) struct Decided {
+    run: String,
+    calls: Vec<String>,
+    /// approved or denied.
+    decision: String,
+    #[schema(required)]
+    reason: Option<String>,
+    by: String,
+    /// The calls of the run that still wait.
+    waiting: Vec<Approval>,
+}
+
+/// A run that stops.
+#[derive(ToSchema)]
+pub(in crate::http) struct Stopped {
+    /// The agent.
+    stopping: String,
+}
