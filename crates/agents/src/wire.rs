@@ -7,6 +7,7 @@
 
 mod account;
 mod agent;
+mod change;
 mod copy;
 mod edit;
 mod error;
@@ -23,6 +24,7 @@ pub use agent::{
     DecidedObject, EffectiveModeObject, FileProblemObject, ModeSaidObject, ResponseObject,
     RunObject, ValidatedObject,
 };
+pub use change::ChangeObject;
 pub use copy::{CheckedObject, CopiedObject, CopiedSessionObject, ScrubbedObject};
 pub use edit::{
     AnswerObject, FoldObject, HistoryObject, LevelObject, MoveObject, MovedObject, OutOfViewObject,
@@ -37,11 +39,11 @@ pub use graph::{
     GraphObject, HistoryKind, HistoryMemberObject, HistoryRelation, SharedHistoryObject,
 };
 pub use import::{ImportObject, ImportedObject, KeptAs, KeptPromptObject};
-pub use page::{BodyObject, PageObject, SaidObject, Texts, TreeObject};
+pub use page::{BodyObject, PageObject, SaidObject, Texts, TreeBounds, TreeObject};
 pub use session::{
     CustomObject, InitialisedObject, LoadedObject, RemovedObject, SegmentObject, SessionObject,
 };
-pub use window::{AccountedObject, ContentObject, LedgerObject, ShareObject};
+pub use window::{AccountedObject, ContentObject, LedgerObject, RequestObject, ShareObject};
 
 use serde::Serialize;
 

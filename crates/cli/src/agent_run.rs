@@ -12,7 +12,7 @@ use contexture_agents::{
     run::{Ending, Limits},
     runner::{StopSignal, Summarized, Verdict, Watcher, stop_signal},
     shares::ShareSettings,
-    team::{Fork, ForkOrigin},
+    team::{Fork, ForkOrigin, StoredRun},
     tools::Question,
 };
 use contexture_core::{Actor, AgentName, ContextSystem, ErrorKind, window::FoldReport};
@@ -149,6 +149,20 @@ pub(crate) async fn prepare<'a>(
         runner,
         job: Job { agent, mode, model, tools, options: execute_options, origin },
         warnings,
+    })
+}
+
+/// Returns the run of an agent that was interrupted.
+pub(crate) async fn interrupted(
+    project: &Project,
+    system: &ContextSystem,
+    agent: &AgentDefinition,
+) -> Result<StoredRun> {
+    let runner = project.runner(system.clone(), "");
+    let run = runner.team().runs(Some(&agent.name)).await?.pop();
+    run.ok_or_else(|| {
+        let message = format!("agent '{}' has no interrupted run", agent.name);
+        Stop::failed(ErrorKind::NotFound, message, "give it a request instead of --resume")
     })
 }
 

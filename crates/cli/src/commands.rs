@@ -16,8 +16,12 @@ mod page;
 mod press;
 mod recall;
 mod segment;
+#[cfg(feature = "server")]
+mod serve;
 mod session;
 mod store;
+#[cfg(feature = "server")]
+mod token;
 mod tour;
 mod turn;
 mod undo;
@@ -94,6 +98,14 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  contexture agents list")]
     Agents(agents::Command),
     Chat(chat::Args),
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
+    /// Create, list and revoke tokens for `contexture serve`
+    ///
+    /// A token belongs to one session and stands for one agent or one user there.
+    #[cfg(feature = "server")]
+    #[command(subcommand, after_help = "Example:\n  contexture token list")]
+    Token(token::Command),
     Import(import::Args),
     Export(export::Args),
     Load(load::Args),
@@ -128,6 +140,10 @@ impl Command {
             Command::Session(_) => Some("'session'".to_owned()),
             Command::Agents(_) => Some("'agents'".to_owned()),
             Command::Chat(_) => Some("'chat'".to_owned()),
+            #[cfg(feature = "server")]
+            Command::Serve(_) => Some("'serve'".to_owned()),
+            #[cfg(feature = "server")]
+            Command::Token(_) => Some("'token'".to_owned()),
             Command::Import(_) => Some("'import'".to_owned()),
             Command::Export(_) => Some("'export'".to_owned()),
             Command::Load(_) => Some("'load'".to_owned()),
@@ -156,6 +172,10 @@ impl Command {
             | Command::Chat(_)
             | Command::Completions(_)
             | Command::Man(_) => return None,
+            #[cfg(feature = "server")]
+            Command::Serve(_) => return None,
+            #[cfg(feature = "server")]
+            Command::Token(_) => "working",
             Command::Window(_) => "rendering the window",
             Command::Find(_) | Command::Recall(_) => "searching",
             Command::Fold(_) => "folding",
@@ -219,6 +239,10 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
         Command::Agents(command) => agents::run(command, &settings()?, printer),
         Command::Chat(args) => chat::run(args, &settings()?, printer),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args, &settings()?, printer),
+        #[cfg(feature = "server")]
+        Command::Token(command) => block_on(token::run(command, &settings()?, printer)),
         Command::Import(args) => block_on(import::run(args, &settings()?, printer)),
         Command::History(args) => block_on(history::run(args, &settings()?, printer)),
         Command::Undo(args) => block_on(undo::run(args, &settings()?, printer)),

@@ -69,6 +69,13 @@ impl From<SearchError> for Stop {
     }
 }
 
+#[cfg(feature = "server")]
+impl From<contexture_server::ServerError> for Stop {
+    fn from(error: contexture_server::ServerError) -> Self {
+        Self::failed(error.class(), error.to_string(), error.hint())
+    }
+}
+
 impl From<StorageError> for Stop {
     fn from(error: StorageError) -> Self {
         Self::from(Error::from(error))

@@ -71,11 +71,8 @@ fn embedder_of(settings: &Settings) -> Option<Arc<dyn Embedder>> {
 /// Returns the places to look for settings.
 fn settings_places() -> Result<SettingsPlaces> {
     let project = folder::find()?;
-    let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = folder::home();
-    let config = named("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-    let config = config.map(|config| config.join("contexture"));
-    Ok(SettingsPlaces { project, home, config })
+    let config = folder::config().map(|config| config.join("contexture"));
+    Ok(SettingsPlaces { project, home: folder::home(), config })
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -26,6 +26,10 @@ pub(crate) use url::StoreUrl;
 /// The store to use when none is named.
 pub(crate) const DEFAULT: &str = "sqlite:.contexture/contexture.db";
 
+/// What the name of the owner's token ends with, behind the store's.
+#[cfg(feature = "server")]
+const TOKEN: &str = ".token";
+
 /// What `.contexture/.gitignore` says.
 const GITIGNORE: &str =
     "# Conversations stay on this machine; agents and settings are for everybody.\n/*.db*\n";
@@ -140,11 +144,47 @@ impl StoreUrl {
         }
     }
 
+    /// Returns the file of the owner's token: beside the store, or among the user's configuration where the
+    /// store is a server. None for a store in memory.
+    #[cfg(feature = "server")]
+    pub(crate) fn token_file(&self) -> Result<Option<PathBuf>> {
+        let beside = |path: &Path| {
+            let mut name = path.file_name()?.to_owned();
+            name.push(TOKEN);
+            Some(path.with_file_name(name))
+        };
+        match self {
+            StoreUrl::Sqlite { path, .. } => Ok(beside(path)),
+            StoreUrl::Files { folder, .. } => Ok(beside(folder)),
+            StoreUrl::Memory => Ok(None),
+            StoreUrl::Postgres { .. } | StoreUrl::S3 { .. } => {
+                let Some(config) = crate::project::folder::config() else {
+                    return Err(Stop::invalid(
+                        "there is no folder for the owner's token: neither HOME nor XDG_CONFIG_HOME is set",
+                        "set HOME to a folder that only you can read",
+                    ));
+                };
+                let folder = config.join("contexture/tokens");
+                private_folder(&folder).map_err(|error| {
+                    let message = format!("cannot create {}: {error}", folder.display());
+                    Stop::failed(ErrorKind::Unavailable, message, "make its parent writable")
+                })?;
+                let name = ContentHash::of(self.to_string().as_bytes()).to_string();
+                Ok(Some(folder.join(&name[..32])))
+            }
+        }
+    }
+
     /// Adds the store's own files, which no tool may reach.
     pub(crate) fn protected(&self, protected: Protected) -> Protected {
         let protected = match self.search_folder() {
             Some(folder) => protected.store(&folder),
             None => protected,
+        };
+        #[cfg(feature = "server")]
+        let protected = match self.token_file() {
+            Ok(Some(file)) => protected.database(&file),
+            Ok(None) | Err(_) => protected,
         };
         match self {
             StoreUrl::Sqlite { path, .. } => protected.database(path),
@@ -183,6 +223,16 @@ impl StoreUrl {
             ),
         )
     }
+}
+
+/// Creates a folder that only its owner can read, if it does not exist.
+#[cfg(feature = "server")]
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// Returns whether the file is missing or empty; if that cannot be known, opening it reports why.

@@ -1,23 +1,10 @@
-//! The tree of pages: loaded within bounds, drawn for people, or nested as JSON.
+//! The tree of pages: loaded within bounds, and drawn for people.
 
-use contexture_agents::wire::{BodyObject, PageObject, Texts, TreeObject};
+use contexture_agents::wire::TreeBounds;
 use contexture_core::{PageIndex, PageView, Session, storage::Order};
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::{error::Result, lines, printer::Paint};
-
-/// How much of a tree to load, and from which end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    /// Which children of a directory come first.
-    pub(crate) order: Order,
-    /// The limit for the children of one directory.
-    pub(crate) children: usize,
-    /// The limit for directories within directories.
-    pub(crate) depth: usize,
-    /// The limit for all pages.
-    pub(crate) pages: usize,
-}
 
 /// A page with the part of its subtree that was loaded.
 pub(crate) struct Branch {
@@ -36,7 +23,7 @@ impl Branch {
     pub(crate) async fn grow(
         session: &Session,
         seen: PageView,
-        bounds: &mut Bounds,
+        bounds: &mut TreeBounds,
     ) -> Result<Self> {
         grow(session, seen, bounds.depth, bounds).await
     }
@@ -94,7 +81,7 @@ fn grow<'a>(
     session: &'a Session,
     seen: PageView,
     depth: usize,
-    bounds: &'a mut Bounds,
+    bounds: &'a mut TreeBounds,
 ) -> LocalBoxFuture<'a, Result<Branch>> {
     async move {
         bounds.pages = bounds.pages.saturating_sub(1);
@@ -122,28 +109,6 @@ fn grow<'a>(
             branch.children.push(grow(session, child, depth - 1, bounds).await?);
         }
         Ok(branch)
-    }
-    .boxed_local()
-}
-
-/// Reads the pages of a tree, to be printed as JSON.
-pub(crate) fn read<'a>(
-    session: &'a Session,
-    branch: &'a Branch,
-    texts: Texts,
-) -> LocalBoxFuture<'a, Result<TreeObject>> {
-    async move {
-        let body = match BodyObject::detail(session, &branch.seen.page, texts).await? {
-            Some(body) => body,
-            None => {
-                let mut children = Vec::with_capacity(branch.children.len());
-                for child in &branch.children {
-                    children.push(read(session, child, texts).await?);
-                }
-                BodyObject::Contents { children, child_count: branch.child_count }
-            }
-        };
-        Ok(TreeObject(PageObject::new(&branch.seen, body)))
     }
     .boxed_local()
 }

@@ -14,8 +14,9 @@ use crate::{
     support::talk,
 };
 
-/// Commands that print no JSON: one speaks to people, the others print a script or manual pages.
-const WITHOUT: [&str; 3] = ["chat", "completions", "man"];
+/// Commands that print no JSON, or not only once: one speaks to people, one serves until it is stopped, the
+/// others print a script or manual pages.
+const WITHOUT: [&str; 4] = ["chat", "serve", "completions", "man"];
 
 /// Lines that print something else than their command does otherwise.
 const VARIANTS: [&str; 7] = [
@@ -218,7 +219,11 @@ fn render_and_look_after(seen: &mut Seen) {
         "store copy --to sqlite:copy.db",
         "store scrub",
         "tour",
+        "token create --agent fixer --expires 30d",
+        "token list",
     ]);
+    let token = seen.run(&["token", "create", "--user", "anna"]);
+    seen.run(&["token", "revoke", token["id"].as_str().unwrap()]);
     let document = seen.stage.text(&["export"]);
     seen.stage.sandbox.write("session.json", document);
     let loaded = seen.stage.json(&["--session", "copy", "load", "session.json"]);

@@ -48,6 +48,7 @@ mod read_only;
 mod readme;
 mod repair;
 mod segments;
+mod serve;
 mod sessions;
 mod shares;
 mod store;

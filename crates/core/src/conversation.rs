@@ -12,8 +12,8 @@
 //! What the provider reports corrects the counting from then on.
 
 use crate::{
-    Edit, Error, Message, PageIndex, Result, Role, Session, Timestamp, Tokens, Usage,
-    WindowOptions,
+    AppendKey, Edit, Error, ErrorKind, Message, PageIndex, Result, Role, Session, Timestamp,
+    Tokens, Usage, WindowOptions,
     message::open_calls,
     storage::{LedgerKey, UsageReport},
     system::Purpose,
@@ -69,22 +69,51 @@ impl Conversation {
     /// messages that come first answer the calls that are open. So a host can append everything as it gets
     /// it.
     pub async fn append(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
-        let said = messages.iter().position(|message| message.role != Role::Tool);
-        let mut results = messages;
-        let rest = results.split_off(said.unwrap_or(results.len()));
+        let (results, rest) = answers_first(messages);
         if results.is_empty() && open_calls(&rest).is_empty() {
             return self.append_whole(rest).await;
         }
+        Ok(self.session.apply(self.appending(results, rest)).await?.pages)
+    }
+
+    /// Writes what was said under a key of the host's, as one edit: sent again with the same messages, it is
+    /// there once and the answer is the same; with other messages it is a conflict.
+    pub async fn append_keyed(
+        &self,
+        messages: Vec<Message>,
+        key: AppendKey,
+    ) -> Result<Vec<PageIndex>> {
+        let keyed = self.session.keyed(key);
+        let (results, rest) = answers_first(messages);
+        // What an assistant says before there is any turn begins one.
+        let begins = results.is_empty() && rest.first().is_some_and(|it| it.role != Role::User);
+        let first = match begins && open_calls(&rest).is_empty() {
+            true => {
+                Some(Edit::AddTurn { segment: self.session.writes_to(), messages: rest.clone() })
+            }
+            false => None,
+        };
+        let appended = keyed.apply(self.appending(results, rest)).await;
+        let is_other = |error: &Error| {
+            matches!(error, Error::KeyReused { .. }) || error.kind() == ErrorKind::NotFound
+        };
+        match (appended, first) {
+            (Err(error), Some(first)) if is_other(&error) => Ok(keyed.apply(first).await?.pages),
+            (appended, _) => Ok(appended?.pages),
+        }
+    }
+
+    /// Returns the edit that answers open calls and writes what follows.
+    fn appending(&self, results: Vec<Message>, rest: Vec<Message>) -> Edit {
         let segment = self.session.writes_to();
         let mut edits = Vec::new();
         if !results.is_empty() {
             edits.push(Edit::AddResults { segment: segment.clone(), messages: results });
         }
-        if !rest.is_empty() {
+        if !rest.is_empty() || edits.is_empty() {
             edits.push(Edit::OpenExchange { segment, messages: rest });
         }
-        let edit = if edits.len() == 1 { edits.remove(0) } else { Edit::Batch(edits) };
-        Ok(self.session.apply(edit).await?.pages)
+        if edits.len() == 1 { edits.remove(0) } else { Edit::Batch(edits) }
     }
 
     /// Writes exchanges that have all their results.
@@ -97,7 +126,7 @@ impl Conversation {
             // What comes before any user message continues the latest turn, where there is one.
             match self.session.extend_turn(rest.clone()).await {
                 Ok(extended) => pages.extend(extended),
-                Err(error) if error.kind() == crate::ErrorKind::NotFound => {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
                     pages.extend(self.session.add_turn(rest).await?);
                 }
                 Err(error) => return Err(error),
@@ -184,6 +213,14 @@ impl Conversation {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Separates the tool messages that come first, which answer calls, from the rest.
+fn answers_first(messages: Vec<Message>) -> (Vec<Message>, Vec<Message>) {
+    let said = messages.iter().position(|message| message.role != Role::Tool);
+    let mut results = messages;
+    let rest = results.split_off(said.unwrap_or(results.len()));
+    (results, rest)
 }
 
 /// Returns how many counted tokens fit under a model's budget.

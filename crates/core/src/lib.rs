@@ -128,7 +128,7 @@ pub use message::{Message, Role};
 // History and feed.
 pub use feed::FeedEntry;
 pub use history::HistoryEntry;
-pub use system::{FeedEvent, Subscription};
+pub use system::{FeedEvent, SeenChange, Subscription};
 
 // Errors.
 pub use error::{Advice, Error, ErrorKind, Result};

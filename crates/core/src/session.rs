@@ -92,6 +92,11 @@ impl Session {
         self.system.now()
     }
 
+    /// Returns the number of the state that reads see. Nothing is read for it.
+    pub fn revision(&self) -> Revision {
+        self.system.seen_upto()
+    }
+
     /// Takes in what others have committed since; tells whether that was anything.
     pub async fn refresh(&self) -> Result<bool> {
         Ok(self.system.refresh().await?)

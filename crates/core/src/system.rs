@@ -43,6 +43,7 @@ pub use branch::{Branch, BranchParent};
 pub(crate) use load::CONTENTS;
 pub use reader::{
     AdmittedMessage, AdmittedMessages, AdmittedPage, ListQuery, Listing, PageView, Reader,
+    SeenChange,
 };
 pub use resident::{ResidentLimits, ResidentUsage};
 pub use subscribe::{FeedEvent, Subscription};

@@ -6,6 +6,7 @@ use contexture_core::{
     message::detail_text,
     storage::{Order, Version},
 };
+use futures::future::{BoxFuture, FutureExt as _};
 use serde::Serialize;
 
 /// How many children a page object names.
@@ -176,3 +177,60 @@ async fn children(session: &Session, index: &PageIndex) -> Result<BodyObject<Pag
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct TreeObject(pub PageObject<TreeObject>);
+
+/// How much of a tree is read, and from which end.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeBounds {
+    /// Which children of a directory come first.
+    pub order: Order,
+    /// How many children of one directory at most.
+    pub children: usize,
+    /// How many directories within directories at most.
+    pub depth: usize,
+    /// How many pages at most.
+    pub pages: usize,
+}
+
+impl TreeObject {
+    /// Reads the tree below a page, as much as the bounds leave room for, and takes what it read off them.
+    pub async fn read(
+        session: &Session,
+        seen: &PageView,
+        texts: Texts,
+        bounds: &mut TreeBounds,
+    ) -> Result<Self> {
+        tree(session, seen, texts, bounds.depth, bounds).await
+    }
+}
+
+fn tree<'a>(
+    session: &'a Session,
+    seen: &'a PageView,
+    texts: Texts,
+    depth: usize,
+    bounds: &'a mut TreeBounds,
+) -> BoxFuture<'a, Result<TreeObject>> {
+    async move {
+        bounds.pages = bounds.pages.saturating_sub(1);
+        if let Some(body) = BodyObject::detail(session, &seen.page, texts).await? {
+            return Ok(TreeObject(PageObject::new(seen, body)));
+        }
+        let (reader, index) = (session.reader(), &seen.page.index);
+        let wanted = if depth == 0 { 0 } else { bounds.children.min(bounds.pages) };
+        let listing = reader.children(index, bounds.order, None, wanted).await?;
+        let child_count = match listing.more {
+            true => reader.child_count(index).await?,
+            false => listing.items.len() as u64,
+        };
+        let mut children = Vec::new();
+        for child in &listing.items {
+            if bounds.pages == 0 {
+                break;
+            }
+            children.push(tree(session, child, texts, depth - 1, bounds).await?);
+        }
+        let body = BodyObject::Contents { children, child_count };
+        Ok(TreeObject(PageObject::new(seen, body)))
+    }
+    .boxed()
+}

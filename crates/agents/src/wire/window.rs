@@ -3,6 +3,7 @@
 use contexture_core::{
     Error, Format, Level, Result, Revision, Timestamp, Tokens, Usage, Window,
     storage::{ContentHash, SentWindow},
+    window::{FoldReport, ModelRequest},
 };
 use serde::Serialize;
 use serde_json::{
@@ -33,14 +34,45 @@ pub struct AccountedObject {
 impl AccountedObject {
     /// Returns a window as one JSON value.
     pub fn window(window: &Window) -> Result<Box<RawValue>> {
-        let object = match window.format {
-            Format::Markdown => to_raw_value(&ContentObject { content: &window.body }),
-            Format::Context | Format::Provider(_) => RawValue::from_string(window.body.clone()),
-        };
-        object.map_err(|error| {
-            let reason = error.to_string();
-            Error::InvalidRendering { format: window.format.as_str(), reason }
-        })
+        body_object(window.format, window.body.clone())
+    }
+}
+
+/// Returns the body of a window as one JSON value.
+fn body_object(format: Format, body: String) -> Result<Box<RawValue>> {
+    let object = match format {
+        Format::Markdown => to_raw_value(&ContentObject { content: &body }),
+        Format::Context | Format::Provider(_) => RawValue::from_string(body),
+    };
+    object.map_err(|error| {
+        let reason = error.to_string();
+        Error::InvalidRendering { format: format.as_str(), reason }
+    })
+}
+
+/// A request to a model: a window that was recorded as sent.
+#[derive(Debug, Serialize)]
+pub struct RequestObject {
+    /// The part of the request's body that the window is: add the model, the tools and so on.
+    pub window: Box<RawValue>,
+    /// Its number: what usage is reported under.
+    pub number: u64,
+    /// What it is expected to take, as the model counts.
+    pub tokens: Tokens,
+    /// What of it the provider is expected to have cached.
+    pub cached: Tokens,
+    /// What the fold that was made for it saved and cost; none where none was due.
+    pub fold: Option<FoldReport>,
+    /// What came in broken and was made valid, in words.
+    pub repaired: Vec<String>,
+}
+
+impl RequestObject {
+    /// Describes a request of a format.
+    pub fn new(format: Format, request: ModelRequest) -> Result<Self> {
+        let ModelRequest { body, number, tokens, cached, fold, repaired, .. } = request;
+        let window = body_object(format, body)?;
+        Ok(Self { window, number, tokens, cached, fold, repaired })
     }
 }
 

@@ -19,7 +19,7 @@ use self::steps::Step;
 use super::Status;
 use crate::{
     error::{Result, Stop},
-    printer::Printer,
+    printer::{Paint, Printer},
     run, sanitize,
 };
 
@@ -75,6 +75,21 @@ pub(crate) fn run(args: &Args, printer: &mut Printer<'_>) -> Result<Status> {
     }
     printer.line("To start in a folder of your own, run `contexture init`.")?;
     Ok(Status::Done)
+}
+
+/// Makes a store in a new folder that holds the session of the tour; returns its URL.
+#[cfg(feature = "server")]
+pub(super) fn stored() -> Result<String> {
+    let folder = folder(None)?;
+    let store = prepare(&folder)?;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let paint = (Paint::Plain, Paint::Plain);
+    let mut printer = Printer::new(&mut out, &mut err, paint);
+    printer.set_json(true);
+    for step in steps::steps(&store, &folder) {
+        take(&step, &mut printer)?;
+    }
+    Ok(store)
 }
 
 /// Takes one step: shows the line, runs it, shows its output. With JSON, returns them instead.

@@ -23,6 +23,12 @@ pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
+/// Returns the folder of users' own configuration, if the environment names one.
+pub(crate) fn config() -> Option<PathBuf> {
+    let named = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    named.or_else(|| Some(home()?.join(".config")))
+}
+
 /// Returns the project that the working folder belongs to, or the working folder itself if it belongs
 /// to none.
 pub(crate) fn find() -> Result<PathBuf> {

@@ -25,17 +25,9 @@ impl Session {
 }
 
 impl KeyedSession<'_> {
-    /// Makes an edit that appends: to a turn, or results to an open exchange.
+    /// Makes an edit that appends: to a turn, results to an open exchange, or a batch of these.
     pub async fn apply(&self, edit: Edit) -> Result<EditOutcome> {
-        let appends = matches!(
-            edit,
-            Edit::AddTurn { .. }
-                | Edit::ExtendTurn { .. }
-                | Edit::OpenExchange { .. }
-                | Edit::AddResults { .. }
-                | Edit::CloseExchange { .. }
-        );
-        if !appends {
+        if !appends(&edit) {
             return Err(Error::InvalidRequest {
                 reason: format!("operation '{}' takes no key", edit.operation()),
                 advice: "make it without a key: only what is appended has one".into(),
@@ -93,5 +85,18 @@ impl KeyedSession<'_> {
     pub async fn add_results(&self, messages: Vec<Message>) -> Result<Vec<PageIndex>> {
         let segment = self.session.writes_to();
         Ok(self.apply(Edit::AddResults { segment, messages }).await?.pages)
+    }
+}
+
+/// Tells whether an edit does nothing but append.
+fn appends(edit: &Edit) -> bool {
+    match edit {
+        Edit::AddTurn { .. }
+        | Edit::ExtendTurn { .. }
+        | Edit::OpenExchange { .. }
+        | Edit::AddResults { .. }
+        | Edit::CloseExchange { .. } => true,
+        Edit::Batch(edits) => !edits.is_empty() && edits.iter().all(appends),
+        _ => false,
     }
 }

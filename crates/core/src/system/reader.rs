@@ -1,6 +1,7 @@
 //! Reading: pages, lists and search, as a view sees them. History stands beside it.
 
 mod admit;
+mod changes;
 mod history;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::{
 };
 
 pub use admit::{AdmittedMessage, AdmittedMessages, AdmittedPage};
+pub use changes::SeenChange;
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;

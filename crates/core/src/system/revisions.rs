@@ -174,7 +174,7 @@ impl ContextSystem {
     }
 
     /// Returns the state up to which everything is known here.
-    pub(super) fn seen_upto(&self) -> Revision {
+    pub(crate) fn seen_upto(&self) -> Revision {
         self.revisions().upto
     }
 

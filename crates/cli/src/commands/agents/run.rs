@@ -4,9 +4,7 @@ mod words;
 
 use std::{ffi::OsString, path::Path};
 
-use contexture_agents::{
-    AgentDefinition, Response, run::Ending, team::StoredRun, wire::ResponseObject,
-};
+use contexture_agents::{AgentDefinition, Response, run::Ending, wire::ResponseObject};
 use contexture_core::{AgentName, ContextSystem, ErrorKind};
 
 use super::{approvals, create::MODES, team};
@@ -138,7 +136,7 @@ pub(crate) async fn run(
     let system = team(settings).await?.system().clone();
     let agent = project.agent(&name)?;
     if resume {
-        let interrupted = interrupted_run(project, &system, agent).await?;
+        let interrupted = agent_run::interrupted(project, &system, agent).await?;
         // It resumes as it began, unless the call says otherwise.
         options.context = Some(interrupted.run.mode);
         options.fork = interrupted.run.fork;
@@ -198,19 +196,6 @@ fn run_options(flags: Flags) -> Result<RunOptions> {
         ask: flags.ask,
         trust_mcp: flags.trust_mcp,
         store: None,
-    })
-}
-
-async fn interrupted_run(
-    project: &Project,
-    system: &ContextSystem,
-    agent: &AgentDefinition,
-) -> Result<StoredRun> {
-    let runner = project.runner(system.clone(), "");
-    let run = runner.team().runs(Some(&agent.name)).await?.pop();
-    run.ok_or_else(|| {
-        let message = format!("agent '{}' has no interrupted run", agent.name);
-        Stop::failed(ErrorKind::NotFound, message, "give it a request instead of --resume")
     })
 }
 

@@ -1,16 +1,11 @@
 //! `contexture page tree`
 
-use contexture_agents::wire::ListObject;
+use contexture_agents::wire::{ListObject, TreeBounds, TreeObject};
 use contexture_core::storage::Order;
 
 use crate::{
-    args::TextArgs,
-    commands::Status,
-    context,
-    error::Result,
-    printer::Printer,
-    settings::Settings,
-    tree::{self, Bounds, Branch},
+    args::TextArgs, commands::Status, context, error::Result, printer::Printer, settings::Settings,
+    tree::Branch,
 };
 
 /// How many pages to draw in total.
@@ -53,26 +48,26 @@ pub(crate) async fn run(
     let session = context::open_snapshot(settings).await?;
     let order = if args.newest { Order::Backward } else { Order::Forward };
     let (children, depth) = (args.limit.into(), args.depth.into());
-    let mut bounds = Bounds { order, children, depth, pages: PAGES };
+    let mut bounds = TreeBounds { order, children, depth, pages: PAGES };
     let tops = match &args.index {
         Some(index) => vec![session.index(index)?],
         None => session.reader().segments().iter().map(|segment| segment.root()).collect(),
     };
-    let mut branches = Vec::with_capacity(tops.len());
-    for top in tops {
-        let seen = session.reader().page(&top).await?;
-        branches.push(Branch::grow(&session, seen, &mut bounds).await?);
-    }
     if !printer.is_json() {
-        let paint = printer.paint();
-        for line in branches.iter().flat_map(|branch| branch.draw(paint)) {
-            printer.line(line)?;
+        for top in tops {
+            let seen = session.reader().page(&top).await?;
+            let branch = Branch::grow(&session, seen, &mut bounds).await?;
+            for line in branch.draw(printer.paint()) {
+                printer.line(line)?;
+            }
         }
         return Ok(Status::Done);
     }
-    let mut items = Vec::with_capacity(branches.len());
-    for branch in &branches {
-        items.push(tree::read(&session, branch, args.text.texts()).await?);
+    let mut items = Vec::with_capacity(tops.len());
+    for top in tops {
+        let seen = session.reader().page(&top).await?;
+        let texts = args.text.texts();
+        items.push(TreeObject::read(&session, &seen, texts, &mut bounds).await?);
     }
     match (&args.index, items.as_slice()) {
         (Some(_), [only]) => printer.json(only)?,

@@ -48,7 +48,10 @@ impl Reader<'_> {
     }
 
     /// Returns what of a history entry this view may see.
-    async fn visible_entry(&self, mut entry: HistoryEntry) -> Result<Option<HistoryEntry>> {
+    pub(super) async fn visible_entry(
+        &self,
+        mut entry: HistoryEntry,
+    ) -> Result<Option<HistoryEntry>> {
         let Some(view) = self.guard else { return Ok(Some(entry)) };
         if !entry.actor.is_system_side() && entry.actor.agent() != Some(&view.agent) {
             return Ok(None);

@@ -1,0 +1,11 @@
+//! The tests of the server, in one program: a real server on loopback, in this process.
+
+mod access;
+mod bad_input;
+mod client;
+mod conversation;
+mod document;
+mod events;
+mod matrix;
+mod pages;
+mod windows;
