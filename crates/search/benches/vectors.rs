@@ -2,6 +2,12 @@
 //!
 //!     cargo bench -p contexture-search --bench vectors -- [MESSAGES]
 
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints what it measured, or stops"
+)]
+
 use std::{
     sync::{
         Arc,
