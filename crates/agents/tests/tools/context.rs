@@ -545,7 +545,7 @@ async fn an_agent_finds_reads_and_restores_what_was_removed() {
     let text = right(hand.call("get_page", json!({"page": "notes-1"})).await);
     assert!(text.contains("(in the archive)") && text.ends_with("the flowerpot is blue"), "{text}");
     let output = hand.call("recall", archive.clone()).await;
-    assert_eq!(output.expands, [page("secret-1"); 0]);
+    assert!(output.expands.is_empty());
     let text = right(output);
     assert!(text.starts_with("1 pages, ") && text.contains("they stay in the archive"), "{text}");
     assert!(text.contains("the flowerpot is blue") && !text.contains("red"), "{text}");

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_core::{
-    Message, PageStorage, SegmentId, Session,
+    Message, PageIndex, PageStorage, SegmentId, Session,
     message::{AdmittedMessages, MessageFilter},
     storage::{PageStanding, ScanQuery, StandingFilter},
 };
@@ -40,7 +40,13 @@ impl Naive {
                 after: None,
                 limit: 100_000,
             };
-            let stored = storage.scan(session.id(), &query).await.unwrap();
+            let mut stored = storage.scan(session.id(), &query).await.unwrap();
+            // A scan of a branch's own segment begins behind its root.
+            let root = PageIndex::new(segment.clone(), 0);
+            if !stored.first().is_some_and(|page| page.index.is_root()) {
+                let read = storage.pages(session.id(), &[root]).await.unwrap();
+                stored.splice(0..0, read.into_iter().flatten());
+            }
             let indices: Vec<_> = stored.iter().map(|page| page.index.clone()).collect();
             let admitted = session.reader().admit(&indices).await.unwrap();
             for (stored, admitted) in stored.iter().zip(admitted) {

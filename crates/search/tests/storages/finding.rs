@@ -23,7 +23,7 @@ pub(crate) fn finds_what_edits_leave(world: &World) {
         for flushed in [false, true] {
             let page = say(&system, "usr", "the zanzibarite lantern").await;
             let name = page.to_string();
-            assert_eq!(found("zanzibarite").await, [name.clone()], "appended");
+            assert_eq!(found("zanzibarite").await, [name.as_str()], "appended");
             if flushed {
                 index.flush().await.unwrap();
             }
@@ -32,13 +32,13 @@ pub(crate) fn finds_what_edits_leave(world: &World) {
             let update = PageUpdate { name: new_name, detail, ..PageUpdate::of(page.clone()) };
             session.apply(Edit::UpdatePage(update)).await.unwrap();
             assert_eq!(found("zanzibarite").await, none, "updated");
-            assert_eq!(found("quetzalcoatlus").await, [name.clone()], "updated");
+            assert_eq!(found("quetzalcoatlus").await, [name.as_str()], "updated");
             session.apply(Edit::HideDetails(page.clone())).await.unwrap();
-            assert_eq!(found("quetzalcoatlus").await, [name.clone()], "hidden");
+            assert_eq!(found("quetzalcoatlus").await, [name.as_str()], "hidden");
             session.apply(Edit::ArchivePage(page.clone())).await.unwrap();
-            assert_eq!(found("quetzalcoatlus").await, [name.clone()], "archived");
+            assert_eq!(found("quetzalcoatlus").await, [name.as_str()], "archived");
             session.apply(Edit::RestorePage { page: page.clone(), to: None }).await.unwrap();
-            assert_eq!(found("quetzalcoatlus").await, [name.clone()], "restored");
+            assert_eq!(found("quetzalcoatlus").await, [name.as_str()], "restored");
             session.apply(Edit::RemovePage(page.clone())).await.unwrap();
             assert_eq!(found("quetzalcoatlus").await, [format!("{name}*")], "removed");
             if flushed {
@@ -52,7 +52,7 @@ pub(crate) fn finds_what_edits_leave(world: &World) {
             };
             let plan = index.recall(&session, &recall, &options(Format::Markdown)).await.unwrap();
             session.apply(plan.edit().unwrap()).await.unwrap();
-            assert_eq!(found("quetzalcoatlus").await, [name.clone()], "recalled");
+            assert_eq!(found("quetzalcoatlus").await, [name.as_str()], "recalled");
             let moved = Edit::MovePage { page: page.clone(), to: "free-0".parse().unwrap() };
             let moved = session.apply(moved).await.unwrap().moved.remove(0).1;
             assert_eq!(found("quetzalcoatlus").await, [moved.to_string()], "moved");

@@ -22,7 +22,7 @@ pub(crate) fn two_handles_find_each_others_pages(world: &World) {
             let system = if number % 2 == 0 { &one } else { &other };
             let word = format!("unique{}", "xyz".repeat(number + 1));
             let page = say(system, "usr", &format!("harbour {word}")).await.to_string();
-            assert_eq!(found(&index, &one.as_system(), &word).await, [page.clone()]);
+            assert_eq!(found(&index, &one.as_system(), &word).await, [page.as_str()]);
             assert_eq!(found(&other_index, &other.as_system(), &word).await, [page]);
             if number % 3 == 0 {
                 // The other one may be writing.
@@ -121,7 +121,7 @@ pub(crate) fn two_processes_find_each_others_pages(world: &World) {
             for at in [0, 1] {
                 let theirs = format!("{}{}", ["left", "right"][at], "xyz".repeat(number + 1));
                 let page = peers[at].ask(&format!("say {theirs}"));
-                assert_eq!(found(&index, &session, &theirs).await, [page.clone()]);
+                assert_eq!(found(&index, &session, &theirs).await, [page.as_str()]);
                 assert_eq!(peers[1 - at].ask(&format!("find {theirs}")), page);
             }
             if number % 2 == 0 {
@@ -131,7 +131,7 @@ pub(crate) fn two_processes_find_each_others_pages(world: &World) {
             }
         }
         let purged = peers[0].ask("say the zanzibarite");
-        assert_eq!(found(&index, &session, "zanzibarite").await, [purged.clone()]);
+        assert_eq!(found(&index, &session, "zanzibarite").await, [purged.as_str()]);
         peers[1].ask(&format!("purge {purged}"));
         assert_eq!(found(&index, &session, "zanzibarite").await, [""; 0]);
         assert_eq!(peers[0].ask("find zanzibarite"), "");
