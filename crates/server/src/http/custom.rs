@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path};
+use axum::Json;
 use contexture_agents::wire::CustomObject;
 use contexture_core::{Edit, storage::CustomKey};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{body::Body, held::Held, schema};
+use super::{body::Body, held::Held, path::Path, schema};
 use crate::{Host, Result, ServerError};
 
 /// The key of the session's token budget.
