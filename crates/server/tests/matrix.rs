@@ -100,6 +100,13 @@ const ROWS: &[Row] = &[
     row("GET", "/find", "?q=Hi", [200, 200, 200]),
     row("POST", "/recall", r#"{"query":"Hi","preview":true}"#, [200, 200, 200]),
     row("POST", "/press", r#"{"key":"hide-usr-1"}"#, [200, 200, 200]),
+    row("GET", "/tools", "?format=gemini", [200, 200, 200]),
+    row(
+        "POST",
+        "/tools/call",
+        r#"{"format":"gemini","calls":[{"functionCall":{"name":"find","args":{"query":"Hi"}}}]}"#,
+        [200, 200, 200],
+    ),
     row("GET", "/history", "", [200, 200, 200]),
     row("POST", "/undo", "{}", [200, 200, 200]),
     row("GET", "/events", "", [0, 0, 0]),

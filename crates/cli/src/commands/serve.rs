@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use contexture_core::{Engine, ErrorKind};
+use contexture_core::{Engine, ErrorKind, PageStorage};
 use contexture_search::LazyIndex;
 use contexture_server::{
     Host, HostNames, HostParts, OwnerToken, ProjectSource, Rate, ServeSettings, Server,
@@ -91,6 +91,24 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
     runtime.block_on(serve(&args, &settings, printer))
 }
 
+/// Returns what a host over a storage is made of.
+pub(super) fn parts(
+    storage: Arc<dyn PageStorage>,
+    settings: &Settings,
+    owner: OwnerToken,
+) -> HostParts {
+    let index = LazyIndex::new(storage.clone(), settings.store.search_folder());
+    let engine = Engine::new(storage, Arc::new(SystemClock));
+    HostParts {
+        engine,
+        index,
+        project: source(),
+        owner,
+        rate: Rate::default(),
+        runs: Arc::new(runs::ProjectRuns { store: settings.store.clone() }),
+    }
+}
+
 async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     let storage = settings.store.open(Access::Create).await?;
     let token_file = settings.store.token_file()?;
@@ -98,16 +116,7 @@ async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
         Some(file) => OwnerToken::read_or_create(file)?,
         None => OwnerToken::random()?,
     };
-    let index = LazyIndex::new(storage.clone(), settings.store.search_folder());
-    let engine = Engine::new(storage, Arc::new(SystemClock));
-    let parts = HostParts {
-        engine,
-        index,
-        project: source(),
-        owner: owner.clone(),
-        rate: Rate::default(),
-        runs: Arc::new(runs::ProjectRuns { store: settings.store.clone() }),
-    };
+    let parts = parts(storage, settings, owner.clone());
     let host = Arc::new(Host::new(parts));
     // Broken settings are reported now, not by the first request.
     host.project().await?;

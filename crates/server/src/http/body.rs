@@ -13,7 +13,7 @@ use super::query::shorten;
 use crate::{Result, ServerError};
 
 /// The largest body of most requests.
-const MOST: usize = 32 << 20;
+pub(crate) const MOST: usize = 32 << 20;
 
 /// The largest document that is loaded or imported.
 const MOST_OF_A_DOCUMENT: usize = 256 << 20;
@@ -65,7 +65,8 @@ fn require_json(headers: &HeaderMap) -> Result<()> {
     }
 }
 
-async fn read(request: Request, most: usize) -> Result<Vec<u8>> {
+/// Reads a body of bounded size within a bounded time.
+pub(crate) async fn read(request: Request, most: usize) -> Result<Vec<u8>> {
     let body = Limited::new(request.into_body(), most).collect();
     let read = tokio::time::timeout(TIME, body).await.map_err(|_| {
         let message = format!("the body did not arrive within {} seconds", TIME.as_secs());
