@@ -65,12 +65,21 @@ pub struct ToolOutput {
     pub error: bool,
     /// Pages whose level rises at the next fold: their content itself stands in the text.
     pub expands: Vec<PageIndex>,
+    /// Pages that it made or changed.
+    pub changes: Vec<PageIndex>,
 }
 
 impl ToolOutput {
     /// Makes an answer.
     pub fn of(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Says that it made or changed a page.
+    #[must_use]
+    pub fn changing(mut self, page: PageIndex) -> Self {
+        self.changes.push(page);
+        self
     }
 
     /// Makes an answer that says what is wrong.

@@ -12,6 +12,8 @@ mod init;
 mod level;
 mod load;
 mod man;
+#[cfg(feature = "server")]
+mod mcp;
 mod page;
 mod press;
 mod recall;
@@ -22,6 +24,7 @@ mod session;
 mod store;
 #[cfg(feature = "server")]
 mod token;
+mod tools;
 mod tour;
 mod turn;
 mod undo;
@@ -98,8 +101,11 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  contexture agents list")]
     Agents(agents::Command),
     Chat(chat::Args),
+    Tools(tools::Args),
     #[cfg(feature = "server")]
     Serve(serve::Args),
+    #[cfg(feature = "server")]
+    Mcp(mcp::Args),
     /// Create, list and revoke tokens for `contexture serve`
     ///
     /// A token belongs to one session and stands for one agent or one user there.
@@ -159,8 +165,12 @@ impl Command {
             | Command::Press(_)
             | Command::History(_)
             | Command::Undo(_)
+            | Command::Tools(_)
             | Command::Completions(_)
             | Command::Man(_) => None,
+            // With --as it serves that agent alone.
+            #[cfg(feature = "server")]
+            Command::Mcp(_) => None,
         }
     }
 
@@ -173,7 +183,7 @@ impl Command {
             | Command::Completions(_)
             | Command::Man(_) => return None,
             #[cfg(feature = "server")]
-            Command::Serve(_) => return None,
+            Command::Serve(_) | Command::Mcp(_) => return None,
             #[cfg(feature = "server")]
             Command::Token(_) => "working",
             Command::Window(_) => "rendering the window",
@@ -193,6 +203,7 @@ impl Command {
             | Command::Turn(_)
             | Command::Level(_)
             | Command::Press(_)
+            | Command::Tools(_)
             | Command::History(_) => "working",
         })
     }
@@ -239,8 +250,11 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
         Command::Agents(command) => agents::run(command, &settings()?, printer),
         Command::Chat(args) => chat::run(args, &settings()?, printer),
+        Command::Tools(args) => block_on(tools::run(args, &settings()?, printer)),
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args, &settings()?, printer),
+        #[cfg(feature = "server")]
+        Command::Mcp(args) => mcp::run(&args, &settings()?, printer),
         #[cfg(feature = "server")]
         Command::Token(command) => block_on(token::run(command, &settings()?, printer)),
         Command::Import(args) => block_on(import::run(args, &settings()?, printer)),

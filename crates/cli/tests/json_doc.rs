@@ -16,7 +16,7 @@ use crate::{
 
 /// Commands that print no JSON, or not only once: one speaks to people, one serves until it is stopped, the
 /// others print a script or manual pages.
-const WITHOUT: [&str; 4] = ["chat", "serve", "completions", "man"];
+const WITHOUT: [&str; 5] = ["chat", "serve", "mcp", "completions", "man"];
 
 /// Lines that print something else than their command does otherwise.
 const VARIANTS: [&str; 7] = [
@@ -123,6 +123,8 @@ fn keep(seen: &mut Seen) {
     sandbox.write("more.json", json!(turn).to_string());
     sandbox.write("parts.json", parts().to_string());
     sandbox.write("open.json", open().to_string());
+    let call = r#"{"type":"tool_use","id":"c1","name":"find","input":{"query":"note"}}"#;
+    sandbox.write("call.json", call);
     sandbox.write("broken.jsonl", "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\n");
     seen.run_all(&[
         "init --system system.md",
@@ -177,6 +179,7 @@ fn read_and_act(seen: &mut Seen) {
         "page tree usr-0",
         "find note",
         "find note --explain",
+        "tools call call.json --format anthropic",
         "page find note",
         "recall note --preview",
         "page expand usr-2",

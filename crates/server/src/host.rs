@@ -194,6 +194,11 @@ impl Host {
         Ok(self.index.get()?)
     }
 
+    /// Returns the search index for tools that open it when they search.
+    pub(crate) fn lazy_index(&self) -> LazyIndex {
+        self.index.clone()
+    }
+
     /// Takes what was destroyed out of the search index as well: a session, or pages of one that stays.
     pub(crate) async fn forget(&self, left: Option<&SessionId>) -> Result<()> {
         let index = self.index()?;

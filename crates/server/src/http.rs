@@ -20,6 +20,7 @@ mod search;
 mod segments;
 mod sessions;
 mod tokens;
+mod tools;
 mod turns;
 mod window;
 
@@ -28,11 +29,16 @@ use std::sync::Arc;
 use axum::{Router, http::StatusCode};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{Host, ServeSettings, ServerError};
+pub(crate) use body::{MOST as BODY, read as read_body};
+pub(crate) use held::bearer;
+pub(crate) use query::pairs;
+
+use crate::{Host, ServeSettings, ServerError, mcp};
 
 /// Returns all routes, guarded as the settings say.
 pub fn router(host: Arc<Host>, settings: &ServeSettings) -> Router {
     let (routes, _) = routes().split_for_parts();
+    let routes = routes.merge(mcp::route(&host));
     let routes = routes.method_not_allowed_fallback(method_not_allowed).fallback(unknown_route);
     gate::guard(routes, &host, settings).with_state(host)
 }
@@ -58,6 +64,7 @@ fn routes() -> OpenApiRouter<Arc<Host>> {
         .merge(conversation::routes())
         .merge(window::routes())
         .merge(search::routes())
+        .merge(tools::routes())
         .merge(history::routes())
         .merge(events::routes())
         .merge(agents::routes())

@@ -20,6 +20,8 @@ mod agents;
 mod error;
 mod host;
 mod http;
+mod mcp;
+mod options;
 mod serve;
 
 pub(crate) use access::SessionToken;
@@ -30,4 +32,5 @@ pub use agents::{AgentRuns, RunDone, RunWanted};
 pub use error::{Result, ServerError};
 pub use host::{Host, HostParts, Project, ProjectSource, Rate};
 pub use http::{openapi, router};
+pub use mcp::{Access, serve_mcp, serve_mcp_over};
 pub use serve::{HostNames, Limits, ServeSettings, Server};

@@ -33,6 +33,7 @@ pub(crate) struct Running {
     pub(crate) owner: String,
     pub(crate) engine: Engine,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) host: Arc<Host>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -100,18 +101,19 @@ impl Running {
             runs: Arc::new(Fake),
         };
         let host = Arc::new(Host::new(parts));
+        let serving = host.clone();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), settings).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             server
-                .run(host, async {
+                .run(serving, async {
                     let _ = stopped.await;
                 })
                 .await;
         });
         let owner = owner.to_string();
-        Self { address, owner, engine, clock, stop: Some(stop), task }
+        Self { address, owner, engine, clock, host, stop: Some(stop), task }
     }
 
     /// Makes a token of the session `demo`.

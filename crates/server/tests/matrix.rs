@@ -113,6 +113,13 @@ const ROWS: &[Row] = &[
     row("GET", "/find", "?q=Hi", [May, May, May]),
     row("POST", "/recall", r#"{"query":"Hi","preview":true}"#, [May, May, May]),
     row("POST", "/press", r#"{"key":"hide-usr-1"}"#, [May, May, May]),
+    row("GET", "/tools", "?format=gemini", [May, May, May]),
+    row(
+        "POST",
+        "/tools/call",
+        r#"{"format":"gemini","calls":[{"functionCall":{"name":"find","args":{"query":"Hi"}}}]}"#,
+        [May, May, May],
+    ),
     row("GET", "/history", "", [May, May, May]),
     row("POST", "/undo", "{}", [May, May, May]),
     row("GET", "/events", "", [NotAsked, NotAsked, NotAsked]),

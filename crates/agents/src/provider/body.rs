@@ -8,7 +8,7 @@
 //! rest may change without touching the cache.
 
 use super::{Endpoint, ProviderKind, json::quoted};
-use crate::{model::ModelRequest, tool::ToolSpec};
+use crate::{model::ModelRequest, tool::ToolSpec, tools::context::CallForm};
 
 /// What Anthropic, which wants a limit, gets without one.
 const ANTHROPIC_MAX_TOKENS: u64 = 8_192;
@@ -80,26 +80,13 @@ fn tools(kind: ProviderKind, tools: &[ToolSpec]) -> Option<String> {
     if tools.is_empty() {
         return None;
     }
-    let written = tools.iter().map(|tool| {
-        let (name, about) = (quoted(&tool.name), quoted(&tool.description));
-        let schema = tool.schema.as_str();
-        let described = format!("\"name\":{name},\"description\":{about}");
-        match kind {
-            ProviderKind::OpenAi => {
-                format!(
-                    "{{\"type\":\"function\",\"function\":{{{described},\"parameters\":{schema}}}}}"
-                )
-            }
-            ProviderKind::Anthropic => format!("{{{described},\"input_schema\":{schema}}}"),
-            // `parameters` would take a part of JSON schema only.
-            ProviderKind::Gemini => format!("{{{described},\"parametersJsonSchema\":{schema}}}"),
-        }
-    });
-    let list = written.collect::<Vec<_>>().join(",");
-    Some(match kind {
-        ProviderKind::Gemini => format!("\"tools\":[{{\"functionDeclarations\":[{list}]}}]"),
-        ProviderKind::OpenAi | ProviderKind::Anthropic => format!("\"tools\":[{list}]"),
-    })
+    let form = match kind {
+        ProviderKind::OpenAi => CallForm::OpenAi,
+        ProviderKind::Anthropic => CallForm::Anthropic,
+        ProviderKind::Gemini => CallForm::Gemini,
+    };
+    let tools: Vec<String> = tools.iter().map(|tool| form.tool(tool)).collect();
+    Some(format!("\"tools\":{}", form.list(&tools)))
 }
 
 /// Returns the temperature as JSON; what is no number is not said.

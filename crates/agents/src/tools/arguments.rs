@@ -24,12 +24,24 @@ pub(super) fn parse(spec: &ToolSpec, text: &str) -> Result<Value, String> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => check(&schema, fields).map_err(wrong),
-        Ok(other) => Err(wrong(format!(
-            "the arguments must be a JSON object, but they are {}",
-            type_of(&other)
-        ))),
+        Ok(other) => Err(wrong(not_an_object(&other))),
         Err(error) => Err(wrong(format!("the arguments are not valid JSON: {error}"))),
     }
+}
+
+/// Checks arguments that were read already; null stands for none.
+pub(super) fn of_value(spec: &ToolSpec, arguments: Value) -> Result<Value, String> {
+    let schema = spec.schema.read().unwrap_or_default();
+    let wrong = |what: String| format!("{what}. {}", describe(&spec.name, &schema));
+    match arguments {
+        Value::Object(fields) => check(&schema, fields).map_err(wrong),
+        Value::Null => check(&schema, Map::new()).map_err(wrong),
+        other => Err(wrong(not_an_object(&other))),
+    }
+}
+
+fn not_an_object(arguments: &Value) -> String {
+    format!("the arguments must be a JSON object, but they are {}", type_of(arguments))
 }
 
 /// Reads checked arguments as a tool's own type.

@@ -4,21 +4,34 @@
 //! to the prompt cache. A page expanded in the middle of a run is given as the answer, at the end of
 //! the window, and rises in its place at the next fold: nothing earlier changes, the cache holds.
 //! Everything else applies at once. An answer takes one look at the window at most.
+//!
+//! The same tools serve three surfaces: agents that run here, models that a host runs, and clients that speak
+//! MCP. What differs is what tools are called and when an expanded page opens in its place; [`HostTools`]
+//! puts them together for the latter two.
 
 mod change;
 mod expand;
 mod find;
+mod host;
 mod look;
 mod pin;
+mod provider_form;
 mod schema;
+mod surface;
 mod window_snapshot;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contexture_core::{AgentContext, Error, WindowOptions, message::RawJson, window::quote_text};
+use contexture_core::{
+    AgentContext, Error, Session, WindowOptions, message::RawJson, window::quote_text,
+};
 use contexture_search::{LazyIndex, SearchError};
 use serde_json::Value;
+
+pub use host::{HostOutput, HostTool, HostTools};
+pub use provider_form::{CallForm, Calls};
+use surface::Surface;
 
 use super::arguments;
 use crate::tool::{Effect, Tool, ToolOutput, ToolSpec};
@@ -30,7 +43,8 @@ pub fn tools(
     options: WindowOptions,
     index: LazyIndex,
 ) -> Vec<Arc<dyn Tool>> {
-    let hand = Arc::new(Hand { context, options, index });
+    let (session, surface) = (context.into(), Surface::Run);
+    let hand = Arc::new(Hand { session, options, index, surface });
     let tool = |kind: Kind| {
         let (name, description, schema) = schema::of(kind);
         let spec = ToolSpec {
@@ -82,9 +96,10 @@ impl Kind {
 
 /// What every context tool works with.
 struct Hand {
-    context: AgentContext,
+    session: Session,
     options: WindowOptions,
     index: LazyIndex,
+    surface: Surface,
 }
 
 struct ContextTool {
@@ -136,24 +151,31 @@ impl Tool for ContextTool {
             Kind::GetPage => look::get(hand, arguments).await,
             Kind::ReadWindow => look::window(hand, arguments).await,
         };
-        done.unwrap_or_else(|failed| failed.0)
+        done.unwrap_or_else(|failed| failed.output(hand.surface))
     }
 }
 
-/// The answer of a context tool that did nothing.
-struct Failed(ToolOutput);
+/// Why a context tool did nothing.
+enum Failed {
+    /// In words.
+    Said(ToolOutput),
+    /// The core refused or failed.
+    Core(Error),
+    /// The search failed.
+    Search(SearchError),
+}
 
 type Done = Result<ToolOutput, Failed>;
 
 impl From<ToolOutput> for Failed {
     fn from(output: ToolOutput) -> Self {
-        Self(output)
+        Self::Said(output)
     }
 }
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        Self(ToolOutput::failed(format!("{error}; {}", hint(&error))))
+        Self::Core(error)
     }
 }
 
@@ -161,28 +183,19 @@ impl From<SearchError> for Failed {
     fn from(error: SearchError) -> Self {
         match error {
             SearchError::Core(error) => error.into(),
-            error => {
-                Self(ToolOutput::failed(format!("{error}; try again, or look with read_window")))
-            }
+            error => Self::Search(error),
         }
     }
 }
 
-/// Says what to do about an error with the tools an agent has.
-fn hint(error: &Error) -> String {
-    match error {
-        Error::PageNotFound { .. }
-        | Error::ParentNotFound { .. }
-        | Error::SegmentNotFound { .. } => "find_page finds pages by what they say".to_owned(),
-        Error::PageArchived { .. } => {
-            "get_page shows it, and restore_page returns it to the tree".to_owned()
+impl Failed {
+    /// Puts it into words, with what to do next.
+    fn output(self, surface: Surface) -> ToolOutput {
+        match self {
+            Failed::Said(output) => output,
+            Failed::Core(error) => ToolOutput::failed(format!("{error}; {}", surface.hint(&error))),
+            Failed::Search(error) => ToolOutput::failed(format!("{error}; {}", surface.look())),
         }
-        Error::NotContentsPage { .. } => {
-            "name a directory: get_page shows whether a page is one".to_owned()
-        }
-        Error::HiddenAncestor { ancestor, .. } => format!("expand_details {ancestor} first"),
-        Error::VersionMismatch { page, .. } => format!("get_page {page} again, then retry"),
-        other => other.advice().to_string(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use contexture_core::{Engine, ErrorKind};
+use contexture_core::{Engine, ErrorKind, PageStorage};
 use contexture_server::{
     Host, HostNames, HostParts, OwnerToken, ProjectSource, Rate, ServeSettings, Server,
 };
@@ -97,6 +97,24 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
     served
 }
 
+/// Returns what a host over a storage is made of.
+pub(super) fn parts(
+    storage: Arc<dyn PageStorage>,
+    settings: &Settings,
+    owner: OwnerToken,
+) -> HostParts {
+    let index = settings.index(&storage);
+    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index.clone()));
+    HostParts {
+        engine,
+        index,
+        project: source(),
+        owner,
+        rate: Rate::default(),
+        runs: Arc::new(runs::ProjectRuns { store: settings.store.clone() }),
+    }
+}
+
 async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     let storage = settings.store.open(Access::Create).await?;
     let token_file = settings.store.token_file()?;
@@ -104,16 +122,7 @@ async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
         Some(file) => OwnerToken::read_or_create(file)?,
         None => OwnerToken::random()?,
     };
-    let index = settings.index(&storage);
-    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index.clone()));
-    let parts = HostParts {
-        engine,
-        index,
-        project: source(),
-        owner: owner.clone(),
-        rate: Rate::default(),
-        runs: Arc::new(runs::ProjectRuns { store: settings.store.clone() }),
-    };
+    let parts = parts(storage, settings, owner.clone());
     let host = Arc::new(Host::new(parts));
     // Broken settings are reported now, not by the first request.
     host.project().await?;

@@ -219,7 +219,8 @@ fn query(random: &mut Random) -> FindQuery {
     };
     let mut query = FindQuery { limit: 1 + random.below(30) as usize, ..FindQuery::new(text) };
     if random.chance(20) {
-        query.within = vec![segment(random.pick(&["usr", "free", "fork"]))];
+        let name: &&str = random.pick(&["usr", "free", "fork"]);
+        query.within = vec![segment(name)];
     }
     if random.chance(20) {
         query.by = vec![random.pick(&[contexture_core::Actor::System, valid("beta")]).clone()];

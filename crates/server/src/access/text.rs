@@ -33,6 +33,11 @@ impl TokenId {
         Self("owner".to_owned())
     }
 
+    /// Stands for the rights that somebody has who starts a program on this machine.
+    pub(crate) fn local() -> Self {
+        Self("local".to_owned())
+    }
+
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -15,7 +15,7 @@ use super::query::shorten;
 use crate::{Result, ServerError};
 
 /// The largest body of most requests.
-const MOST: usize = 32 << 20;
+pub(crate) const MOST: usize = 32 << 20;
 
 /// The largest document that is loaded or imported.
 const MOST_OF_A_DOCUMENT: usize = 256 << 20;
@@ -70,7 +70,8 @@ fn require_json(headers: &HeaderMap) -> Result<()> {
     }
 }
 
-async fn read(request: Request, most: usize) -> Result<Vec<u8>> {
+/// Reads a body of bounded size within a bounded time.
+pub(crate) async fn read(request: Request, most: usize) -> Result<Vec<u8>> {
     let body = request.into_body();
     if body.size_hint().lower() > most as u64 {
         return Err(too_large(most));

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use axum::{Json, http::HeaderMap};
-use contexture_agents::wire::{RequestObject, TurnObject};
+use contexture_agents::{
+    tools::context::CallForm,
+    wire::{RequestObject, TurnObject},
+};
 use contexture_core::{
     AppendKey, Conversation, Format, Level, Message, Usage, WindowOptions, message::parse_messages,
 };
@@ -105,6 +108,8 @@ async fn request(held: Held, Body(wanted): Body<RequestWanted>) -> Result<Json<R
         let head = tools.get();
         let tokens = options.counter.count(head).0;
         options = options.head(head.as_bytes(), tokens);
+        // A model that can open pages is told how; any other is told to ask.
+        options.explain = CallForm::explained(head).or(options.explain);
     }
     let request = Conversation::new(held.session, options).request().await?;
     Ok(Json(RequestObject::new(format, request)?))

@@ -7,23 +7,18 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use contexture_agents::{
-    shares::{self, ShareSettings},
-    wire::{AccountObject, AccountedObject, FoldObject, LedgerObject, LevelObject},
+use contexture_agents::wire::{
+    AccountObject, AccountedObject, FoldObject, LedgerObject, LevelObject,
 };
-use contexture_core::{
-    Format, Level, Principal, Revision, Session, WindowOptions, window::FoldReport,
-};
+use contexture_core::{Format, Level, Revision, Session, WindowOptions, window::FoldReport};
 use contexture_tokens::counter_for;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{body::Body, held::Held, path::Path, query::Query, schema};
-use crate::{Host, Result, ServerError};
-
-/// The tokenizer when no model is named.
-pub(super) const TOKENIZER: &str = "o200k_base";
+pub(super) use crate::options::TOKENIZER;
+use crate::{Host, Result, ServerError, options::window_options};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
     OpenApiRouter::new()
@@ -40,15 +35,7 @@ pub(super) async fn options(
     budget: Option<u64>,
     model: Option<&str>,
 ) -> Result<WindowOptions> {
-    let mut options = WindowOptions::new(format, counter_for(model.unwrap_or(TOKENIZER)));
-    options.model = model.map(str::to_owned);
-    let project = held.host.project().await?;
-    let agent = match held.session.principal() {
-        Principal::Agent(view) => project.catalog.definition(&view.agent)?,
-        Principal::System | Principal::User(_) => None,
-    };
-    let resolved = shares::resolve(&ShareSettings::default(), agent, &project.settings)?;
-    options.shares = resolved.shares();
+    let options = window_options(&held.host, &held.session, format, model).await?;
     Ok(match budget {
         Some(budget) => options.budget(budget),
         None => options,

@@ -11,7 +11,7 @@ use contexture_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Failed, Hand, arguments, named, window_snapshot::WindowSnapshot};
+use super::{Done, Failed, Hand, Surface, arguments, named, window_snapshot::WindowSnapshot};
 use crate::tool::ToolOutput;
 
 /// The most tokens of content that one answer gives.
@@ -22,6 +22,9 @@ const AROUND: u64 = 120;
 
 /// How many pages of a directory one answer lists.
 pub(super) const LISTED: usize = 100;
+
+/// After how many bytes a list ends: of these, a token has one at least.
+pub(super) const LISTED_BYTES: usize = 16 << 10;
 
 const OPENS: &str = "its place in the window opens at the next fold; nothing earlier changed, the cache stays valid";
 
@@ -35,24 +38,25 @@ struct Arguments {
 
 pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
     let Arguments { page, offset } = arguments::read(arguments)?;
-    let view = hand.context.check_permission(page, Operation::ExpandDetails).await?;
+    let view = hand.session.check_permission(page, Operation::ExpandDetails).await?;
     if view.page.is_contents() {
         let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
         return directory(hand, &view, offset).await;
     }
     let index = &view.page.index;
-    let messages = hand.context.get_messages(index).await?;
+    let messages = hand.session.get_messages(index).await?;
     let snapshot = WindowSnapshot::of(hand).await;
-    if in_full(hand, &snapshot, &view, &messages) {
+    // A client that speaks MCP may never have seen the window: it gets the text in any case.
+    if hand.surface != Surface::Mcp && in_full(hand, &snapshot, &view, &messages) {
         return Ok(ToolOutput::of(format!(
             "{} is already shown in full in your window: nothing was added",
             named(&view.page)
         )));
     }
     let (part, tokens) = part(hand, &snapshot, index, &detail_text(&messages), offset)?;
-    let (opens, expands) = opening(&view);
-    let head = format!("{}: {tokens} tokens, here only; {opens}", named(&view.page));
-    Ok(ToolOutput { text: format!("{head}\n---\n{part}"), error: false, expands })
+    let Opening { says, expands } = opening(hand, &snapshot, &view).await?;
+    let head = format!("{}: {tokens} tokens{says}", named(&view.page));
+    Ok(ToolOutput { expands, ..ToolOutput::of(format!("{head}\n---\n{part}")) })
 }
 
 /// Returns what one answer gives of a page's text, with a line that says how to read on, and the tokens
@@ -66,33 +70,63 @@ pub(super) fn part(
 ) -> Result<(String, u64), Failed> {
     let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
     let counter = hand.options.counter.as_ref();
-    let piece = piece(counter, text, offset, room(hand, snapshot));
-    if piece.text.is_empty() && offset > 0 {
+    let Some(piece) = piece(counter, text, offset, room(hand, snapshot)) else {
         let past =
             format!("{index} has only {} bytes: there is nothing at offset {offset}", text.len());
         return Err(ToolOutput::failed(past).into());
-    }
-    let mut part = piece.text.to_owned();
-    let (from, to) = (piece.from, piece.from + piece.text.len());
-    if from > 0 || to < text.len() {
-        let _ = write!(part, "\n---\n[bytes {from}–{to} of {}", text.len());
-        if to < text.len() {
-            let _ = write!(part, ": read on with offset {to}");
-        }
-        part.push(']');
-    }
-    Ok((part, counter.count(piece.text).0))
+    };
+    Ok((piece.shown(text), counter.count(piece.text).0))
 }
 
-/// Says what becomes of the page's place in the window.
-pub(super) fn opening(view: &PageView) -> (&'static str, Vec<PageIndex>) {
-    match view.lifecycle {
-        Lifecycle::Active => (OPENS, vec![view.page.index.clone()]),
-        Lifecycle::HotArchived | Lifecycle::ColdArchived => (
-            "its place in the window stays closed, because a directory above it is hidden; the cache stays valid",
-            Vec::new(),
+/// Returns what of a text fits into so many tokens from an offset on, with a line that says how to read on;
+/// none where the text ends before.
+pub(super) fn piece_from(
+    counter: &dyn TokenCounter,
+    text: &str,
+    offset: usize,
+    room: u64,
+) -> Option<String> {
+    piece(counter, text, offset, room).map(|piece| piece.shown(text))
+}
+
+/// What becomes of an expanded page's place in the window.
+pub(super) struct Opening {
+    /// In words, which continue a sentence.
+    pub(super) says: String,
+    /// The pages that open at the next fold.
+    pub(super) expands: Vec<PageIndex>,
+}
+
+/// Opens a page in its place as the surface does it.
+pub(super) async fn opening(
+    hand: &Hand,
+    snapshot: &WindowSnapshot,
+    view: &PageView,
+) -> Result<Opening, Failed> {
+    let says = |says: &str| Opening { says: says.to_owned(), expands: Vec::new() };
+    let is_reachable = view.lifecycle == Lifecycle::Active;
+    Ok(match hand.surface {
+        Surface::Run if is_reachable => {
+            let says = format!(", here only; {OPENS}");
+            Opening { says, expands: vec![view.page.index.clone()] }
+        }
+        Surface::Run => says(
+            ", here only; its place in the window stays closed, because a directory above it is hidden; the cache stays valid",
         ),
-    }
+        Surface::Host => {
+            says(", here only; its place in the window stays as it is, the cache stays valid")
+        }
+        Surface::Mcp if view.level == WindowLevel::Full => says("; it is open in the window"),
+        Surface::Mcp if is_reachable => {
+            let range = snapshot.range(hand, &view.page.index).await?;
+            hand.session.expand_details(&view.page.index).await?;
+            let effect = snapshot.effect(&[range]);
+            Opening { says: format!("; opened in the window: {effect}"), expands: Vec::new() }
+        }
+        Surface::Mcp => says(
+            "; its place in the window stays closed, because a directory above it is hidden: expand that first",
+        ),
+    })
 }
 
 /// Tells whether all of a page stands in the window, nothing of it cut.
@@ -139,8 +173,30 @@ struct Piece<'a> {
     text: &'a str,
 }
 
-/// Cuts what fits out of a text, from an offset in bytes on, at the end of a line where one is near.
-fn piece<'a>(counter: &dyn TokenCounter, text: &'a str, offset: usize, room: u64) -> Piece<'a> {
+impl Piece<'_> {
+    /// Returns the piece with a line that says what of the whole it is and how to read on.
+    fn shown(&self, whole: &str) -> String {
+        let mut part = self.text.to_owned();
+        let (from, to) = (self.from, self.from + self.text.len());
+        if from > 0 || to < whole.len() {
+            let _ = write!(part, "\n---\n[bytes {from}–{to} of {}", whole.len());
+            if to < whole.len() {
+                let _ = write!(part, ": read on with offset {to}");
+            }
+            part.push(']');
+        }
+        part
+    }
+}
+
+/// Cuts what fits out of a text, from an offset in bytes on, at the end of a line where one is near; none
+/// where the text ends before.
+fn piece<'a>(
+    counter: &dyn TokenCounter,
+    text: &'a str,
+    offset: usize,
+    room: u64,
+) -> Option<Piece<'a>> {
     let mut from = offset.min(text.len());
     while !text.is_char_boundary(from) {
         from -= 1;
@@ -166,7 +222,7 @@ fn piece<'a>(counter: &dyn TokenCounter, text: &'a str, offset: usize, room: u64
     {
         end = line + 1;
     }
-    Piece { from, text: &rest[..end] }
+    (!rest.is_empty() || offset == 0).then_some(Piece { from, text: &rest[..end] })
 }
 
 fn boundary(text: &str, at: usize) -> usize {
@@ -177,11 +233,35 @@ fn boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// Lists the pages of a directory, some at a time.
+/// Opens a directory and lists its pages.
 async fn directory(hand: &Hand, view: &PageView, offset: usize) -> Done {
-    let index = &view.page.index;
-    let reader = hand.context.reader();
-    let count = reader.child_count(index).await?;
+    let count = hand.session.reader().child_count(&view.page.index).await?;
+    let Opening { says, expands } = match view.level {
+        WindowLevel::Full => {
+            Opening { says: "; it is open in your window".to_owned(), expands: Vec::new() }
+        }
+        _ => {
+            let snapshot = match hand.surface {
+                Surface::Mcp => WindowSnapshot::of(hand).await,
+                Surface::Run | Surface::Host => WindowSnapshot::none(),
+            };
+            opening(hand, &snapshot, view).await?
+        }
+    };
+    let says = says.strip_prefix(", here only").unwrap_or(&says);
+    let list = children(hand, &view.page.index, count, offset).await?;
+    let answer = format!("{}: a directory of {count} pages{says}{list}", named(&view.page));
+    Ok(ToolOutput { expands, ..ToolOutput::of(answer) })
+}
+
+/// Lists the pages of a directory, a line each, some at a time.
+pub(super) async fn children(
+    hand: &Hand,
+    index: &PageIndex,
+    count: u64,
+    offset: usize,
+) -> Result<String, Failed> {
+    let reader = hand.session.reader();
     let (mut pages, mut after, mut skipped) = (Vec::new(), None, 0);
     while pages.len() < LISTED {
         let wanted = if skipped < offset { offset - skipped } else { LISTED - pages.len() };
@@ -197,25 +277,24 @@ async fn directory(hand: &Hand, view: &PageView, offset: usize) -> Done {
             break;
         }
     }
-    let (opens, expands) = match view.level {
-        WindowLevel::Full => ("it is open in your window", Vec::new()),
-        _ => opening(view),
-    };
-    let mut answer = format!("{}: a directory of {count} pages; {opens}", named(&view.page));
+    let (mut list, mut next) = (String::new(), offset);
     for child in &pages {
+        if list.len() > LISTED_BYTES {
+            break;
+        }
         let size = match child.page.detail() {
             // Counting would load every page; four bytes are about a token.
             Some(detail) => format!("about {} tokens", detail.weight / 4),
             None => "directory".to_owned(),
         };
         let (page, level) = (named(&child.page), child.level.as_str());
-        let _ = write!(answer, "\n{page} ({size}, {level})");
+        let _ = write!(list, "\n{page} ({size}, {level})");
+        next = next.saturating_add(1);
     }
-    let next = offset.saturating_add(pages.len());
     if (next as u64) < count && !pages.is_empty() {
-        let _ = write!(answer, "\n[read on with offset {next}]");
+        let _ = write!(list, "\n[read on with offset {next}]");
     }
-    Ok(ToolOutput { text: answer, error: false, expands })
+    Ok(list)
 }
 
 #[cfg(test)]

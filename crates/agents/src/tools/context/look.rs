@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Done, Hand, arguments,
-    expand::{LISTED, part},
+    Done, Hand, Surface, arguments,
+    expand::{LISTED, LISTED_BYTES, children, part},
     named,
     window_snapshot::WindowSnapshot,
 };
@@ -24,7 +24,7 @@ struct Get {
 
 pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
     let Get { page, offset } = arguments::read(arguments)?;
-    let view = hand.context.get_page_or_archived(page).await?;
+    let view = hand.session.get_page_or_archived(page).await?;
     let page = &view.page;
     let mut answer = format!("{} ({})", named(page), page.type_name());
     if !page.description.as_str().is_empty() {
@@ -58,14 +58,18 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
         Some(detail) => {
             let (count, tokens) = (detail.messages, detail.weight / 4);
             let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
-            let text = detail_text(&hand.context.reader().messages(&page.index).await?);
+            let text = detail_text(&hand.session.reader().messages(&page.index).await?);
             let snapshot = WindowSnapshot::of(hand).await;
             let _ =
                 write!(answer, "\n---\n{}", part(hand, &snapshot, &page.index, &text, offset)?.0);
         }
         None => {
-            let count = hand.context.reader().child_count(&page.index).await?;
+            let count = hand.session.reader().child_count(&page.index).await?;
             let _ = write!(answer, "\nholds: {count} pages");
+            if hand.surface != Surface::Run {
+                let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+                answer.push_str(&children(hand, &page.index, count, offset).await?);
+            }
         }
     }
     Ok(ToolOutput::of(answer))
@@ -81,18 +85,22 @@ struct Window {
 pub(super) async fn window(hand: &Hand, arguments: &Value) -> Done {
     let Window { offset } = arguments::read(arguments)?;
     let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
-    let account = hand.context.window(&hand.options).await?.account;
+    let account = hand.session.window(&hand.options).await?.account;
     let budget = account.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     let count = account.pages.len();
     let mut answer = format!("{}{budget} tokens, {count} pages and runs", account.tokens);
+    let mut next = offset;
     for item in account.pages.iter().skip(offset).take(LISTED) {
-        let page = match hand.context.get_page(&item.page).await {
+        if answer.len() > LISTED_BYTES {
+            break;
+        }
+        let page = match hand.session.get_page(&item.page).await {
             Ok(view) => named(&view.page),
             Err(_) => item.page.to_string(),
         };
         let _ = write!(answer, "\n{page} ({}, {} tokens)", item.level.as_str(), item.tokens);
+        next += 1;
     }
-    let next = offset.saturating_add(LISTED);
     if next < count {
         let _ = write!(answer, "\n[read on with offset {next}]");
     }

@@ -28,7 +28,7 @@ struct Arguments {
 
 pub(super) async fn pin(hand: &Hand, arguments: &Value) -> Done {
     let Arguments { page } = arguments::read(arguments)?;
-    let view = hand.context.check_permission(page, Operation::PinPage).await?;
+    let view = hand.session.check_permission(page, Operation::PinPage).await?;
     let index = &view.page.index;
     if view.pinned && view.level == WindowLevel::Full {
         let name = named(&view.page);
@@ -43,33 +43,34 @@ pub(super) async fn pin(hand: &Hand, arguments: &Value) -> Done {
         // A page that was hidden on purpose stays so under its pin unless it is opened as well.
         edits.insert(0, Edit::ExpandDetails(index.clone()));
     }
-    hand.context.apply(Edit::Batch(edits)).await?;
+    hand.session.apply(Edit::Batch(edits)).await?;
     let effect = if full { HOLDS.to_owned() } else { snapshot.effect(&[range]) };
-    let (name, stays) = (named(&view.page), stays(&view));
+    let (name, stays) = (named(&view.page), stays(hand, &view));
     Ok(ToolOutput::of(format!("pinned: {name}: {stays}; {effect}")))
 }
 
 pub(super) async fn unpin(hand: &Hand, arguments: &Value) -> Done {
     let Arguments { page } = arguments::read(arguments)?;
-    let view = hand.context.check_permission(page, Operation::UnpinPage).await?;
+    let view = hand.session.check_permission(page, Operation::UnpinPage).await?;
     let (index, name) = (&view.page.index, named(&view.page));
     if !view.pinned {
         return Ok(ToolOutput::of(format!("{name} is not pinned: nothing changed")));
     }
     let snapshot = WindowSnapshot::of(hand).await;
     let range = snapshot.range(hand, index).await?;
-    hand.context.unpin_page(index).await?;
+    hand.session.unpin_page(index).await?;
     // A line of the folds since may stand for it now.
-    let folded = hand.context.get_page(index).await.is_ok_and(|now| now.level != view.level);
+    let folded = hand.session.get_page(index).await.is_ok_and(|now| now.level != view.level);
     let effect = if folded { snapshot.effect(&[range]) } else { HOLDS.to_owned() };
     Ok(ToolOutput::of(format!("unpinned: {name}: it may fold when room is needed; {effect}")))
 }
 
 /// Says what of a pinned page stays in the window.
-fn stays(view: &PageView) -> &'static str {
+fn stays(hand: &Hand, view: &PageView) -> String {
+    let until = hand.surface.words().until_unpinned;
     match view.page.is_contents() {
-        true => "it stays open in every window until unpin_page; its pages may fold",
-        false => "it stays in full in every window until unpin_page",
+        true => format!("it stays open in every window {until}; its pages may fold"),
+        false => format!("it stays in full in every window {until}"),
     }
 }
 
@@ -82,7 +83,7 @@ async fn size(
     if view.page.is_contents() {
         return Ok((0, view.level == WindowLevel::Full));
     }
-    let messages = hand.context.get_messages(&view.page.index).await?;
+    let messages = hand.session.get_messages(&view.page.index).await?;
     let counter = hand.options.counter.as_ref();
     let size = messages.iter().map(|message| least(counter, &message.parts)).sum();
     Ok((size, in_full(hand, snapshot, view, &messages)))
@@ -105,7 +106,7 @@ async fn fits(
         0 => String::new(),
         pinned => format!(", {pinned} are already pinned"),
     };
-    Err(Failed(ToolOutput::failed(format!(
+    Err(Failed::Said(ToolOutput::failed(format!(
         "{} cannot be pinned: it takes about {size} tokens{others}, and pinned pages may take {most}, \
          half of the budget. Unpin another page first.",
         named(&view.page)
@@ -116,7 +117,7 @@ async fn fits(
 async fn pinned(hand: &Hand, snapshot: &WindowSnapshot, but: &PageIndex) -> u64 {
     let mut sum = 0;
     for item in snapshot.pages().iter().filter(|item| item.page != *but) {
-        if hand.context.get_page(&item.page).await.is_ok_and(|view| view.pinned) {
+        if hand.session.get_page(&item.page).await.is_ok_and(|view| view.pinned) {
             sum += item.tokens;
         }
     }

@@ -15,8 +15,13 @@ pub(super) struct WindowSnapshot {
 impl WindowSnapshot {
     /// Looks at the window.
     pub(super) async fn of(hand: &Hand) -> Self {
-        let window = hand.context.window(&hand.options).await;
+        let window = hand.session.window(&hand.options).await;
         Self { account: window.ok().map(|window| window.account) }
+    }
+
+    /// Returns what is seen without a look.
+    pub(super) fn none() -> Self {
+        Self { account: None }
     }
 
     /// Returns what a window may take.
@@ -53,13 +58,13 @@ impl WindowSnapshot {
             })
         };
         let below = |item: PageIndex| async move {
-            let above = hand.context.get_ancestors(&item).await?;
+            let above = hand.session.get_ancestors(&item).await?;
             Ok::<bool, contexture_core::Error>(above.iter().any(|it| it.page.index == *page))
         };
         // A directory may take no line of its own: then it begins where its first page stands.
         let (start, mut end) = match own {
             Some(at) => (at, at + 1),
-            None if !hand.context.get_page(page).await?.page.is_contents() => {
+            None if !hand.session.get_page(page).await?.page.is_contents() => {
                 return Ok(run().map(|at| at..at + 1));
             }
             None => {

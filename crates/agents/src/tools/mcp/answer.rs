@@ -30,7 +30,7 @@ pub(super) fn of(result: &CallToolResult) -> ToolOutput {
     if size > BYTES {
         text = format!("{}\n[cut: the first {BYTES} of {size} bytes]", cut(&text, BYTES));
     }
-    ToolOutput { text, error: result.is_error == Some(true), expands: Vec::new() }
+    ToolOutput { text, error: result.is_error == Some(true), ..ToolOutput::default() }
 }
 
 /// Returns a block as text, and how many bytes it has in whole.

@@ -201,7 +201,7 @@ impl Started {
             Err(_) => (format!("killed at its time limit of {} s", limit.as_secs()), true),
         };
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).text();
-        ToolOutput { text: format!("{how}\n{output}"), error, expands: Vec::new() }
+        ToolOutput { text: format!("{how}\n{output}"), error, ..ToolOutput::default() }
     }
 }
 
