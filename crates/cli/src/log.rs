@@ -1,6 +1,6 @@
 //! The log: off unless `CONTEXTURE_LOG` turns it on, and then on standard error.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
@@ -33,5 +33,7 @@ pub(crate) fn start_by_default() {
 
 fn begin(filter: EnvFilter) {
     let writer = || TerminalWriter::new(io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).init();
+    let is_terminal = io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal);
+    log.with_writer(writer).init();
 }

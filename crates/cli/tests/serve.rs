@@ -7,9 +7,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use contexture_testkit::provider::Reply;
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::{agent_support::Stage, support::Sandbox};
 
 /// A server that was started as its users start it.
 struct Serving {
@@ -20,26 +21,43 @@ struct Serving {
 
 impl Serving {
     fn start(sandbox: &Sandbox) -> Self {
+        Self::with(sandbox, Vec::new())
+    }
+
+    /// Starts it with more in its environment.
+    fn with(sandbox: &Sandbox, environment: Vec<(&str, String)>) -> Self {
         let program = assert_cmd::cargo::cargo_bin!("contexture");
         let mut command = Command::new(program);
         command.env_clear().env("TMPDIR", sandbox.path()).current_dir(sandbox.path());
-        command.args(["serve", "--port", "0", "--json"]);
+        command.envs(environment).args(["serve", "--port", "0", "--json"]);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let serving: Value = serde_json::from_str(&line).unwrap();
         let address = serving["url"].as_str().unwrap().trim_start_matches("http://").to_owned();
-        let token = fs::read_to_string(serving["tokenFile"].as_str().unwrap()).unwrap();
+        let token_file = sandbox.path().join(serving["tokenFile"].as_str().unwrap());
+        let token = fs::read_to_string(token_file).unwrap();
         Self { child, address, token: token.trim().to_owned() }
     }
 
     /// Sends a request; returns its status and body.
     fn send(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+        self.send_with(token, method, path, "", body)
+    }
+
+    fn send_with(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+             content-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
             self.address,
             body.len()
         );
@@ -113,7 +131,8 @@ fn the_page_on_the_server_works_when_pasted() {
     let script = script.replace("127.0.0.1:7373", &format!("127.0.0.1:{port}"));
     let ready = format!("READY=http://127.0.0.1:{port}/readyz");
     let sandbox = Sandbox::empty();
-    let script = format!("set -e\n{ready}\n{script}\nkill -TERM $!\nwait\n");
+    // However it ends, the server does not outlive it.
+    let script = format!("set -e\ntrap 'kill -TERM $!; wait' EXIT\n{ready}\n{script}");
     let output = sandbox.shell(&script).output().unwrap();
     let (said, log) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -153,4 +172,50 @@ fn the_demo_prints_lines_that_work() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{script}\n{said}");
     assert!(said.contains("parses_empty_line") && said.contains("\"score\""), "{said}");
+}
+
+// An agent runs on the project's models and tools; a call that changes something waits for an approval.
+#[test]
+fn agents_run_and_wait_over_http() {
+    let edit = r#"{"path":"a.txt","old_text":"teh","new_text":"the"}"#;
+    let stage = Stage::openai([
+        Reply::text("Two issues."),
+        Reply::call("call_1", "edit_file", edit),
+        Reply::text("Fixed."),
+    ]);
+    stage.sandbox.write("a.txt", "teh end");
+    let server = Serving::with(&stage.sandbox, stage.environment());
+    let agents = "/v1/sessions/default/agents";
+    let send = |method: &str, path: &str, body: &str| {
+        let (status, answer) = server.send(&server.token, method, path, body);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        (status, answer)
+    };
+    let (status, listed) = send("GET", agents, "");
+    assert_eq!((status, listed["items"].as_array().unwrap().len()), (200, 2), "{listed}");
+    let asked = r#"{"prompt":"Review it."}"#;
+    let (status, answer) = send("POST", &format!("{agents}/code-reviewer/runs"), asked);
+    assert_eq!((status, &answer["text"]), (200, &Value::from("Two issues.")), "{answer}");
+
+    let asked = r#"{"prompt":"Fix it.","options":{"ask":true}}"#;
+    let (status, waits) = send("POST", &format!("{agents}/bug-fixer/runs"), asked);
+    assert_eq!((status, waits["waiting"].as_array().unwrap().len()), (200, 1), "{waits}");
+    let approvals = "/v1/sessions/default/approvals";
+    let (_, pending) = send("GET", approvals, "");
+    let run = pending["items"][0]["run"].as_str().unwrap().to_owned();
+    let (status, decided) =
+        send("POST", approvals, &format!(r#"{{"run":"{run}","approve":true}}"#));
+    assert_eq!((status, &decided["decision"]), (200, &Value::from("approved")), "{decided}");
+    let (status, events) = {
+        let path = format!("{agents}/bug-fixer/resume");
+        server.send_with(&server.token, "POST", &path, "accept: text/event-stream\r\n", "{}")
+    };
+    assert_eq!(status, 200, "{events}");
+    let done = events.split("event: done").nth(1).unwrap_or_else(|| panic!("{events}"));
+    assert!(done.contains("Fixed.") && events.contains("event: tool-result"), "{events}");
+    assert_eq!(fs::read_to_string(stage.sandbox.path().join("a.txt")).unwrap(), "the end");
+    // An agent's token starts no agents.
+    let made = stage.sandbox.json(&["token", "create", "--agent", "helper"]);
+    let token = made["token"].as_str().unwrap();
+    assert_eq!(server.send(token, "GET", agents, "").0, 403);
 }

@@ -12,6 +12,7 @@ mod held;
 mod history;
 mod list;
 mod pages;
+mod path;
 mod query;
 mod runs;
 mod schema;

@@ -22,10 +22,13 @@ fn the_document_is_what_is_checked_in() {
 #[test]
 fn the_document_is_whole() {
     assert_eq!(DOCUMENT["openapi"], "3.1.0");
+    let mut ids = std::collections::BTreeSet::new();
     for (path, methods) in DOCUMENT["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let what = format!("{method} {path}");
             assert!(operation["summary"].is_string(), "{what} says what it does");
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{id} names two operations");
             assert!(operation["responses"]["default"].is_object(), "{what} says how it fails");
             let named = operation["parameters"].as_array().into_iter().flatten();
             let mut named: Vec<String> =

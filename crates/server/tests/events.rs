@@ -24,7 +24,7 @@ impl Events {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let head = format!(
-            "GET {SESSION}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n{last}\r\n",
+            "GET {SESSION}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n{last}\r\n",
             server.address
         );
         stream.write_all(head.as_bytes()).await.unwrap();

@@ -7,123 +7,136 @@ use serde_json::Value;
 
 use crate::client::{Running, SESSION, run};
 
-/// What a route answers to the holders of valid tokens: to an agent, to a user, to the owner.
+/// What a route is to the holder of a valid token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// They may use it. What it comes to depends on the state.
+    May,
+    /// They may not.
+    MayNot,
+    /// It is not asked here: it does not end, or nothing would be left for the others.
+    NotAsked,
+}
+
+use Access::{May, MayNot, NotAsked};
+
+/// What a route is to an agent, to a user and to the owner.
 struct Row {
     method: &'static str,
     path: &'static str,
     /// What follows the path, or the body.
     sent: &'static str,
-    agent: u16,
-    user: u16,
-    owner: u16,
+    agent: Access,
+    user: Access,
+    owner: Access,
 }
 
 const fn row(
     method: &'static str,
     path: &'static str,
     sent: &'static str,
-    [agent, user, owner]: [u16; 3],
+    [agent, user, owner]: [Access; 3],
 ) -> Row {
     Row { method, path, sent, agent, user, owner }
 }
 
-/// Every route under `/v1/sessions/{session}`, in an order in which all of them work for the owner.
+/// Every route under `/v1/sessions/{session}`, in an order in which most of them find what they need.
 const ROWS: &[Row] = &[
-    row("GET", "", "", [403, 200, 200]),
-    row("PUT", "", "{}", [403, 403, 200]),
-    row("GET", "/custom", "", [403, 200, 200]),
-    row("PUT", "/custom/{key}", r#"{"value":1}"#, [403, 200, 200]),
-    row("DELETE", "/custom/{key}", "", [403, 200, 200]),
-    row("GET", "/export", "", [403, 200, 200]),
-    row("POST", "/load", "{}", [403, 403, 400]),
-    row("POST", "/import", r#"[{"role":"user","content":"Hi"}]"#, [403, 200, 200]),
-    row("GET", "/tokens", "", [403, 403, 200]),
-    row("POST", "/tokens", r#"{"holder":"helper"}"#, [403, 403, 201]),
-    row("DELETE", "/tokens/{token}", "", [403, 403, 404]),
-    row("GET", "/segments", "", [200, 200, 200]),
+    row("GET", "", "", [MayNot, May, May]),
+    row("PUT", "", "{}", [MayNot, MayNot, May]),
+    row("GET", "/custom", "", [MayNot, May, May]),
+    row("PUT", "/custom/{key}", r#"{"value":1}"#, [MayNot, May, May]),
+    row("DELETE", "/custom/{key}", "", [MayNot, May, May]),
+    row("GET", "/export", "", [MayNot, May, May]),
+    row("POST", "/load", "{}", [MayNot, MayNot, May]),
+    row("POST", "/import", r#"[{"role":"user","content":"Hi"}]"#, [MayNot, May, May]),
+    row("GET", "/tokens", "", [MayNot, MayNot, May]),
+    row("POST", "/tokens", r#"{"holder":"helper"}"#, [MayNot, MayNot, May]),
+    row("DELETE", "/tokens/{token}", "", [MayNot, MayNot, May]),
+    row("GET", "/segments", "", [May, May, May]),
     row(
         "POST",
         "/segments",
         r#"{"id":"new","kind":"custom","permission":"read-write"}"#,
-        [403, 201, 409],
+        [MayNot, May, May],
     ),
-    row("GET", "/segments/{segment}", "", [200, 200, 200]),
-    row("PATCH", "/segments/{segment}", r#"{"capacity":9000}"#, [403, 200, 200]),
-    row("DELETE", "/segments/{segment}", "?cascade=true", [403, 0, 0]),
-    row("GET", "/pages", "", [200, 200, 200]),
-    row("POST", "/pages", r#"{"parent":"usr-0","name":"Note"}"#, [201, 201, 201]),
-    row("GET", "/pages/{index}", "", [200, 200, 200]),
-    row("PATCH", "/pages/{index}", r#"{"name":"Renamed"}"#, [200, 200, 200]),
-    row("GET", "/pages/{index}/children", "", [400, 400, 400]),
-    row("GET", "/pages/{index}/ancestors", "", [200, 200, 200]),
-    row("GET", "/pages/{index}/parent", "", [200, 200, 200]),
-    row("GET", "/tree", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/hide", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/expand", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/pin", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/unpin", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/focus", "", [200, 200, 200]),
-    row("POST", "/pages/{index}/move", r#"{"to":"usr-0"}"#, [200, 200, 200]),
-    row("POST", "/append", r#"{"messages":[{"role":"user","content":"Hi"}]}"#, [200, 200, 200]),
-    row("POST", "/turns", r#"{"messages":[{"role":"user","content":"Hi"}]}"#, [200, 200, 200]),
+    row("GET", "/segments/{segment}", "", [May, May, May]),
+    row("PATCH", "/segments/{segment}", r#"{"capacity":9000}"#, [MayNot, May, May]),
+    row("DELETE", "/segments/{segment}", "?cascade=true", [MayNot, NotAsked, NotAsked]),
+    row("GET", "/pages", "", [May, May, May]),
+    row("POST", "/pages", r#"{"parent":"usr-0","name":"Note"}"#, [May, May, May]),
+    row("GET", "/pages/{index}", "", [May, May, May]),
+    row("PATCH", "/pages/{index}", r#"{"name":"Renamed"}"#, [May, May, May]),
+    row("GET", "/pages/{index}/children", "", [May, May, May]),
+    row("GET", "/pages/{index}/ancestors", "", [May, May, May]),
+    row("GET", "/pages/{index}/parent", "", [May, May, May]),
+    row("GET", "/tree", "", [May, May, May]),
+    row("POST", "/pages/{index}/hide", "", [May, May, May]),
+    row("POST", "/pages/{index}/expand", "", [May, May, May]),
+    row("POST", "/pages/{index}/pin", "", [May, May, May]),
+    row("POST", "/pages/{index}/unpin", "", [May, May, May]),
+    row("POST", "/pages/{index}/focus", "", [May, May, May]),
+    row("POST", "/pages/{index}/move", r#"{"to":"usr-0"}"#, [May, May, May]),
+    row("POST", "/append", r#"{"messages":[{"role":"user","content":"Hi"}]}"#, [May, May, May]),
+    row("POST", "/turns", r#"{"messages":[{"role":"user","content":"Hi"}]}"#, [May, May, May]),
     row(
         "POST",
         "/turns/extend",
         r#"{"messages":[{"role":"assistant","content":"Hi"}]}"#,
-        [200, 200, 200],
+        [May, May, May],
     ),
     row(
         "POST",
         "/turns/open",
         r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}]}"#,
-        [200, 200, 200],
+        [May, May, May],
     ),
     row(
         "POST",
         "/turns/results",
         r#"{"messages":[{"role":"tool","tool_call_id":"a","content":"Hi"}]}"#,
-        [200, 200, 200],
+        [May, May, May],
     ),
-    row("POST", "/turns/close", "{}", [404, 404, 404]),
-    row("GET", "/window", "", [200, 200, 200]),
-    row("POST", "/window", r#"{"format":"openai"}"#, [200, 200, 200]),
-    row("GET", "/windows/{number}", "?format=openai", [200, 200, 200]),
+    row("POST", "/turns/close", "{}", [May, May, May]),
+    row("GET", "/window", "", [May, May, May]),
+    row("POST", "/window", r#"{"format":"openai"}"#, [May, May, May]),
+    row("GET", "/windows/{number}", "?format=openai", [May, May, May]),
     row(
         "POST",
         "/report",
         r#"{"format":"openai","number":1,"usage":{"input":1}}"#,
-        [200, 200, 200],
+        [May, May, May],
     ),
-    row("POST", "/fold", r#"{"preview":true}"#, [200, 200, 200]),
-    row("GET", "/level", "", [200, 200, 200]),
-    row("PUT", "/level", r#"{"level":"full"}"#, [200, 200, 200]),
-    row("GET", "/find", "?q=Hi", [200, 200, 200]),
-    row("POST", "/recall", r#"{"query":"Hi","preview":true}"#, [200, 200, 200]),
-    row("POST", "/press", r#"{"key":"hide-usr-1"}"#, [200, 200, 200]),
-    row("GET", "/tools", "?format=gemini", [200, 200, 200]),
+    row("POST", "/fold", r#"{"preview":true}"#, [May, May, May]),
+    row("GET", "/level", "", [May, May, May]),
+    row("PUT", "/level", r#"{"level":"full"}"#, [May, May, May]),
+    row("GET", "/find", "?q=Hi", [May, May, May]),
+    row("POST", "/recall", r#"{"query":"Hi","preview":true}"#, [May, May, May]),
+    row("POST", "/press", r#"{"key":"hide-usr-1"}"#, [May, May, May]),
+    row("GET", "/tools", "?format=gemini", [May, May, May]),
     row(
         "POST",
         "/tools/call",
         r#"{"format":"gemini","calls":[{"functionCall":{"name":"find","args":{"query":"Hi"}}}]}"#,
-        [200, 200, 200],
+        [May, May, May],
     ),
-    row("GET", "/history", "", [200, 200, 200]),
-    row("POST", "/undo", "{}", [200, 200, 200]),
-    row("GET", "/events", "", [0, 0, 0]),
-    row("GET", "/agents", "", [403, 200, 200]),
-    row("GET", "/agents/{agent}", "", [403, 404, 404]),
-    row("GET", "/agents/{agent}/context", "", [403, 404, 404]),
-    row("PUT", "/agents/{agent}/context", r#"{"mode":null}"#, [403, 404, 404]),
-    row("POST", "/agents/{agent}/runs", r#"{"prompt":"Hi"}"#, [403, 404, 404]),
-    row("POST", "/agents/{agent}/resume", "{}", [403, 404, 404]),
-    row("POST", "/agents/{agent}/stop", "", [403, 404, 404]),
-    row("GET", "/approvals", "", [403, 200, 200]),
-    row("POST", "/approvals", r#"{"run":"fixer/1","approve":true}"#, [403, 404, 404]),
-    row("POST", "/pages/{index}/archive", "", [200, 200, 200]),
-    row("DELETE", "/pages/{index}", "", [200, 404, 404]),
-    row("POST", "/pages/{index}/restore", "{}", [200, 200, 200]),
-    row("POST", "/pages/{index}/purge", "{}", [403, 200, 404]),
-    row("DELETE", "", "", [403, 403, 200]),
+    row("GET", "/history", "", [May, May, May]),
+    row("POST", "/undo", "{}", [May, May, May]),
+    row("GET", "/events", "", [NotAsked, NotAsked, NotAsked]),
+    row("GET", "/agents", "", [MayNot, May, May]),
+    row("GET", "/agents/{agent}", "", [MayNot, May, May]),
+    row("GET", "/agents/{agent}/context", "", [MayNot, May, May]),
+    row("PUT", "/agents/{agent}/context", r#"{"mode":null}"#, [MayNot, May, May]),
+    row("POST", "/agents/{agent}/runs", r#"{"prompt":"Hi"}"#, [MayNot, May, May]),
+    row("POST", "/agents/{agent}/resume", "{}", [MayNot, May, May]),
+    row("POST", "/agents/{agent}/stop", "", [MayNot, May, May]),
+    row("GET", "/approvals", "", [MayNot, May, May]),
+    row("POST", "/approvals", r#"{"run":"fixer/1","approve":true}"#, [MayNot, May, May]),
+    row("POST", "/pages/{index}/archive", "", [May, May, May]),
+    row("DELETE", "/pages/{index}", "", [May, May, May]),
+    row("POST", "/pages/{index}/restore", "{}", [May, May, May]),
+    row("POST", "/pages/{index}/purge", "{}", [MayNot, May, May]),
+    row("DELETE", "", "", [MayNot, MayNot, May]),
 ];
 
 /// Routes without a session: whether anybody may ask, or only the owner.
@@ -228,20 +241,25 @@ fn every_route_answers_whoever_may() {
         let server = Running::start().await;
         let (agent, user) = (server.token("fixer").await, server.token("user:alice").await);
         let owner = server.owner.clone();
+        let mut wrong = Vec::new();
         for row in ROWS {
-            let expected = [(&agent, row.agent), (&user, row.user), (&owner, row.owner)];
-            for (token, expected) in expected.into_iter().filter(|(_, expected)| *expected > 0) {
+            let asked = [
+                ("agent", &agent, row.agent),
+                ("user", &user, row.user),
+                ("owner", &owner, row.owner),
+            ];
+            for (who, token, access) in asked.into_iter().filter(|(.., it)| *it != NotAsked) {
                 let status = ask(&server, token, row, SESSION).await;
-                let who = if *token == owner {
-                    "owner"
-                } else if *token == user {
-                    "user"
-                } else {
-                    "agent"
+                let is_right = match access {
+                    MayNot => status == 403,
+                    May | NotAsked => status < 500 && status != 401 && status != 403,
                 };
-                assert_eq!(status, expected, "{} {} as {who}", row.method, row.path);
+                if !is_right {
+                    wrong.push(format!("{} {} as {who}: {status}", row.method, row.path));
+                }
             }
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
         server.end().await;
     });
 }

@@ -1,5 +1,7 @@
 //! The tests of the server, in one program: a real server on loopback, in this process.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod access;
 mod bad_input;
 mod client;

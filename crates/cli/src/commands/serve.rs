@@ -7,6 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use contexture_core::{Engine, ErrorKind, PageStorage};
@@ -28,6 +29,9 @@ use crate::{
     settings::Settings,
     store::Access,
 };
+
+/// How long threads may go on once the server has ended.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Serve the store over HTTP on this machine
 ///
@@ -88,7 +92,10 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
         let message = format!("cannot start the threads that answer requests: {error}");
         Stop::failed(ErrorKind::Unavailable, message, "try again when the machine is less busy")
     })?;
-    runtime.block_on(serve(&args, &settings, printer))
+    let served = runtime.block_on(serve(&args, &settings, printer));
+    // What a tool is still doing for an agent is not waited for: its run can be resumed.
+    runtime.shutdown_timeout(GRACE);
+    served
 }
 
 /// Returns what a host over a storage is made of.

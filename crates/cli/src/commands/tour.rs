@@ -19,7 +19,7 @@ use self::steps::Step;
 use super::Status;
 use crate::{
     error::{Result, Stop},
-    printer::{Paint, Printer},
+    printer::Printer,
     run, sanitize,
 };
 
@@ -83,7 +83,7 @@ pub(super) fn stored() -> Result<String> {
     let folder = folder(None)?;
     let store = prepare(&folder)?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let paint = (Paint::Plain, Paint::Plain);
+    let paint = (crate::printer::Paint::Plain, crate::printer::Paint::Plain);
     let mut printer = Printer::new(&mut out, &mut err, paint);
     printer.set_json(true);
     for step in steps::steps(&store, &folder) {

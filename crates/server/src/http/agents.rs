@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::Path,
     response::{IntoResponse, Response},
 };
 use contexture_agents::{
@@ -25,6 +24,7 @@ use super::{
     body::Body,
     held::Held,
     list::{Listed, Shape},
+    path::Path,
     schema,
 };
 use crate::{Host, Result, ServerError};

@@ -6,8 +6,10 @@ use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, StatusCode, header},
 };
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use super::query::shorten;
 use crate::{Result, ServerError};
@@ -17,6 +19,9 @@ pub(crate) const MOST: usize = 32 << 20;
 
 /// The largest document that is loaded or imported.
 const MOST_OF_A_DOCUMENT: usize = 256 << 20;
+
+/// How many bytes of all bodies together may be read at a time.
+static ROOM: Semaphore = Semaphore::const_new(512 << 20);
 
 /// How long a body may take to arrive.
 const TIME: Duration = Duration::from_secs(60);
@@ -67,22 +72,46 @@ fn require_json(headers: &HeaderMap) -> Result<()> {
 
 /// Reads a body of bounded size within a bounded time.
 pub(crate) async fn read(request: Request, most: usize) -> Result<Vec<u8>> {
-    let body = Limited::new(request.into_body(), most).collect();
-    let read = tokio::time::timeout(TIME, body).await.map_err(|_| {
+    let body = request.into_body();
+    if body.size_hint().lower() > most as u64 {
+        return Err(too_large(most));
+    }
+    tokio::time::timeout(TIME, collect(body, most)).await.map_err(|_| {
         let message = format!("the body did not arrive within {} seconds", TIME.as_secs());
         ServerError::unavailable(message, "send it faster, or in smaller parts")
             .with_status(StatusCode::REQUEST_TIMEOUT)
-    })?;
-    match read {
-        Ok(read) => Ok(read.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => Err(ServerError::of_kind(
-            contexture_core::ErrorKind::TooLarge,
-            format!("the body is larger than {} MiB", most >> 20),
-            "send it in smaller parts",
-        )),
-        Err(_) => Err(ServerError::invalid(
-            "the body ended before it was complete",
-            "send the request again",
-        )),
+    })?
+}
+
+/// Collects a body piece by piece. It takes room for what has arrived, not for what is announced, so that a
+/// slow sender keeps nobody else out.
+async fn collect(mut body: axum::body::Body, most: usize) -> Result<Vec<u8>> {
+    let (mut bytes, mut room) = (Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            ServerError::invalid("the body ended before it was complete", "send the request again")
+        })?;
+        let Ok(piece) = frame.into_data() else { continue };
+        if bytes.len() + piece.len() > most {
+            return Err(too_large(most));
+        }
+        let needed = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        room.push(ROOM.try_acquire_many(needed).map_err(|_| {
+            ServerError::unavailable(
+                "the server has no room for more bodies",
+                "send it again later",
+            )
+            .retry_after(1)
+        })?);
+        bytes.extend_from_slice(&piece);
     }
+    Ok(bytes)
+}
+
+fn too_large(most: usize) -> ServerError {
+    ServerError::of_kind(
+        contexture_core::ErrorKind::TooLarge,
+        format!("the body is larger than {} MiB", most >> 20),
+        "send it in smaller parts",
+    )
 }

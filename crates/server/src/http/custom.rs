@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path};
+use axum::Json;
 use contexture_agents::wire::CustomObject;
 use contexture_core::{Edit, storage::CustomKey};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{body::Body, held::Held, schema};
+use super::{body::Body, held::Held, path::Path, schema};
 use crate::{Host, Result, ServerError};
 
 /// The key of the session's token budget.
@@ -21,7 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
 }
 
 /// The custom state of the session
-#[utoipa::path(get, path = "/v1/sessions/{session}/custom", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{session}/custom", tag = "custom",
     responses((status = 200, description = "All entries", body = schema::Custom)))]
 async fn list(held: Held) -> Result<Json<CustomObject>> {
     entries(&held).await
@@ -44,7 +44,7 @@ struct Entry {
 /// Set an entry
 ///
 /// The entry `budget` is the token budget of all windows that name none.
-#[utoipa::path(put, path = "/v1/sessions/{session}/custom/{key}", tag = "sessions",
+#[utoipa::path(put, path = "/v1/sessions/{session}/custom/{key}", tag = "custom",
     request_body = Entry,
     responses((status = 200, description = "All entries", body = schema::Custom)))]
 async fn set(
@@ -64,7 +64,7 @@ async fn set(
 }
 
 /// Clear an entry
-#[utoipa::path(delete, path = "/v1/sessions/{session}/custom/{key}", tag = "sessions",
+#[utoipa::path(delete, path = "/v1/sessions/{session}/custom/{key}", tag = "custom",
     responses((status = 200, description = "All entries that are left", body = schema::Custom)))]
 async fn clear(held: Held, Path((_, key)): Path<(String, String)>) -> Result<Json<CustomObject>> {
     let key = checked(&held, &key)?;

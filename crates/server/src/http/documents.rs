@@ -19,7 +19,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     body::Document,
-    held::{Held, OwnedSession},
+    held::{Held, OwnedSession, SystemSide},
     query::Query,
     schema,
 };
@@ -81,11 +81,10 @@ struct ImportQuery {
     request_body(content = String, content_type = "application/octet-stream"),
     responses((status = 200, description = "What was imported", body = schema::AnyObject)))]
 async fn import_transcript(
-    held: Held,
+    SystemSide(held): SystemSide,
     Query(query): Query<ImportQuery>,
     Document(bytes): Document,
 ) -> Result<Json<ImportObject>> {
-    held.only_system_side("import")?;
     let format = query.format.as_deref().map(str::parse).transpose()?;
     let segment: SegmentId = query.segment.as_deref().unwrap_or("usr").parse()?;
     let source = Source::read(&bytes, Vec::new(), format).map_err(refused)?;

@@ -80,8 +80,10 @@ async fn events(
             ServerError::invalid("Last-Event-ID is not a revision", "send the id of an event")
         })?),
     };
+    // What is committed from here on is in the stream, also before it is fed.
+    let after = after.map_or_else(|| held.session.revision(), Revision);
     let (queue, sent) = mpsc::channel(WAITING);
-    tokio::spawn(feed::feed(held, after.map(Revision), queue));
+    tokio::spawn(feed::feed(held, after, queue));
     let stream = Sse::new(written(sent)).keep_alive(KeepAlive::new().interval(ALIVE));
     Ok(stream.into_response())
 }

@@ -22,6 +22,9 @@ pub(crate) struct Held {
     pub(crate) session: Session,
 }
 
+/// The session of the path, held by somebody on the system side: agents are refused before a body is read.
+pub(crate) struct SystemSide(pub(crate) Held);
+
 /// As whom a request is to be made, if it says so.
 pub(crate) type Asked = Option<Actor>;
 
@@ -47,6 +50,16 @@ impl FromRequestParts<Arc<Host>> for Held {
         let asked = asked(parts)?;
         let session = host.session(&caller, &session, asked.as_ref()).await?;
         Ok(Self { host: host.clone(), caller, asked, session })
+    }
+}
+
+impl FromRequestParts<Arc<Host>> for SystemSide {
+    type Rejection = ServerError;
+
+    async fn from_request_parts(parts: &mut Parts, host: &Arc<Host>) -> Result<Self> {
+        let held = Held::from_request_parts(parts, host).await?;
+        held.only_system_side("import")?;
+        Ok(Self(held))
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::Path,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{body::Body, held::Held, query::Query, schema};
+use super::{body::Body, held::Held, path::Path, query::Query, schema};
 use crate::{Host, Result, ServerError};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {

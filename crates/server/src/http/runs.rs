@@ -6,7 +6,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Json,
-    extract::{FromRequestParts, Path},
+    extract::FromRequestParts,
     http::{header, request::Parts},
     response::{
         IntoResponse, Response, Sse,
@@ -25,6 +25,7 @@ use super::{
     agents::{mode, system},
     body::Body,
     held::Held,
+    path::Path,
     schema,
 };
 use crate::{Host, Result, RunDone, RunWanted, ServerError};

@@ -32,7 +32,8 @@ const TOKEN: &str = "token";
     ),
     tags(
         (name = "server", description = "Whether the server works, and what it understands"),
-        (name = "sessions", description = "Sessions and their custom state, for the owner of the store"),
+        (name = "sessions", description = "Sessions, for the owner of the store"),
+        (name = "custom", description = "The custom state of a session, for the system side"),
         (name = "conversation", description = "The loop of a host that calls the model itself"),
         (name = "window", description = "What the model sees"),
         (name = "search", description = "Finding what was said, and bringing it back"),
@@ -73,6 +74,11 @@ fn complete_operation(path: &str, operation: &mut Operation) {
         .is_some_and(|it| it.iter().any(|it| *it == SecurityRequirement::default()));
     if !is_open {
         operation.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(TOKEN, [])]);
+    }
+    // Handlers of one family have short names; in the document a name stands alone.
+    if let (Some(id), Some(tag)) = (&operation.operation_id, operation.tags.iter().flatten().next())
+    {
+        operation.operation_id = Some(format!("{tag}_{id}"));
     }
     let mut parameters = operation.parameters.take().unwrap_or_default();
     let in_path = names(path).map(|name| parameter(name, ParameterIn::Path, described(name)));

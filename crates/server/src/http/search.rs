@@ -55,12 +55,16 @@ struct FindAsked {
     /// What to look for: words, a question, "a phrase", pre*
     q: String,
     /// Only these segments, with commas between them
+    #[param(style = Form, explode = false)]
     r#in: Vec<String>,
     /// Only what these wrote: an agent's name, `system`, or user:NAME
+    #[param(style = Form, explode = false)]
     author: Vec<String>,
     /// Only messages of these roles: user, assistant, tool or system
+    #[param(style = Form, explode = false)]
     role: Vec<String>,
     /// Only calls of these tools and their results
+    #[param(style = Form, explode = false)]
     tool: Vec<String>,
     /// Only what was said at or after this time: a date, or a time with its zone
     since: Option<String>,

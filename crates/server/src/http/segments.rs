@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use contexture_agents::wire::{ListObject, SegmentObject};
 use contexture_core::{Edit, NewSegment, SegmentId, SegmentUpdate, Tokens};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use super::{
     body::Body,
     held::Held,
     list::{Listed, Shape},
+    path::Path,
     query::Query,
     schema,
 };

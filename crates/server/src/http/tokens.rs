@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use contexture_agents::wire::ListObject;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -12,6 +12,7 @@ use super::{
     body::Body,
     held::OwnedSession,
     list::{Listed, Shape},
+    path::Path,
     schema,
 };
 use crate::{Host, Lifetime, NewToken, Result, ServerError, TokenObject};

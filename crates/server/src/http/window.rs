@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::Path,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -17,7 +16,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{body::Body, held::Held, query::Query, schema};
+use super::{body::Body, held::Held, path::Path, query::Query, schema};
 pub(super) use crate::options::TOKENIZER;
 use crate::{Host, Result, ServerError, options::window_options};
 

@@ -18,7 +18,7 @@ Examples:
 #[command(group = clap::ArgGroup::new("holder").required(true))]
 pub(crate) struct Args {
     /// The agent that the token is for
-    #[arg(long, value_name = "NAME", group = "holder")]
+    #[arg(id = "for_agent", long = "agent", value_name = "NAME", group = "holder")]
     agent: Option<AgentName>,
     /// The user that the token is for
     #[arg(long, value_name = "NAME", group = "holder")]

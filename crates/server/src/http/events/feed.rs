@@ -48,13 +48,12 @@ struct Feed {
 }
 
 /// Feeds a stream until it ends.
-pub(super) async fn feed(held: Held, after: Option<Revision>, queue: mpsc::Sender<Sent>) {
+pub(super) async fn feed(held: Held, last: Revision, queue: mpsc::Sender<Sent>) {
     let Held { host, caller, asked, session } = held;
     let counters = host.clone();
     let _counted = counters.counters().stream();
     let Ok(system) = host.engine().open(session.id()).await else { return };
     let mut subscription = system.subscribe();
-    let last = after.unwrap_or_else(|| subscription.since());
     let id = session.id().clone();
     let mut feed = Feed { host, caller, asked, id, queue, last };
     let ended = match feed.run(&system, &mut subscription).await {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path};
+use axum::Json;
 use contexture_agents::{
     Team,
     team::{InterruptedRuns, StoredRun},
@@ -16,7 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{ChangedObject, changed};
 use crate::{
     Host, Result,
-    http::{body::Body, held::Held, schema},
+    http::{body::Body, held::Held, path::Path, schema},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::Path};
+use axum::Json;
 use contexture_agents::wire::{ListObject, PageObject, Texts, TreeBounds, TreeObject};
 use contexture_core::{
     ListQuery, PageView,
@@ -17,6 +17,7 @@ use crate::{
     http::{
         held::Held,
         list::{Listed, Shape, limit},
+        path::Path,
         query::Query,
         schema,
     },
