@@ -72,11 +72,12 @@ impl McpServer {
     }
 }
 
-/// Turns a panic into an error of the one request.
+/// Turns a panic into an error of the one request. Boxed, because the protocol's own futures are large already
+/// and are moved about on the stack.
 async fn guarded<T>(
     answer: impl Future<Output = Result<T, ErrorData>> + Send,
 ) -> Result<T, ErrorData> {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+    AssertUnwindSafe(Box::pin(answer)).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("a request over MCP panicked");
         Err(ErrorData::internal_error("the request crashed: this is a bug", None))
     })

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Running, SESSION, run},
-    mcp_client::{Pipe, post},
+    mcp_client::Pipe,
 };
 
 #[test]
@@ -106,11 +106,16 @@ fn huge_arguments_are_refused_in_few_words() {
         assert!(answer.contains("limit") && answer.len() < 4_000, "{answer}");
         pipe.right("window", json!({})).await;
         pipe.end().await;
-        // More than a request may hold.
-        let text = "x".repeat(33 << 20);
-        let call = json!({"name": "write", "arguments": {"action": "create", "text": text}});
-        let answer = post(&server, &server.owner, "/mcp?session=demo", "tools/call", call).await;
-        assert_eq!(answer.refused(413), "too-large");
+        // More than a request may hold: refused as soon as it is announced.
+        let head = format!(
+            "POST /mcp?session=demo HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             content-length: {}\r\n\r\n",
+            server.address,
+            server.owner,
+            33 << 20
+        );
+        assert_eq!(server.raw(head.as_bytes()).await.refused(413), "too-large");
         server.end().await;
     });
 }

@@ -30,8 +30,7 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, settings: &Settings, printer: &mut Printer<'_>) -> Result<Status> {
     log::start_by_default();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = serve::threads().worker_threads(2).build();
     let runtime = runtime.map_err(|error| {
         let message = format!("cannot start the threads that answer requests: {error}");
         Stop::failed(ErrorKind::Unavailable, message, "try again when the machine is less busy")

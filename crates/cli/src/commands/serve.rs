@@ -32,6 +32,9 @@ use crate::{
 /// How long threads may go on once the server has ended.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How large the stack of a thread may grow.
+const STACK: usize = 8 << 20;
+
 /// Serve the store over HTTP on this machine
 ///
 /// Any program can then read windows, append what was said and act on pages: GET /openapi.json describes all
@@ -86,7 +89,7 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
         settings.store = demo::prepare()?;
     }
     log::start_by_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = threads().build();
     let runtime = runtime.map_err(|error| {
         let message = format!("cannot start the threads that answer requests: {error}");
         Stop::failed(ErrorKind::Unavailable, message, "try again when the machine is less busy")
@@ -95,6 +98,14 @@ pub(crate) fn run(args: Args, settings: &Settings, printer: &mut Printer<'_>) ->
     // What a tool is still doing for an agent is not waited for: its run can be resumed.
     runtime.shutdown_timeout(GRACE);
     served
+}
+
+/// Returns the threads that answer requests. What a request goes through is deep, most of all where nothing is
+/// optimised, so their stacks are larger than usual; what is not used of them takes no memory.
+pub(super) fn threads() -> tokio::runtime::Builder {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.enable_all().thread_stack_size(STACK);
+    threads
 }
 
 /// Returns what a host over a storage is made of.

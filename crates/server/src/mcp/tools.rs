@@ -61,9 +61,9 @@ fn changed() -> JsonObject {
                     "type": "object",
                     "properties": {
                         "index": {"type": "string"},
-                        "version": {"type": ["integer", "null"]}
+                        "version": {"type": "integer"}
                     },
-                    "required": ["index", "version"]
+                    "required": ["index"]
                 }
             }
         },

@@ -13,7 +13,7 @@ use std::panic::AssertUnwindSafe;
 
 use contexture_core::{PageIndex, Session, WindowOptions, message::RawJson};
 use contexture_search::LazyIndex;
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -169,18 +169,19 @@ impl HostTools {
         HostOutput { text: output.text, error: false, object }
     }
 
-    async fn run(&self, tool: HostTool, arguments: &Value) -> Done {
+    /// Boxed: all tools' futures in one would be moved about on the stack of whoever calls.
+    fn run<'a>(&'a self, tool: HostTool, arguments: &'a Value) -> BoxFuture<'a, Done> {
         let hand = &self.hand;
         match tool {
-            HostTool::Window => window::window(hand, arguments).await,
-            HostTool::Read => look::get(hand, arguments).await,
-            HostTool::Find => find::find_or_recall(hand, arguments).await,
-            HostTool::Expand => expand::expand(hand, arguments).await,
-            HostTool::Hide => change::hide(hand, arguments).await,
-            HostTool::Pin => pin(hand, arguments).await,
-            HostTool::Write => write::write(hand, arguments).await,
-            HostTool::Organise => organise::organise(hand, arguments).await,
-            HostTool::Undo => undo::undo(hand, arguments).await,
+            HostTool::Window => window::window(hand, arguments).boxed(),
+            HostTool::Read => look::get(hand, arguments).boxed(),
+            HostTool::Find => find::find_or_recall(hand, arguments).boxed(),
+            HostTool::Expand => expand::expand(hand, arguments).boxed(),
+            HostTool::Hide => change::hide(hand, arguments).boxed(),
+            HostTool::Pin => pin(hand, arguments).boxed(),
+            HostTool::Write => write::write(hand, arguments).boxed(),
+            HostTool::Organise => organise::organise(hand, arguments).boxed(),
+            HostTool::Undo => undo::undo(hand, arguments).boxed(),
         }
     }
 
@@ -189,8 +190,11 @@ impl HostTools {
         let mut pages = Vec::new();
         for index in &output.changes {
             let seen = self.hand.session.reader().page_or_archived(index).await;
-            let version = seen.ok().map(|seen| seen.page.version);
-            pages.push(json!({"index": index, "version": version}));
+            pages.push(match seen {
+                Ok(seen) => json!({"index": index, "version": seen.page.version}),
+                // The change itself has taken it out of view.
+                Err(_) => json!({"index": index}),
+            });
         }
         json!({"summary": output.text, "pages": pages})
     }
