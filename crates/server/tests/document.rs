@@ -110,7 +110,8 @@ fn fits(schema: &Value, value: &Value) -> Result<(), String> {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    if !types.contains(&kind) && !(kind == "integer" && types.contains(&"number")) {
+    let is_number = kind == "integer" && types.contains(&"number");
+    if !types.contains(&kind) && !is_number {
         return Err(format!("{value} is not {types:?}"));
     }
     for item in value.as_array().into_iter().flatten() {
