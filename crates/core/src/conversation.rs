@@ -15,6 +15,7 @@ use crate::{
     AppendKey, Edit, Error, ErrorKind, Message, PageIndex, Result, Role, Session, Timestamp,
     Tokens, Usage, WindowOptions,
     message::open_calls,
+    quantity::thousandths,
     storage::{LedgerKey, UsageReport},
     system::Purpose,
     window::{CALIBRATION_WINDOWS, Calibration, FoldOutcome, FoldReport, request::RecordedWindow},
@@ -146,7 +147,7 @@ impl Conversation {
         let mut options = self.options.clone();
         // Where parts are cut must not move with the correction: earlier messages would change.
         let part = options.shares.part;
-        let limit = options.budget.map(|it| Tokens(it.0 * part / 1_000));
+        let limit = options.budget.map(|it| Tokens(thousandths(it.0, part)));
         options.part_limit = options.part_limit.or(limit);
         options.budget = options.budget.map(|budget| fit(calibration.as_ref(), budget));
         let early = self.fold_if_cold(&options, newest).await?;
@@ -205,7 +206,7 @@ impl Conversation {
             return Ok(None);
         }
         let mut early = options.clone();
-        early.budget = Some(Tokens(budget.0 * FULL_WHEN_COLD / 1_000));
+        early.budget = Some(Tokens(thousandths(budget.0, FULL_WHEN_COLD)));
         match self.session.fold(&early).await {
             Ok(fold) => Ok(fold),
             // What does not fit the lower mark may well fit the budget.

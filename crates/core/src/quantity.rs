@@ -39,6 +39,12 @@ number_type! {
     Tokens;
 }
 
+/// Returns so many thousandths of an amount, however large it is.
+pub(crate) fn thousandths(amount: u64, part: u64) -> u64 {
+    let share = u128::from(amount) * u128::from(part) / 1_000;
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
 /// A point in time, to the millisecond, in UTC. It always comes in as an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(jiff::Timestamp);

@@ -68,6 +68,14 @@ fn every_format_is_what_its_reader_takes() {
         assert_eq!(wrong.refused(400), "invalid");
         let small = server.get(owner, &format!("{SESSION}/window?budget=1")).await;
         assert_eq!(small.refused(413), "too-large");
+        let huge = window(&format!("budget={}", u64::MAX)).await;
+        assert!(huge["content"].as_str().unwrap().contains("Hello"));
+        let huge =
+            server.post(owner, &format!("{SESSION}/fold"), &json!({"budget": u64::MAX})).await;
+        assert_eq!(huge.json(200)["revision"], json!(null));
+        let huge = json!({"format": "openai", "budget": u64::MAX, "model": "gpt-4o"});
+        let huge = server.post(owner, &format!("{SESSION}/window"), &huge).await;
+        assert_eq!(huge.json(200)["number"], 1);
         server.end().await;
     });
 }

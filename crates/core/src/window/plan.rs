@@ -14,6 +14,7 @@ use crate::{
     context::PageAction,
     message::MessageFilter,
     permission::check_page,
+    quantity::thousandths,
     storage::{CitationDetail, ContentHash, Fold, PageRun, PageRunForm, Quoted, SentSource},
 };
 
@@ -317,7 +318,7 @@ pub(crate) fn block_content(
 fn limit(section: &Section, writing: &Writing<'_>) -> Option<Tokens> {
     // A capacity is a budget of its own: no part may take more than its share of either.
     let capacity = section.segment.capacity.0;
-    let capacity = (capacity > 0).then_some(Tokens(capacity * writing.part / 1_000));
+    let capacity = (capacity > 0).then_some(Tokens(thousandths(capacity, writing.part)));
     let limit = capacity.into_iter().chain(writing.limit).min();
     // The system side's own text is never cut: agents are bound by all of it.
     limit.filter(|_| !section.is_system())

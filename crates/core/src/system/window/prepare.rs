@@ -5,6 +5,7 @@ use crate::{
     Error, Format, PageIndex, ProviderFormat, Reader, Result, Revision, Role, SegmentId, Tokens,
     WindowOptions,
     context::Anchors,
+    quantity::thousandths,
     storage::{CustomKey, ViewHead},
     system::derived_cache::{Countable, Scale},
     window::{
@@ -76,7 +77,7 @@ impl Reader<'_> {
         };
         // No single part may take the window for itself: beyond its share it is cut.
         let part = options.shares.part;
-        let limit = options.part_limit.or(budget.map(|it| Tokens(it.0 * part / 1_000)));
+        let limit = options.part_limit.or(budget.map(|it| Tokens(thousandths(it.0, part))));
         let filler = match options.format {
             Format::Provider(ProviderFormat::Gemini) => FILLER,
             _ => 0,

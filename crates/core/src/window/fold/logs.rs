@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::{Folding, MOST_LINES, lines::WORTH_A_LINE};
 use crate::{
     PageIndex,
+    quantity::thousandths,
     storage::Fold,
     window::{
         digest::Digest,
@@ -27,8 +28,8 @@ const READING: u64 = 250;
 const NEWEST: (usize, u64) = (3, 600);
 
 impl<'a> Folding<'a> {
-    pub(super) fn share(&self, budget: u64, thousandths: u64) -> u64 {
-        budget * thousandths / 1_000
+    pub(super) fn share(&self, budget: u64, part: u64) -> u64 {
+        thousandths(budget, part)
     }
 
     /// Returns the room for work, and what work takes of it: pages in full and logs, without the

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{Folding, MOST_LINES};
-use crate::window::plan::Item;
+use crate::{quantity::thousandths, window::plan::Item};
 
 /// Where a fold stops, in thousandths of the bound.
 const LOW_WATER: u64 = 600;
@@ -19,9 +19,9 @@ impl Folding<'_> {
         if self.messages() <= most {
             return;
         }
-        let low = most * LOW_WATER / 1_000;
-        let share = |thousandths: u64| {
-            budget.map_or(MOST_LINES, |budget| budget * thousandths / 1_000).min(MOST_LINES)
+        let low = thousandths(most, LOW_WATER);
+        let share = |part: u64| {
+            budget.map_or(MOST_LINES, |budget| thousandths(budget, part)).min(MOST_LINES)
         };
         let lines = share(self.ground.shares.lines);
         self.for_messages = true;
