@@ -88,13 +88,16 @@ fn notes_are_written_as_they_were_read_and_everything_is_undone() {
         assert!(pipe.right("organise", moved).await.contains("to the end of usr-0"));
         let removed = pipe.right("organise", json!({"action": "remove", "page": "usr-3"})).await;
         assert!(removed.contains("archive"), "{removed}");
-        let gone = pipe.wrong("read", json!({"page": "usr-3"})).await;
+        let gone = pipe.wrong("expand", json!({"page": "usr-3"})).await;
         assert!(gone.contains("action restore and page usr-3"), "{gone}");
+        let read = pipe.right("read", json!({"page": "usr-3"})).await;
+        assert!(read.contains("in the archive") && read.contains("2. launch"), "{read}");
         let back = pipe.right("organise", json!({"action": "restore", "page": "usr-3"})).await;
         assert!(back.starts_with("restored usr-3 \"The plan\" in usr-0"), "{back}");
         let undone = pipe.right("undo", json!({})).await;
         assert!(undone.starts_with("undid revision "), "{undone}");
-        pipe.wrong("read", json!({"page": "usr-3"})).await;
+        let read = pipe.right("read", json!({"page": "usr-3"})).await;
+        assert!(read.contains("in the archive"), "{read}");
         pipe.end().await;
         server.end().await;
     });
