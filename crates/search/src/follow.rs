@@ -221,7 +221,7 @@ impl SearchIndex {
         Ok(())
     }
 
-    /// Tells whether more waits in memory than so many times the limits.
+    /// Returns whether more waits in memory than so many times the limits.
     fn is_over(&self, times: usize) -> bool {
         let limits = self.inner.limits;
         let (documents, bytes) = self.inner.waiting();

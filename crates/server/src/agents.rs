@@ -50,7 +50,7 @@ pub struct RunDone {
 
 /// Runs agents: models, tools, and the name of this process come from outside.
 pub trait AgentRuns: Send + Sync {
-    /// Tells whether the process that drives a run is alive at a time.
+    /// Returns whether the process that drives a run is alive at a time.
     fn is_alive(&self, run: &StoredRun, now: Timestamp) -> bool;
 
     /// Returns tools that say what a call would change if it were made now.
@@ -97,7 +97,7 @@ impl Driven {
         Ok((Driving { key, stoppers: self.stoppers.clone() }, signal))
     }
 
-    /// Stops a run of this process; tells whether there was one.
+    /// Stops a run of this process. Returns whether there was one.
     pub(crate) fn stop(&self, session: &SessionId, agent: &str) -> bool {
         let stoppers = self.stoppers.lock().unwrap_or_else(PoisonError::into_inner);
         let stopper = stoppers.get(&(session.clone(), agent.to_owned()));

@@ -7,7 +7,7 @@ use serde_json::Value;
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(&contexture_server::openapi()).unwrap());
 
-// `UPDATE_DOCS=1 cargo test -p contexture-server --test runner document` writes it anew.
+// `UPDATE_DOCS=1 cargo test -p contexture-server --test runner document` writes it again.
 #[test]
 fn the_document_is_what_is_checked_in() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");

@@ -57,14 +57,14 @@ pub enum MessageFilter {
 pub struct FilterKey(u64);
 
 impl FilterKey {
-    /// Tells whether it names the filter that leaves nothing out.
+    /// Returns whether it names the filter that leaves nothing out.
     pub fn is_open(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl ViewFilter {
-    /// Tells whether it leaves nothing out.
+    /// Returns whether it leaves nothing out.
     pub fn is_open(&self) -> bool {
         self.authors.is_none()
             && self.speech == MessageFilter::All
@@ -119,7 +119,7 @@ impl View {
         (said && !own).then_some(&self.filter)
     }
 
-    /// Tells whether everyone is heard whose words a page of another holds.
+    /// Returns whether everyone is heard whose words a page of another holds.
     pub(crate) fn hears(&self, page: &Page) -> bool {
         let reader = self.reader_of(page.index.segment());
         let own = |who: &Actor| who.agent().is_some() && who.agent() == reader;
@@ -143,25 +143,25 @@ impl ViewFilter {
         }
     }
 
-    /// Tells whether turns and notes of this author are seen.
+    /// Returns whether turns and notes of this author are seen.
     fn hears(&self, author: &Actor) -> bool {
         let Some(authors) = &self.authors else { return true };
         authors.contains(author) || (author.is_system_side() && authors.contains(&Actor::System))
     }
 
-    /// Tells whether a turn that began then, or a note made then, is seen.
+    /// Returns whether a turn that began then, or a note made then, is seen.
     pub fn reaches(&self, began: Timestamp) -> bool {
         self.since.is_none_or(|since| began >= since)
     }
 }
 
 impl MessageFilter {
-    /// Tells whether it is all.
+    /// Returns whether it is all.
     pub fn is_all(&self) -> bool {
         *self == MessageFilter::All
     }
 
-    /// Tells whether all that messages say is seen.
+    /// Returns whether all that messages say is seen.
     pub(crate) fn hears_all(self, messages: &[Message]) -> bool {
         match self {
             MessageFilter::All => true,
@@ -174,7 +174,7 @@ impl MessageFilter {
         }
     }
 
-    /// Tells whether anything of a message is seen.
+    /// Returns whether anything of a message is seen.
     pub fn hears(self, message: &Message) -> bool {
         match self {
             MessageFilter::All => true,
@@ -195,7 +195,7 @@ impl MessageFilter {
     }
 }
 
-/// Tells whether anything is left of a message without its tools.
+/// Returns whether anything is left of a message without its tools.
 fn says_without_tools(message: &Message) -> bool {
     let calls = message.tool_calls().next().is_some();
     match message.role {
@@ -205,7 +205,7 @@ fn says_without_tools(message: &Message) -> bool {
     }
 }
 
-/// Tells whether a part of an answer is seen without tools; `calls` where the answer calls any.
+/// Returns whether a part of an answer is seen without tools; `calls` where the answer calls any.
 fn stays(part: &Part, calls: bool) -> bool {
     match part {
         Part::Text(_) | Part::Image(_) => true,

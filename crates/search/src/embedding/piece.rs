@@ -41,7 +41,7 @@ impl Piece {
         self.0 >> PART_BITS
     }
 
-    /// Tells whether it stands in a part that is seen.
+    /// Returns whether it stands in a part that is seen.
     pub(crate) fn is_in(self, parts: crate::index::Parts) -> bool {
         let part = (self.0 & ((1 << PART_BITS) - 1)) as usize;
         Part::ALL.get(part).is_some_and(|part| parts.has(*part))

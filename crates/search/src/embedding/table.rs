@@ -41,7 +41,7 @@ impl Table {
         self.numbers.len() + self.scales.len() * 24
     }
 
-    /// Tells whether a text has a vector.
+    /// Returns whether a text has a vector.
     pub(crate) fn has(&self, hash: u64) -> bool {
         self.slots.contains_key(&hash)
     }

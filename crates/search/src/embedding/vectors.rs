@@ -145,7 +145,7 @@ impl Vectors {
         EmbedderError::Dimensions { wanted, got, folder }
     }
 
-    /// Tells whether there is room for more.
+    /// Returns whether there is room for more.
     pub(super) fn has_room(&self) -> bool {
         self.table().bytes() < self.limits.bytes
     }
@@ -158,7 +158,7 @@ impl Vectors {
         }
     }
 
-    /// Tells whether a process was killed before it removed vectors of purged texts.
+    /// Returns whether a process was killed before it removed vectors of purged texts.
     pub(crate) fn is_unscrubbed(&self) -> bool {
         self.folder.as_ref().is_some_and(|folder| folder.join(UNSCRUBBED).exists())
     }

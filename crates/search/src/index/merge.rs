@@ -14,7 +14,7 @@ pub(crate) trait Ordered {
     /// Returns the next one.
     fn next(&mut self) -> Option<Posting>;
 
-    /// Shows all that are left until `visit` returns false; tells whether it never did.
+    /// Shows all that are left until `visit` returns false. Returns whether it never did.
     fn show_all(&mut self, visit: &mut dyn FnMut(&Posting) -> bool) -> bool {
         while let Some(posting) = self.next() {
             if !visit(&posting) {

@@ -150,7 +150,7 @@ impl<'a> PlainPostings<'a> {
         Self { segment, batches: PostingBatches::new(postings) }
     }
 
-    /// Reads the next documents; tells whether there are any.
+    /// Reads the next documents. Returns whether there are any.
     fn fill(&mut self) -> bool {
         let batches = &mut self.batches;
         batches.fill_documents();

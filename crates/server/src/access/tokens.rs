@@ -173,7 +173,7 @@ impl TokenRecord {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Tells whether a token is the one that was recorded, and still valid.
+    /// Returns whether a token is the one that was recorded, and still valid.
     fn admits(&self, token: &TokenText, now: Timestamp) -> bool {
         // Comparing hashes of this type takes the same time wherever they differ.
         let kept = blake3::Hash::from_hex(&self.hash);

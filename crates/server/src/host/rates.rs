@@ -38,7 +38,7 @@ impl Rates {
         Self { rate, left: Mutex::default() }
     }
 
-    /// Counts a request; tells whether there is room for it.
+    /// Counts a request. Returns whether there is room for it.
     pub(super) fn admit(&self, caller: &Caller, now: Instant) -> bool {
         let Caller::Member { session, token, .. } = caller else { return true };
         let (burst, per_second) = (f64::from(self.rate.burst), f64::from(self.rate.per_second));

@@ -124,7 +124,7 @@ impl Gate {
     }
 }
 
-/// Tells whether a method is one that figures are kept of: a client may send any word.
+/// Returns whether a method is one that figures are kept of: a client may send any word.
 fn is_usual(method: &str) -> bool {
     ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"].contains(&method)
 }

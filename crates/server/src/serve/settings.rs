@@ -73,7 +73,7 @@ impl HostNames {
         }
     }
 
-    /// Tells whether a request may name this host, with a port or without.
+    /// Returns whether a request may name this host, with a port or without.
     pub(crate) fn admit(&self, host: &str) -> bool {
         self.any || self.names.contains(&without_port(host).to_ascii_lowercase())
     }

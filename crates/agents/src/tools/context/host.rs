@@ -92,17 +92,17 @@ impl HostTool {
         }
     }
 
-    /// Tells whether calling it changes nothing, not even the caller's view.
+    /// Returns whether calling it changes nothing, not even the caller's view.
     pub fn only_reads(self) -> bool {
         matches!(self, HostTool::Window | HostTool::Read)
     }
 
-    /// Tells whether it changes what pages say or where they are, and not only how they are shown.
+    /// Returns whether it changes what pages say or where they are, and not only how they are shown.
     pub fn changes_pages(self) -> bool {
         matches!(self, HostTool::Write | HostTool::Organise | HostTool::Undo)
     }
 
-    /// Tells whether calling it again with the same arguments changes nothing more.
+    /// Returns whether calling it again with the same arguments changes nothing more.
     pub fn is_idempotent(self) -> bool {
         !self.changes_pages()
     }
