@@ -4,6 +4,7 @@
 //! in. An edit only says which pages it touched. They are read as they stand now, so reading an edit twice, or
 //! late, does no harm.
 
+mod ahead;
 mod anchor;
 mod known;
 mod read;
@@ -23,6 +24,7 @@ use crate::{
     error::SearchError,
     index::{MarkHash, Rebuild, RebuildStart, Scrub, SearchIndex},
 };
+use ahead::ReadAhead;
 use known::Epoch;
 use read::ReadPage;
 
@@ -30,7 +32,7 @@ use read::ReadPage;
 const EDITS: usize = 512;
 
 /// How many edits a follower takes in together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 128;
 
 /// How often a session is begun again that another process indexes at the same time.
 const ATTEMPTS: usize = 8;
@@ -138,24 +140,19 @@ impl SearchIndex {
         let anchor = head.first().filter(|head| head.revision == info.revision).map(Anchor::of);
         let reached = (info.revision, anchor);
         let mut rebuild: Option<Box<Rebuild>> = None;
-        for segment in self.inner.storage.segments(&info.id).await? {
-            let mut raw = self.scan(&info.id, &segment.id, None).await?;
-            while let Some(last) = raw.last() {
-                // The next are read while these are cut.
-                let next = self.scan(&info.id, &segment.id, Some(last));
-                let (next, pages) = futures::join!(next, async { raw.cut() });
-                if let Some(rebuild) = &mut rebuild {
-                    add(rebuild, pages)?;
-                } else if !followed.put(epoch, pages, None) {
-                    return Ok(false);
-                } else if self.is_over(1) {
-                    match self.begin_rebuild(followed, info)? {
-                        RebuildStart::Begun(begun) => rebuild = Some(begun),
-                        RebuildStart::Busy => self.make_room().await?,
-                        RebuildStart::Done => return Ok(false),
-                    }
+        let mut batches = ReadAhead::begin(self, info).await?;
+        while let Some(raw) = batches.next().await? {
+            let pages = raw.cut();
+            if let Some(rebuild) = &mut rebuild {
+                add(rebuild, pages)?;
+            } else if !followed.put(epoch, pages, None) {
+                return Ok(false);
+            } else if self.is_over(1) {
+                match self.begin_rebuild(followed, info)? {
+                    RebuildStart::Begun(begun) => rebuild = Some(begun),
+                    RebuildStart::Busy => self.make_room().await?,
+                    RebuildStart::Done => return Ok(false),
                 }
-                raw = next?;
             }
         }
         // What was edited meanwhile is in the feed behind it.

@@ -96,22 +96,20 @@ const LANES: [u64; 4] =
 /// Every step can be undone, so two pages that differ in one word have different sums; with four lanes
 /// the steps do not wait for each other. It is no secret: it finds damage, not forgery.
 pub(crate) fn sum(number: u64, body: &[u8]) -> u64 {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    };
     let step =
         |lane: u64, word: u64| (lane ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25).rotate_left(29);
     let mut lanes = LANES;
-    let mut stripes = body.chunks_exact(32);
-    for stripe in &mut stripes {
-        for (lane, bytes) in lanes.iter_mut().zip(stripe.chunks_exact(8)) {
-            *lane = step(*lane, word(bytes));
+    // Arrays of a known size: the words of a stripe are read without looking at their lengths.
+    let (stripes, rest) = body.as_chunks::<{ LANES.len() * 8 }>();
+    for stripe in stripes {
+        for (lane, word) in lanes.iter_mut().zip(stripe.as_chunks::<8>().0) {
+            *lane = step(*lane, u64::from_le_bytes(*word));
         }
     }
-    for (lane, bytes) in lanes.iter_mut().zip(stripes.remainder().chunks(8)) {
-        *lane = step(*lane, word(bytes));
+    for (lane, bytes) in lanes.iter_mut().zip(rest.chunks(8)) {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        *lane = step(*lane, u64::from_le_bytes(word));
     }
     let mixed = lanes.into_iter().fold(number, |mixed, lane| {
         let mixed = (mixed ^ lane).wrapping_mul(LANES[0]);

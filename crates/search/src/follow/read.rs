@@ -46,8 +46,8 @@ impl RawPages {
             tracing::warn!(page = %page.index, "cannot be searched: {reason}");
             Vec::new()
         });
-        let first = page.turn.as_ref().and_then(|first| self.firsts.get(first));
-        entries(page, &messages, first.copied().unwrap_or(page.created_at), self.pieces)
+        let began = first_elsewhere(page).and_then(|first| self.firsts.get(first));
+        entries(page, &messages, began.copied().unwrap_or(page.created_at), self.pieces)
     }
 }
 
@@ -128,22 +128,26 @@ impl SearchIndex {
         })
     }
 
-    /// Reads when turns began.
+    /// Reads when the turns began whose first page is another one.
     async fn firsts(
         &self,
         session: &SessionId,
         pages: &[Page],
     ) -> StorageResult<BTreeMap<PageIndex, Timestamp>> {
-        let known = pages.iter().map(|page| (page.index.clone(), page.created_at));
-        let mut firsts: BTreeMap<PageIndex, Timestamp> = known.collect();
-        let missing = pages.iter().filter_map(|page| page.turn.clone());
-        let missing: BTreeSet<PageIndex> =
-            missing.filter(|first| !firsts.contains_key(first)).collect();
-        let missing: Vec<PageIndex> = missing.into_iter().collect();
+        let mut missing: BTreeSet<&PageIndex> = pages.iter().filter_map(first_elsewhere).collect();
+        let known = pages.iter().filter(|page| missing.remove(&page.index));
+        let mut firsts: BTreeMap<PageIndex, Timestamp> =
+            known.map(|page| (page.index.clone(), page.created_at)).collect();
+        let missing: Vec<PageIndex> = missing.into_iter().cloned().collect();
         for indices in missing.chunks(PAGES) {
             let found = self.inner.storage.pages(session, indices).await?;
             firsts.extend(found.into_iter().flatten().map(|page| (page.index, page.created_at)));
         }
         Ok(firsts)
     }
+}
+
+/// Returns the first page of a page's turn, unless that is the page itself.
+fn first_elsewhere(page: &Page) -> Option<&PageIndex> {
+    page.turn.as_ref().filter(|first| **first != page.index)
 }

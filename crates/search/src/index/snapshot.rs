@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Range,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tantivy::{
@@ -27,7 +30,7 @@ use crate::{embedding::Piece, error::SearchError};
 pub(crate) struct Snapshot {
     pub(crate) opstamp: Opstamp,
     pub(crate) state: Arc<State>,
-    pub(crate) blocks: Arc<Vec<Block>>,
+    pub(crate) blocks: Arc<Vec<Arc<Block>>>,
     sizes: Arc<Mutex<HashMap<SizeKey, PartSizes>>>,
     // Keeps the files that the blocks read.
     _searcher: Searcher,
@@ -35,7 +38,7 @@ pub(crate) struct Snapshot {
 
 /// A part of the index that was written at once, sorted by key. tantivy calls it a segment.
 pub(crate) struct Block {
-    id: (SegmentId, Option<Opstamp>),
+    id: BlockId,
     pub(crate) reader: SegmentReader,
     pub(crate) terms: Arc<InvertedIndexReader>,
     pub(crate) keys: Arc<dyn ColumnValues<u64>>,
@@ -49,6 +52,17 @@ pub(crate) struct Block {
     chapters: Arc<dyn ColumnValues<u64>>,
     turns: Column<u64>,
     pieces: Column<u64>,
+    unpacked: Unpacked,
+}
+
+type BlockId = (SegmentId, Option<Opstamp>);
+
+/// The columns that every posting needs, unpacked once they have been read as often as they have values: a process
+/// that searches once never pays for it.
+#[derive(Default)]
+struct Unpacked {
+    read: AtomicUsize,
+    columns: OnceLock<(Vec<u64>, Vec<u64>)>,
 }
 
 /// How many documents there are, and how many terms in each part.
@@ -75,7 +89,7 @@ impl PartSizes {
     }
 }
 
-type SizeKey = ((SegmentId, Option<Opstamp>), Space, u64);
+type SizeKey = (BlockId, Space, u64);
 
 impl Snapshot {
     pub(crate) fn new(
@@ -86,9 +100,20 @@ impl Snapshot {
         before: Option<&Snapshot>,
     ) -> Result<Self, SearchError> {
         let readers = searcher.segment_readers().iter();
-        let blocks: Result<Vec<Block>, SearchError> =
-            readers.map(|reader| Block::new(reader, fields, state.classes.len())).collect();
-        let blocks = blocks?;
+        let known = before.map(|before| &**before.blocks).unwrap_or_default();
+        let block = |reader: &SegmentReader| {
+            let id = Block::id_of(reader);
+            match known.iter().find(|block| block.id == id) {
+                Some(block) => Ok(block.clone()),
+                None => Block::new(reader, fields).map(Arc::new),
+            }
+        };
+        let blocks: Vec<Arc<Block>> = readers.map(block).collect::<Result<_, SearchError>>()?;
+        // A class that nobody knows could be seen by nobody, so the index would be wrong.
+        let is_known = |block: &Arc<Block>| block.knows_all(state.classes.len());
+        if !blocks.iter().all(is_known) {
+            return Err(SearchError::Damaged { what: "a class of documents".to_owned() });
+        }
         let mut sizes = before.map(|before| before.lock_sizes().clone()).unwrap_or_default();
         sizes.retain(|(block, _, _), _| blocks.iter().any(|known| known.id == *block));
         let sizes = Arc::new(Mutex::new(sizes));
@@ -129,14 +154,18 @@ impl Snapshot {
 }
 
 impl Block {
-    fn new(reader: &SegmentReader, fields: &Fields, classes: usize) -> Result<Self, SearchError> {
+    fn id_of(reader: &SegmentReader) -> BlockId {
+        (reader.segment_id(), reader.delete_opstamp())
+    }
+
+    fn new(reader: &SegmentReader, fields: &Fields) -> Result<Self, SearchError> {
         let columns = reader.fast_fields();
         let full = |name: &str| -> Result<Arc<dyn ColumnValues<u64>>, SearchError> {
             Ok(columns.u64(name)?.first_or_default_col(0))
         };
         let more = columns.u64(schema::MORE)?;
-        let block = Self {
-            id: (reader.segment_id(), reader.delete_opstamp()),
+        Ok(Self {
+            id: Self::id_of(reader),
             terms: reader.inverted_index(fields.terms)?,
             keys: full(schema::KEY)?,
             classes: full(schema::CLASS)?,
@@ -149,13 +178,14 @@ impl Block {
             chapters: full(schema::CHAPTER)?,
             turns: columns.u64(schema::TURN)?,
             pieces: columns.u64(schema::PIECE)?,
+            unpacked: Unpacked::default(),
             reader: reader.clone(),
-        };
-        // A class that nobody knows could be seen by nobody, so the index would be wrong.
-        if reader.max_doc() > 0 && block.classes.max_value() >= classes as u64 {
-            return Err(SearchError::Damaged { what: "a class of documents".to_owned() });
-        }
-        Ok(block)
+        })
+    }
+
+    /// Returns whether all documents are of one of the first so many classes.
+    fn knows_all(&self, classes: usize) -> bool {
+        self.reader.max_doc() == 0 || self.classes.max_value() < classes as u64
     }
 
     /// Returns the documents of a segment.
@@ -207,8 +237,32 @@ impl Block {
 
     /// Reads what every posting needs of some documents, column by column.
     pub(crate) fn fill(&self, docs: &[DocId], keys: &mut [u64], lengths: &mut [u64]) {
-        self.keys.get_vals(docs, keys);
-        self.lengths.get_vals(docs, lengths);
+        let Some((all_keys, all_lengths)) = self.unpacked(docs.len()) else {
+            self.keys.get_vals(docs, keys);
+            self.lengths.get_vals(docs, lengths);
+            return;
+        };
+        for ((doc, key), length) in docs.iter().zip(keys).zip(lengths) {
+            (*key, *length) = (all_keys[*doc as usize], all_lengths[*doc as usize]);
+        }
+    }
+
+    /// Returns the unpacked columns, if they are read often enough. Some more documents are about to be read.
+    fn unpacked(&self, more: usize) -> Option<&(Vec<u64>, Vec<u64>)> {
+        let Unpacked { read, columns } = &self.unpacked;
+        let all = self.reader.max_doc();
+        if let Some(columns) = columns.get() {
+            return Some(columns);
+        }
+        if read.fetch_add(more, Ordering::Relaxed) < all as usize {
+            return None;
+        }
+        let unpack = |column: &dyn ColumnValues<u64>| {
+            let mut values = vec![0; all as usize];
+            column.get_range(0, &mut values);
+            values
+        };
+        Some(columns.get_or_init(|| (unpack(&*self.keys), unpack(&*self.lengths))))
     }
 
     /// Returns the lengths of a document, given the first of them.

@@ -242,15 +242,21 @@ fn merged(
     join: impl Fn(f32, f32) -> f32,
 ) -> Vec<(DocKey, f32)> {
     let mut all = Vec::with_capacity(one.len() + other.len());
-    let mut one = one.iter().copied().peekable();
+    let mut rest = one;
     for (key, value) in other {
-        while let Some(before) = one.next_if(|(before, _)| before < key) {
-            all.push(before);
-        }
-        let same = one.next_if(|(same, _)| same == key).map_or(0.0, |(_, value)| value);
+        let before = rest.iter().take_while(|(before, _)| before < key).count();
+        all.extend_from_slice(&rest[..before]);
+        rest = &rest[before..];
+        let same = match rest.split_first() {
+            Some(((same, value), behind)) if same == key => {
+                rest = behind;
+                *value
+            }
+            _ => 0.0,
+        };
         all.push((*key, join(same, *value)));
     }
-    all.extend(one);
+    all.extend_from_slice(rest);
     all
 }
 
@@ -281,7 +287,8 @@ impl Scale {
     /// Returns what the occurrences of a term in a document are worth.
     fn worth(&self, posting: &Posting) -> f32 {
         let count = weighted(&posting.counts);
-        let length: f32 = posting.lengths.iter().map(|length| f32::from(*length)).sum();
+        // Whole numbers of this size are exact.
+        let length = posting.lengths.iter().map(|length| u32::from(*length)).sum::<u32>() as f32;
         count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / self.average))
     }
 }
