@@ -37,8 +37,8 @@ pub enum AgentsError {
         /// The broken files.
         files: Vec<PathBuf>,
     },
-    /// The agent has run in the session, but its file is not where agent files are searched for.
-    #[error("agent '{name}' has run in this session, but its file was not found from here")]
+    /// The session knows that the agent has a file, and it is not where agent files are searched for.
+    #[error("agent '{name}' has a file, but it was not found from here")]
     FileMissing {
         /// The agent.
         name: AgentName,

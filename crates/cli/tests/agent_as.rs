@@ -107,7 +107,28 @@ fn an_agent_whose_file_is_gone_sees_nothing() {
     fs::remove_file(stage.sandbox.path().join(".gemini/agents/code-reviewer.md")).unwrap();
     let (kind, message) = stage.refused(&["--as", "code-reviewer", "page", "list"]);
     assert_eq!(kind, "not-found");
-    assert!(message.contains("its file was not found from here"), "{message}");
+    assert!(message.contains("has a file, but it was not found from here"), "{message}");
+}
+
+// The same holds for one that has a token and never ran: the token is used where the file may not be found.
+#[test]
+fn an_agent_with_a_token_whose_file_is_gone_sees_nothing() {
+    let stage = Stage::openai([]);
+    stage.text(&["init"]);
+    stage.text(&["turn", "add", "--user", "CANARY-MAIN"]);
+    for agent in ["code-reviewer", "free"] {
+        stage.text(&["token", "create", "--agent", agent]);
+        stage.text(&["token", "create", "--agent", agent]);
+    }
+    fs::remove_file(stage.sandbox.path().join(".gemini/agents/code-reviewer.md")).unwrap();
+    let (kind, message) = stage.refused(&["--as", "code-reviewer", "page", "list"]);
+    assert_eq!(kind, "not-found");
+    assert!(message.contains("has a file, but it was not found from here"), "{message}");
+    // An undo does not make it forget.
+    stage.text(&["undo"]);
+    assert_eq!(stage.refused(&["--as", "code-reviewer", "page", "list"]).0, "not-found");
+    // One that never had a file needs none.
+    stage.text(&["--as", "free", "page", "list"]);
 }
 
 // M-27, D-35: a window sent in another mode shows again what this mode's view still holds.

@@ -26,11 +26,10 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let (system, _) = context::open_host(settings).await?;
-    let tokens = Tokens::of(system);
     match command {
-        Command::Create(args) => create::run(args, &tokens, printer).await,
-        Command::List(args) => list::run(args, &tokens, printer).await,
-        Command::Revoke(args) => revoke::run(args, &tokens, printer).await,
+        Command::Create(args) => create::run(args, system, printer).await,
+        Command::List(args) => list::run(args, &Tokens::of(system), printer).await,
+        Command::Revoke(args) => revoke::run(args, &Tokens::of(system), printer).await,
     }
 }
 

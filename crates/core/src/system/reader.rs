@@ -126,7 +126,10 @@ impl<'a> Reader<'a> {
             Some(_) => self.segment(index.segment()).ok(),
             None => self.system.segments().get(index.segment()).cloned(),
         };
-        let Some(segment) = segment else { return Err(self.missing(index).await?) };
+        // Nothing is looked up: the time that takes would tell what lies out of view.
+        let Some(segment) = segment else {
+            return Err(Error::PageNotFound { page: index.clone() });
+        };
         match self.system.page(index).await? {
             Some(page) if !matches!(page.standing, PageStanding::Moved(_)) => {
                 let seen = self.describe(&segment, page).await?;

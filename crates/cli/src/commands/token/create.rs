@@ -1,14 +1,16 @@
 //! `contexture token create`
 
-use contexture_core::{Actor, AgentName, UserName};
+use contexture_agents::Team;
+use contexture_core::{Actor, AgentName, ContextSystem, UserName};
 use contexture_server::{Lifetime, NewToken, Tokens};
 
-use crate::{commands::Status, error::Result, printer::Printer};
+use crate::{commands::Status, error::Result, printer::Printer, project::Project};
 
 /// Create a token for one agent or one user of this session, and print it
 ///
 /// Requests to `contexture serve` carry it. An agent's token gives the agent's own view and permissions in this
-/// session, and nothing else; a user's token gives the system side of this session, and the user's name
+/// session, as its file says; a server that does not find the file refuses the token. An agent without a file sees
+/// every segment but other agents'. A user's token gives the system side of this session, and the user's name
 /// stands in the history. The token is shown only here: the store keeps a hash of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,13 +33,23 @@ pub(crate) struct Args {
     label: String,
 }
 
-pub(crate) async fn run(args: Args, tokens: &Tokens, printer: &mut Printer<'_>) -> Result<Status> {
+pub(crate) async fn run(
+    args: Args,
+    system: ContextSystem,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    if let Some(agent) = &args.agent
+        && Project::load()?.catalog.definition(agent)?.is_some()
+    {
+        // The token is used where the file may not be found: then it must be refused, not see more.
+        Team::new(system.clone()).note_file(agent).await?;
+    }
     let user = args.user.map(Actor::User);
     let Some(holder) = args.agent.map(Actor::Agent).or(user) else {
         return Ok(Status::NotOk);
     };
     let lifetime = args.expires.map_or(Lifetime::UntilRevoked, Lifetime::Seconds);
-    let made = tokens.create(NewToken { holder, label: args.label, lifetime }).await?;
+    let made = Tokens::of(system).create(NewToken { holder, label: args.label, lifetime }).await?;
     if printer.is_json() {
         printer.json(&made)?;
         return Ok(Status::Done);
