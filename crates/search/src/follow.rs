@@ -61,7 +61,7 @@ impl SearchIndex {
     /// A search takes in what is still missing, so nothing is gained by being faster, and one edit at a time costs
     /// several times as much. It ends when the session is removed.
     pub async fn follow(&self, system: &ContextSystem) -> Result<(), SearchError> {
-        let mut events = system.subscribe().ready_chunks(EDITS);
+        let mut events = system.subscribe().waking_at(TOGETHER).ready_chunks(EDITS);
         self.catch_up(system.session()).await?;
         let mut behind = 0;
         while let Some(edits) = events.next().await {
@@ -84,13 +84,12 @@ impl SearchIndex {
     /// Takes in all edits up to a session's head; tells whether it got there.
     async fn reach(&self, followed: &Followed, info: &SessionInfo) -> Result<bool, SearchError> {
         let mark = MarkHash::of(&info.mark);
-        let snapshot = self.inner.snapshot();
-        let mut epoch = followed.begin(&mark, info.revision, &snapshot.state);
+        // No snapshot is held: the files of one that is read cannot be removed.
+        let mut epoch = followed.begin(&mark, info.revision, &self.inner.snapshot().state);
         if epoch.behind > EDITS as u64 || epoch.whole {
             // Another process may have done it.
             self.inner.reload()?;
-            let snapshot = self.inner.snapshot();
-            epoch = followed.begin(&mark, info.revision, &snapshot.state);
+            epoch = followed.begin(&mark, info.revision, &self.inner.snapshot().state);
         }
         if epoch.whole && !self.read_whole(followed, info, epoch).await? {
             return Ok(false);

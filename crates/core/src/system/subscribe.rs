@@ -53,6 +53,13 @@ impl Subscription {
     pub fn since(&self) -> Revision {
         self.since
     }
+
+    /// Wakes its reader only once so many edits wait, or some were lost. For readers that gain nothing by being fast:
+    /// waking one at every edit is most of what it costs.
+    pub fn waking_at(self, edits: usize) -> Self {
+        self.queue.lock().wakes_at = edits.min(MOST_WAITING);
+        self
+    }
 }
 
 impl ContextSystem {
@@ -165,6 +172,8 @@ struct Waiting {
     named: usize,
     /// Up to where edits were lost behind them.
     missed: Option<Revision>,
+    /// How many edits must wait before the reader is woken.
+    wakes_at: usize,
     waker: Option<Waker>,
 }
 
@@ -206,7 +215,8 @@ impl Queue {
 
     fn sleeper(&self) -> Option<Waker> {
         let mut waiting = self.lock();
-        let waits = !waiting.entries.is_empty() || waiting.missed.is_some();
+        let enough = waiting.entries.len() >= waiting.wakes_at.max(1);
+        let waits = enough || waiting.missed.is_some();
         waiting.waker.take_if(|_| waits)
     }
 }
@@ -255,5 +265,38 @@ mod tests {
         drop(queue);
         subscribers.hand(Revision(12), None);
         assert!(!subscribers.are_any());
+    }
+
+    #[test]
+    fn a_patient_reader_sleeps_until_enough_waits_or_some_are_lost() {
+        let (subscribers, queue) = (Subscribers::default(), Arc::new(Queue::default()));
+        subscribers.join(&queue);
+        queue.lock().wakes_at = 3;
+        let (waker, woken) = counting_waker();
+        let context = Context::from_waker(&waker);
+        assert_eq!(queue.next(&context), None);
+        for revision in 1..=3 {
+            assert_eq!(woken.load(Ordering::Relaxed), 0, "before edit {revision}");
+            subscribers.hand(Revision(revision), Some(edit(revision, 1)));
+            subscribers.wake();
+        }
+        assert_eq!(woken.load(Ordering::Relaxed), 1);
+        let events: Vec<FeedEvent> = std::iter::from_fn(|| queue.next(&context)).collect();
+        assert_eq!(events.len(), 3);
+        subscribers.hand(Revision(4), None);
+        subscribers.wake();
+        assert_eq!(woken.load(Ordering::Relaxed), 2, "what was lost is said at once");
+    }
+
+    /// Returns a waker, and how often it was used.
+    fn counting_waker() -> (Waker, Arc<std::sync::atomic::AtomicUsize>) {
+        struct Counter(Arc<std::sync::atomic::AtomicUsize>);
+        impl std::task::Wake for Counter {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let woken = Arc::default();
+        (Waker::from(Arc::new(Counter(Arc::clone(&woken)))), woken)
     }
 }
