@@ -100,6 +100,12 @@ fn files_of_index(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
     files
 }
 
+/// Returns the files of the index that hold words, in a form in which they cannot be searched for.
+fn dictionaries(sandbox: &Sandbox) -> std::collections::BTreeSet<std::path::PathBuf> {
+    let files = files_of_index(sandbox).into_iter();
+    files.filter(|file| file.extension().is_some_and(|end| end == "term")).collect()
+}
+
 // Removed, folded, archived, purged: found, found, found in the archive, never found.
 #[test]
 fn what_is_gone_is_never_found_and_nothing_else_is_missed() {
@@ -117,17 +123,40 @@ fn what_is_gone_is_never_found_and_nothing_else_is_missed() {
     assert_eq!(found(&sandbox, &["rewritten"]), ["usr-2"]);
     sandbox.text(&["undo"]);
     assert_eq!(found(&sandbox, &["星期五"]), ["usr-2"]);
+    let before = dictionaries(&sandbox);
+    assert!(!before.is_empty());
     sandbox.text(&["page", "purge", "usr-3"]);
     assert_eq!(found(&sandbox, &["E0432"]), Vec::<String>::new());
-    // Nor do its words lie in the index.
-    let folder = sandbox.path().join(".contexture/contexture.db.search");
-    for file in files_of_index(&sandbox) {
-        let bytes = std::fs::read(file).unwrap();
-        let holds = |word: &[u8]| bytes.windows(word.len()).any(|there| there == word);
-        assert!(!holds(b"e0432") && !holds(b"lex_quote_7"));
-    }
+    assert_eq!(found(&sandbox, &["launch"]), ["usr-1"]);
+    let after = dictionaries(&sandbox);
+    assert!(
+        !before.is_subset(&after),
+        "the file that its words were written to is left: {after:?}"
+    );
     sandbox.text(&["session", "remove", "default", "--yes"]);
-    assert!(!folder.exists(), "nothing is left of a session that was destroyed");
+    assert!(dictionaries(&sandbox).is_empty(), "nothing is left of a session that was destroyed");
+}
+
+// Another process is writing the index: what was purged is gone from the store, and where its words still lie is said.
+#[test]
+fn a_purge_says_where_the_index_still_holds_words() {
+    let sandbox = talk();
+    assert_eq!(found(&sandbox, &["E0432"]), ["usr-3"]);
+    let files = files_of_index(&sandbox);
+    let lock = files.iter().find(|file| file.ends_with(".tantivy-writer.lock")).unwrap();
+    let lock = std::fs::File::open(lock).unwrap();
+    lock.lock().unwrap();
+    let purged = sandbox.run(&["page", "purge", "usr-3", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&purged.out).unwrap();
+    assert_eq!(told["purged"], serde_json::json!(["usr-3"]));
+    let place = told["traces"][0]["place"].as_str().unwrap();
+    assert!(place.starts_with("the search index of ") && place.contains("db.search"), "{place}");
+    assert_ne!(purged.code, 0, "a program notices");
+    assert_eq!(found(&sandbox, &["E0432"]), Vec::<String>::new());
+    drop(lock);
+    let scrubbed = sandbox.json(&["store", "scrub"]);
+    assert_eq!(scrubbed["traces"], serde_json::json!([]));
+    assert_eq!(found(&sandbox, &["launch"]), ["usr-1"]);
 }
 
 // A process that is killed while it takes in what was committed leaves nothing wrong behind.

@@ -35,7 +35,7 @@ mod writing;
 
 use std::{path::Path, sync::Arc};
 
-use contexture_core::PageStorage;
+use contexture_core::{PageStorage, SessionId, storage::Trace};
 
 pub(crate) use class::{Part, Parts};
 pub(crate) use disk::{Batch, ChangedPage, Disk, Keep, Written};
@@ -116,6 +116,12 @@ impl SearchIndex {
         self.worker.flush(Scrub::No).await
     }
 
+    /// Takes what was purged from a session out of the index: from disk, too, unless another process is writing there.
+    pub async fn forget(&self, session: &SessionId) -> Result<(), SearchError> {
+        self.catch_up(session).await?;
+        self.flush().await
+    }
+
     /// Forgets everything. Each session is read again when it is next searched.
     pub async fn clear(&self) -> Result<(), SearchError> {
         self.worker.clear().await
@@ -129,6 +135,13 @@ impl SearchIndex {
     pub(crate) fn worker(&self) -> &Worker {
         &self.worker
     }
+}
+
+/// Says that an index may still hold words of what was destroyed.
+pub fn trace(index: &str) -> Trace {
+    let until =
+        "the process that is writing to it takes in the removal, or somebody removes the folder";
+    Trace::new(format!("the search index of {index}"), until)
 }
 
 /// Whether words of deleted documents may stay on disk until they are written over.

@@ -60,7 +60,7 @@ pub use collection::{Collection, Counts, Facts, Nearest, Posting, Size};
 pub use document::{DocKey, Document, Field, Marks, speaker_hash};
 pub use embedding::{Embedder, EmbedderError, EmbeddingLimits, Similarity, Vector};
 pub use error::SearchError;
-pub use index::{IndexLimits, SearchIndex};
+pub use index::{IndexLimits, SearchIndex, trace};
 pub use lazy::LazyIndex;
 pub use memory::MemoryCollection;
 pub use query::{Asked, DateHint, Phrase, Query};

@@ -15,7 +15,7 @@ use contexture_core::Timestamp;
 
 use crate::{
     document::speaker_hash,
-    text::{Term, TermKind, cut, fold},
+    text::{Term, TermKind, cut, fold, is_syllabic},
 };
 
 pub use date::DateHint;
@@ -102,6 +102,12 @@ impl Query {
         } else {
             query.asked.iter_mut().for_each(|asked| asked.name = 0);
         }
+        if let [only] = query.asked.as_mut_slice()
+            && is_syllable(&only.term)
+        {
+            // It stands in pairs only, unless it stands alone.
+            (only.prefix, only.stop) = (true, false);
+        }
         query.asked.reverse();
         query.asked.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         query.asked.truncate(MAX_TERMS);
@@ -163,9 +169,6 @@ impl Phrase {
         let mut fitting: HashMap<u32, usize> = HashMap::new();
         let mut found = false;
         cut(text, &mut |term: Term<'_>| {
-            if term.kind == TermKind::Whole {
-                return;
-            }
             for (distance, _) in self.0.iter().filter(|(_, wanted)| wanted == term.text) {
                 if let Some(begin) = term.position.checked_sub(*distance) {
                     let count = fitting.entry(begin).or_default();
@@ -224,6 +227,12 @@ impl Reading {
             }
         });
     }
+}
+
+/// Returns whether a term is one syllable, and no Chinese character: these are terms by themselves.
+fn is_syllable(term: &str) -> bool {
+    let mut letters = term.chars();
+    letters.next().is_some_and(is_syllabic) && letters.next().is_none()
 }
 
 fn folded(text: &str) -> String {

@@ -51,7 +51,37 @@ pub struct Ranked {
 
 /// Returns the documents that answer a query best, best first.
 pub fn rank(collection: &dyn Collection, query: &Query, options: &RankOptions) -> Vec<Ranked> {
-    let gathered = Gathered::of(collection, query);
+    ranked(collection, query, options, Gathered::of(collection, query))
+}
+
+/// Returns some documents, given in the order of keys, as [`rank`] orders them.
+pub(crate) fn rank_among(
+    collection: &dyn Collection,
+    query: &Query,
+    options: &RankOptions,
+    keys: &[DocKey],
+) -> Vec<Ranked> {
+    let mut gathered = Gathered::of(collection, query);
+    gathered.scores.retain(|(key, _)| keys.binary_search(key).is_ok());
+    ranked(collection, query, options, gathered)
+}
+
+/// Returns the documents that have all words of the phrases of a query, in the order in which they match it.
+pub(crate) fn with_words_of_phrases(collection: &dyn Collection, query: &Query) -> Vec<DocKey> {
+    let Gathered { mut scores, only_phrases, .. } = Gathered::of(collection, query);
+    if !only_phrases {
+        return Vec::new();
+    }
+    scores.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    scores.into_iter().map(|(key, _)| key).collect()
+}
+
+fn ranked(
+    collection: &dyn Collection,
+    query: &Query,
+    options: &RankOptions,
+    gathered: Gathered,
+) -> Vec<Ranked> {
     let candidates = Candidates::of(collection, query, &gathered);
     let mut ranked: Vec<Ranked> = candidates
         .features()

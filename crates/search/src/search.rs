@@ -10,6 +10,7 @@
 
 mod branch;
 mod hit;
+mod phrase;
 mod scope;
 mod snippet;
 
@@ -37,7 +38,7 @@ use crate::{
     error::SearchError,
     index::{Keep, Narrow, SearchIndex, SeenDocuments, entries, terms_of},
     query::Query,
-    rank::{Feature, RankOptions, Ranked, rank},
+    rank::{Feature, RankOptions, Ranked, rank, rank_among},
 };
 pub(crate) use scope::Scope;
 
@@ -202,17 +203,25 @@ impl SearchIndex {
     ) -> Result<Option<Vec<Ranked>>, SearchError> {
         let mut read = HashMap::new();
         let narrow = query.is_filtered().then(|| query.narrow());
+        let among = match parsed.phrases.is_empty() {
+            true => None,
+            false => match self.with_phrases(session, query, parsed, scope).await? {
+                Some(among) => Some(among),
+                None => return Ok(None),
+            },
+        };
         for _ in 0..2 {
             let wanted = {
                 let Some(ranked) =
                     self.with_documents(session, scope, &read, narrow.as_ref(), |documents| {
                         let options = RankOptions::new(CANDIDATES);
-                        let ranked = match vector {
-                            Some(vector) => {
+                        let ranked = match (vector, &among) {
+                            (_, Some(among)) => rank_among(documents, parsed, &options, among),
+                            (Some(vector), None) => {
                                 let table = self.inner.vectors.table();
                                 rank(&Meanings::new(documents, &table, vector), parsed, &options)
                             }
-                            None => rank(documents, parsed, &options),
+                            (None, None) => rank(documents, parsed, &options),
                         };
                         let kept = ranked.into_iter().filter(|ranked| documents.passes(ranked.key));
                         let kept: Vec<Ranked> = kept.collect();
@@ -338,7 +347,7 @@ impl SearchIndex {
                     continue;
                 }
                 let messages = said(&admitted, &contents);
-                hits.extend(Hit::of(admitted, &messages, ranked, parsed));
+                hits.extend(Hit::of(admitted, &messages, ranked, query, parsed));
                 if hits.len() == query.limit {
                     return Ok(hits);
                 }

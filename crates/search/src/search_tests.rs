@@ -7,6 +7,8 @@ mod canary;
 mod damage;
 #[path = "search_tests/naive.rs"]
 mod naive;
+#[path = "search_tests/phrase.rs"]
+mod phrase;
 #[path = "search_tests/restored.rs"]
 mod restored;
 
@@ -344,12 +346,21 @@ fn what_is_purged_is_never_found() {
         session.apply(Edit::PurgePage(page.clone())).await.unwrap();
         assert!(found(&index, &session, "zanzibarite").await.is_empty());
         assert!(!holds(&index, "zanzibarit"), "the word is still in the index's files");
+        // Nor in files of earlier commits.
+        assert_eq!(dictionaries(folder.path()), index.inner.snapshot().blocks.len());
         assert_eq!(found(&index, &session, "lantern").await, [other.to_string()]);
         drop(index);
         let index = SearchIndex::open(storage, Some(folder.path())).unwrap();
         assert!(found(&index, &session, "zanzibarite").await.is_empty());
         assert_eq!(found(&index, &session, "lantern").await, [other.to_string()]);
     });
+}
+
+/// Returns how many files hold words.
+fn dictionaries(folder: &Path) -> usize {
+    let indices = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = indices.flat_map(|index| std::fs::read_dir(index).unwrap());
+    files.filter(|file| file.as_ref().unwrap().path().extension() == Some("term".as_ref())).count()
 }
 
 /// Returns whether any term in the index's files contains a text, even one of a deleted document.

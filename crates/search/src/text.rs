@@ -12,12 +12,14 @@
 //!
 //! The work is proportional to the text, and no term is longer than [`MAX_TERM`] bytes.
 
+mod compose;
 mod fold;
 mod stem;
 
-pub(crate) use fold::fold;
+pub(crate) use fold::{fold, is_syllabic};
 pub(crate) use stem::stem;
 
+use compose::Composed;
 use fold::{Script, is_han, script};
 
 /// The longest term, in bytes. Longer ones are cut; nobody searches for the middle of a base64 text.
@@ -63,6 +65,16 @@ impl Term<'_> {
 
 /// Calls `visit` with the terms of a text, in order.
 pub fn cut(text: &str, visit: &mut dyn FnMut(Term<'_>)) {
+    match Composed::of(text) {
+        None => cut_composed(text, visit),
+        Some(composed) => cut_composed(&composed.text, &mut |term| {
+            let (start, end) = composed.places(term.start, term.end);
+            visit(Term { start, end, ..term });
+        }),
+    }
+}
+
+fn cut_composed(text: &str, visit: &mut dyn FnMut(Term<'_>)) {
     let mut cutter = Cutter { text, position: 0, buffer: String::new(), visit };
     let mut at = 0;
     while let Some(byte) = text.as_bytes().get(at) {
@@ -189,6 +201,8 @@ impl Cutter<'_, '_> {
         let parts = parts(word);
         if parts.len() > 1 {
             self.fill(word);
+            // As it is stemmed where somebody writes it in small letters.
+            stem(&mut self.buffer);
             self.show(TermKind::Whole, start, start + word.len());
         }
         for part in parts {

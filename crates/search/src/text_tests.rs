@@ -31,6 +31,32 @@ fn japanese_and_korean_give_pairs() {
 }
 
 #[test]
+fn korean_and_japanese_in_pieces_are_put_together() {
+    let pieces: String = unicode_normalization::UnicodeNormalization::nfd("한국어 값 が").collect();
+    assert_ne!(pieces, "한국어 값 が");
+    assert_eq!(terms(&pieces), terms("한국어 값 が"));
+    assert_eq!(terms("ｶﾞﾗｽ"), terms("ガラス"));
+    // What is shown of a text are bytes of the text itself.
+    let text = format!("a {pieces}");
+    let mut found = Vec::new();
+    cut(&text, &mut |term| {
+        if term.text == "국어" {
+            found.push(text[term.start..term.end].to_owned());
+        }
+    });
+    let pieces: String = unicode_normalization::UnicodeNormalization::nfd("국어").collect();
+    assert_eq!(found, [pieces]);
+}
+
+#[test]
+fn letters_are_found_without_their_keyboard() {
+    assert_eq!(terms("Straße Łódź smørrebrød ılık"), terms("strasse lodz smorrebrod ilik"));
+    assert_eq!(terms("ΛΌΓΟΣ λόγος"), ["λογοσ", "λογοσ"]);
+    assert_eq!(terms("שָׁלוֹם"), terms("שלום"));
+    assert_eq!(terms("مُحَمَّد"), terms("محمد"));
+}
+
+#[test]
 fn other_scripts_are_words() {
     assert_eq!(terms("Привет, мир"), ["привет", "мир"]);
     assert_eq!(terms("ΑΘΉΝΑ"), ["αθηνα"]);
@@ -39,7 +65,8 @@ fn other_scripts_are_words() {
 
 #[test]
 fn identifiers_are_found_whole_and_by_part() {
-    assert_eq!(terms("getUserName"), ["getusername", "get", "user", "name"]);
+    assert_eq!(terms("getUserName"), ["getusernam", "get", "user", "name"]);
+    assert_eq!(terms("getUserNames")[0], terms("getusernames")[0]);
     assert_eq!(terms("HTTPServer"), ["httpserver", "http", "server"]);
     assert_eq!(terms("snake_case"), ["snake", "case", "snake_case"]);
     assert_eq!(terms("E0432"), ["e0432"]);

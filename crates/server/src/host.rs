@@ -8,7 +8,8 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use contexture_agents::Team;
 use contexture_core::{
-    Actor, ContextSystem, Engine, Error, Principal, Session, SessionId, storage::StorageError,
+    Actor, ContextSystem, Engine, Error, Principal, Session, SessionId,
+    storage::{StorageError, Trace},
 };
 use contexture_search::{LazyIndex, SearchIndex};
 use tokio::sync::watch;
@@ -159,6 +160,16 @@ impl Host {
         Ok(Tokens::of(self.open(session).await?))
     }
 
+    /// Notes in a session that an agent has a file, if it has one here: a token of it is refused where the file is
+    /// not found.
+    pub(crate) async fn note_file(&self, session: &SessionId, holder: &Actor) -> Result<()> {
+        let Some(agent) = holder.agent() else { return Ok(()) };
+        if self.projects.current().await?.catalog.definition(agent)?.is_some() {
+            Team::new(self.open(session).await?).note_file(agent).await?;
+        }
+        Ok(())
+    }
+
     /// Refuses every caller but the owner.
     pub fn only_owner(&self, caller: &Caller, what: &str) -> Result<()> {
         match caller {
@@ -199,17 +210,17 @@ impl Host {
         self.index.clone()
     }
 
-    /// Takes what was destroyed out of the search index as well: a session, or pages of one that stays.
-    pub(crate) async fn forget(&self, left: Option<&SessionId>) -> Result<()> {
-        let index = self.index()?;
-        match left {
-            Some(session) => {
-                index.catch_up(session).await?;
-                index.flush().await?;
-            }
-            None => index.clear().await?,
-        }
-        Ok(())
+    /// Takes what was destroyed out of the search index as well: a session, or pages of one that stays. What fails
+    /// there fails nothing that was done; returns where words may still lie.
+    pub(crate) async fn forget(&self, left: Option<&SessionId>) -> Vec<Trace> {
+        let forgotten = match (self.index.get(), left) {
+            (Ok(index), Some(session)) => index.forget(session).await,
+            (Ok(index), None) => index.clear().await,
+            (Err(error), _) => Err(error),
+        };
+        let Err(error) = forgotten else { return Vec::new() };
+        tracing::warn!("the search index keeps words of what was destroyed: {error}");
+        vec![contexture_search::trace("this store")]
     }
 
     /// Returns the agents and settings of the project as they are now.

@@ -1,13 +1,13 @@
 //! `contexture find`, and `contexture page find`
 
 use contexture_agents::wire::{FoundList, FoundObject, SimilarityObject};
-use contexture_core::{Actor, Role, SegmentId, Session, Timestamp, WindowLevel};
-use contexture_search::{FindQuery, Found};
+use contexture_core::{Actor, Role, SegmentId, Session, Timestamp, WindowLevel, storage::Trace};
+use contexture_search::{FindQuery, Found, SearchIndex};
 
 use super::Status;
 use crate::{
     context,
-    error::{Result, Stop},
+    error::Result,
     lines,
     printer::{Paint, Printer},
     sanitize,
@@ -208,24 +208,20 @@ fn snippet(paint: Paint, found: &FoundObject) -> String {
     format!("{}{line}{}", ends(snippet.cut_before), ends(snippet.cut_behind))
 }
 
-/// Takes what was destroyed out of the search index as well. What fails there is made again from the store.
-pub(super) async fn forget(settings: &Settings, session: Option<&Session>) -> Result<()> {
+/// Takes what was destroyed out of the search index as well: pages of a session, or anything. What fails there fails
+/// nothing that was done; returns where words may still lie.
+pub(super) async fn forget(settings: &Settings, session: Option<&Session>) -> Result<Vec<Trace>> {
     let Some(folder) = settings.store.search_folder().filter(|folder| folder.exists()) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
-    if let Some(session) = session {
-        let storage = settings.store.open(crate::store::Access::Existing).await?;
-        let index = contexture_search::LazyIndex::new(storage, Some(folder.clone()));
-        if let Ok(index) = index.get()
-            && index.catch_up(session.id()).await.is_ok()
-            && index.flush().await.is_ok()
-        {
-            return Ok(());
-        }
-    }
-    std::fs::remove_dir_all(&folder).map_err(|error| {
-        let message = format!("cannot remove the search index {}: {error}", folder.display());
-        let hint = "remove the folder: it may hold words of what was destroyed";
-        Stop::failed(contexture_core::ErrorKind::Unavailable, message, hint)
+    let storage = settings.store.open(crate::store::Access::Existing).await?;
+    let forgotten = match (SearchIndex::open(storage, Some(&folder)), session) {
+        (Ok(index), Some(session)) => index.forget(session.id()).await,
+        (Ok(index), None) => index.clear().await,
+        (Err(error), _) => Err(error),
+    };
+    Ok(match forgotten {
+        Ok(()) => Vec::new(),
+        Err(_) => vec![contexture_search::trace(&folder.display().to_string())],
     })
 }

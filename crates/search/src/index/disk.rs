@@ -68,6 +68,7 @@ pub(crate) enum Written {
 impl Disk {
     /// Opens the index in a folder, or in memory. One that cannot be read is made again.
     pub(crate) fn open(folder: Option<&Path>) -> Result<Self, SearchError> {
+        folder.into_iter().for_each(remove_earlier);
         let folder = folder.map(|folder| folder.join(format!("index-{VERSION}")));
         let opened = Self::open_at(folder.clone());
         match (opened, &folder) {
@@ -168,6 +169,15 @@ impl Disk {
         Ok(Some(builds))
     }
 
+    /// Removes files of earlier commits, but for those that this process still reads.
+    pub(crate) fn collect(&self) -> Result<Written, SearchError> {
+        let Some(writing) = Writing::begin(&self.index, &self.fields)? else {
+            return Ok(Written::Busy);
+        };
+        writing.collect()?;
+        Ok(Written::Committed)
+    }
+
     /// Begins to take in a session as a whole.
     pub(crate) fn rebuild(
         &self,
@@ -213,4 +223,16 @@ fn create_private(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+/// Removes indices of earlier versions: nobody takes purged words out of them any more.
+fn remove_earlier(folder: &Path) {
+    for version in 1..VERSION {
+        let earlier = folder.join(format!("index-{version}"));
+        if earlier.exists()
+            && let Err(error) = wipe(&earlier)
+        {
+            tracing::warn!(path = %earlier.display(), "an index of an earlier version stays: {error}");
+        }
+    }
 }

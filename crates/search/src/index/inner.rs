@@ -8,6 +8,8 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use contexture_core::{PageStorage, SessionId};
@@ -19,6 +21,10 @@ use crate::{
     follow::{Followed, Reached},
     search::Branches,
 };
+
+/// How often to look whether a search has ended, and how long to wait in between.
+const LOOKS: usize = 200;
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What all handles of an index share.
 pub(crate) struct Inner {
@@ -153,11 +159,28 @@ impl Inner {
             }
         }
         followed.iter().for_each(|it| it.adopt(&snapshot.state));
-        if scrub {
-            self.keep_vectors()?;
-            self.unscrubbed.store(false, Ordering::Release);
+        if !scrub {
+            return Ok(Written::Committed);
         }
-        Ok(Written::Committed)
+        self.keep_vectors()?;
+        let collected = self.collect(disk, before)?;
+        self.unscrubbed.store(collected == Written::Busy, Ordering::Release);
+        Ok(collected)
+    }
+
+    /// Removes the files of an earlier snapshot, once the searches have ended that read it.
+    fn collect(&self, disk: &Disk, mut before: Arc<Snapshot>) -> Result<Written, SearchError> {
+        for _ in 0..LOOKS {
+            match Arc::try_unwrap(before) {
+                Ok(unread) => {
+                    drop(unread);
+                    return disk.collect();
+                }
+                Err(read) => before = read,
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(Written::Busy)
     }
 
     /// Commits a session that was read from the beginning. Returns its build, and what may still be merged.
@@ -192,12 +215,14 @@ impl Inner {
 
     pub(super) fn clear(&self) -> Result<Written, SearchError> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.disk().clear()?;
-        if written == Written::Committed {
-            self.vectors.keep(&|_| false)?;
-            self.reload()?;
+        let (disk, before) = (self.disk(), self.snapshot());
+        let written = disk.clear()?;
+        if written == Written::Busy {
+            return Ok(written);
         }
-        Ok(written)
+        self.vectors.keep(&|_| false)?;
+        self.reload()?;
+        self.collect(&disk, before)
     }
 }
 

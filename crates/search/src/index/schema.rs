@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Changes whenever an index of before cannot be read any more.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 const TERMS: &str = "terms";
 pub(crate) const KEY: &str = "key";

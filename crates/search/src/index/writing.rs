@@ -153,6 +153,12 @@ impl Writing {
         self.writer.set_merge_policy(Box::new(NoMergePolicy));
     }
 
+    /// Removes the files that belong to no commit and that this process does not read.
+    pub(super) fn collect(self) -> Result<(), SearchError> {
+        self.writer.garbage_collect_files().wait()?;
+        Ok(self.writer.wait_merging_threads()?)
+    }
+
     /// Empties the index.
     pub(super) fn clear(&mut self) -> Result<(), SearchError> {
         self.writer.delete_all_documents()?;

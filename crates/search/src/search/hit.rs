@@ -2,9 +2,9 @@
 
 use contexture_core::{Message, PageIndex, Role, message::AdmittedPage};
 
-use super::Snippet;
+use super::{FindQuery, Snippet};
 use crate::{
-    document::Document,
+    document::{Document, Marks},
     query::{Asked, Query},
     rank::{Features, Ranked},
 };
@@ -14,7 +14,8 @@ use crate::{
 pub struct Hit {
     /// The page, as far as the view sees it.
     pub page: AdmittedPage,
-    /// The message it was found by, counted from 0; none where it was found by its name or description.
+    /// The message it was found by, counted from 0; none where it was found by its name or description. Where that is
+    /// a question which the page's name shows, it is the answer to it.
     pub message: Option<usize>,
     /// The role of that message.
     pub role: Option<Role>,
@@ -32,25 +33,24 @@ impl Hit {
         page: AdmittedPage,
         messages: &[Message],
         ranked: &Ranked,
+        query: &FindQuery,
         parsed: &Query,
     ) -> Option<Self> {
-        let message = usize::from(ranked.key.message).checked_sub(1);
-        let said = message.and_then(|message| messages.get(message));
-        let texts: Vec<String> = match said {
-            Some(_) => {
-                let documents = Document::of_page(&page.page, messages);
-                let document = documents.into_iter().find(|it| it.message == ranked.key.message);
-                let texts = document.map(|document| document.texts).unwrap_or_default();
-                texts.into_iter().map(|(_, text)| text.into_owned()).collect()
-            }
-            None => vec![page.page.name.to_string(), page.page.description.to_string()],
-        };
-        let confirms = |text: &String| parsed.confirms(text);
-        if !parsed.phrases.is_empty() && !texts.iter().any(confirms) {
+        let own = texts(&page, messages, ranked.key.message);
+        if !parsed.phrases.is_empty() && !own.iter().any(|text| parsed.confirms(text)) {
             return None;
         }
+        // A question that the page's name repeats says nothing new: its answer does, where any message will do.
+        let is_any = parsed.phrases.is_empty() && !query.is_filtered();
+        let answer =
+            if is_any { answer_to(&page, messages, ranked.key.message, &own) } else { None };
+        let (shown, texts) = match answer {
+            Some(answer) => (answer, texts(&page, messages, answer)),
+            None => (ranked.key.message, own),
+        };
+        let message = usize::from(shown).checked_sub(1);
+        let role = message.and_then(|message| messages.get(message)).map(|said| said.role);
         let snippet = Snippet::cut(&texts, |term| weight(parsed, term));
-        let role = said.map(|said| said.role);
         let (score, features) = (ranked.score, ranked.features);
         Some(Self { page, message, role, snippet, score, features })
     }
@@ -70,4 +70,48 @@ fn weight(query: &Query, term: &str) -> f32 {
         false => asked.term == term,
     };
     asked.filter(fits).map(|asked| asked.weight).fold(0.0, f32::max)
+}
+
+/// Returns the texts of a message of a page, counted from 1, or of its name and description.
+pub(super) fn texts(page: &AdmittedPage, messages: &[Message], message: u16) -> Vec<String> {
+    if message == 0 {
+        return vec![page.page.name.to_string(), page.page.description.to_string()];
+    }
+    let documents = Document::of_page(&page.page, messages);
+    let document = documents.into_iter().find(|it| it.message == message);
+    let texts = document.map(|document| document.texts).unwrap_or_default();
+    texts.into_iter().map(|(_, text)| text.into_owned()).collect()
+}
+
+/// Returns the message that answers what was found, if that is a question which the page's name already shows: the
+/// last one that the model said before the next request.
+fn answer_to(
+    page: &AdmittedPage,
+    messages: &[Message],
+    found: u16,
+    texts: &[String],
+) -> Option<u16> {
+    page.page.turn.as_ref()?;
+    let name = page.page.name.as_str().trim_end_matches('…').trim_end();
+    let [text, rest @ ..] = texts else { return None };
+    let is_shown = rest.iter().all(String::is_empty)
+        && text.trim_start().starts_with(name)
+        && text.trim().len() <= name.len() + '…'.len_utf8();
+    if !is_shown || !Marks::of(text).asks() {
+        return None;
+    }
+    let asked = match found {
+        0 => messages.iter().position(|message| message.role == Role::User)?,
+        _ => usize::from(found) - 1,
+    };
+    if messages.get(asked)?.role != Role::User {
+        return None;
+    }
+    let behind = messages.iter().enumerate().skip(asked + 1);
+    let turn = behind.take_while(|(_, message)| message.role != Role::User);
+    let answers = turn.filter(|(_, message)| {
+        message.role == Role::Assistant && !message.plain_text().trim().is_empty()
+    });
+    let (at, _) = answers.last()?;
+    u16::try_from(at + 1).ok()
 }

@@ -40,6 +40,11 @@ fn is_unspaced(letter: char) -> bool {
     ) || is_han(letter)
 }
 
+/// Returns whether a character is written without spaces, and is no Chinese one.
+pub(crate) fn is_syllabic(letter: char) -> bool {
+    is_unspaced(letter) && !is_han(letter)
+}
+
 /// Returns whether a character is a Chinese one.
 pub(super) fn is_han(letter: char) -> bool {
     matches!(letter,
@@ -59,8 +64,35 @@ pub(crate) fn fold(letter: char, push: &mut dyn FnMut(char)) {
         return;
     }
     decompose_compatible(letter, |part| {
-        if !matches!(part, '\u{0300}'..='\u{036f}') {
-            part.to_lowercase().for_each(&mut *push);
+        if !is_left_out(part) {
+            part.to_lowercase().for_each(|part| plain(part, push));
         }
     });
+}
+
+/// Returns whether a character only adds to the one before it: accents, and the points and vowel signs that Hebrew and
+/// Arabic are rarely written with.
+fn is_left_out(letter: char) -> bool {
+    matches!(letter,
+        '\u{0300}'..='\u{036f}'
+        | '\u{0591}'..='\u{05bd}' | '\u{05bf}' | '\u{05c1}'..='\u{05c2}' | '\u{05c4}'..='\u{05c5}' | '\u{05c7}'
+        | '\u{0610}'..='\u{061a}' | '\u{0640}' | '\u{064b}'..='\u{065f}' | '\u{0670}')
+}
+
+/// Shows a small letter as people write it who do not have it on their keyboard.
+fn plain(letter: char, push: &mut dyn FnMut(char)) {
+    let (first, second) = match letter {
+        'ß' => ('s', Some('s')),
+        'æ' => ('a', Some('e')),
+        'œ' => ('o', Some('e')),
+        'þ' => ('t', Some('h')),
+        'ø' => ('o', None),
+        'đ' | 'ð' => ('d', None),
+        'ł' => ('l', None),
+        'ı' => ('i', None),
+        'ς' => ('σ', None),
+        letter => (letter, None),
+    };
+    push(first);
+    second.into_iter().for_each(push);
 }

@@ -136,8 +136,8 @@ async fn remove(owned: OwnedSession) -> Result<Json<RemovedObject>> {
     if !host.engine().remove(&owned.id).await? {
         return Err(Error::SessionNotFound { session: owned.id }.into());
     }
-    host.forget(None).await?;
-    let traces = host.engine().storage().traces().await?;
+    let indexed = host.forget(None).await;
+    let traces = [host.engine().storage().traces().await?, indexed].concat();
     Ok(Json(RemovedObject { removed: owned.id.to_string(), traces }))
 }
 

@@ -52,6 +52,7 @@ async fn create(
     let lifetime = wanted.seconds.map_or(Lifetime::UntilRevoked, Lifetime::Seconds);
     let (holder, label) = (wanted.holder.parse()?, wanted.label);
     let tokens = owned.host.tokens(&owned.caller, &owned.id).await?;
+    owned.host.note_file(&owned.id, &holder).await?;
     let made = tokens.create(NewToken { holder, label, lifetime }).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }

@@ -63,8 +63,8 @@ pub(crate) async fn run(
         }
         Principal::Agent(_) => (session.apply(Edit::PurgePage(page)).await?, Vec::new()),
     };
-    crate::commands::find::forget(settings, Some(&session)).await?;
-    let traces = system.storage().traces().await?;
+    let indexed = crate::commands::find::forget(settings, Some(&session)).await?;
+    let traces = [system.storage().traces().await?, indexed].concat();
     if printer.is_json() {
         printer.json(&PurgedObject {
             purged: outcome.pages,

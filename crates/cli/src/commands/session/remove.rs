@@ -49,8 +49,8 @@ pub(crate) async fn run(
     if !storage.remove_session(&session).await? {
         return Err(Error::SessionNotFound { session }.into());
     }
-    crate::commands::find::forget(settings, None).await?;
-    let traces = storage.traces().await?;
+    let indexed = crate::commands::find::forget(settings, None).await?;
+    let traces = [storage.traces().await?, indexed].concat();
     if printer.is_json() {
         printer.json(&RemovedObject { removed: session.to_string(), traces: traces.clone() })?;
         return Ok(traces::status(&traces));

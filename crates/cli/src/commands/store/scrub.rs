@@ -34,8 +34,8 @@ pub(crate) async fn run(
 ) -> Result<Status> {
     let storage = settings.store.open(Access::Existing).await?;
     let quarantine = if args.quarantine { Quarantine::Empty } else { Quarantine::Keep };
-    let traces = storage.scrub(quarantine).await?;
-    crate::commands::find::forget(settings, None).await?;
+    let stored = storage.scrub(quarantine).await?;
+    let traces = [stored, crate::commands::find::forget(settings, None).await?].concat();
     if printer.is_json() {
         printer.json(&ScrubbedObject { traces: traces.clone() })?;
         return Ok(traces::status(&traces));

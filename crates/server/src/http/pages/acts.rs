@@ -139,10 +139,10 @@ async fn purge(
     let is_alive = |run: &StoredRun| host.runs().is_alive(run, now);
     let team = Team::new(system.clone());
     let purged = team.purge(session.principal(), page, interrupted, is_alive).await?;
-    host.forget(Some(session.id())).await?;
+    let indexed = host.forget(Some(session.id())).await;
     Ok(Json(PurgedObject {
         purged: purged.outcome.pages,
         runs_given_up: purged.given_up.iter().map(|run| run.record.key.to_string()).collect(),
-        traces: system.storage().traces().await?,
+        traces: [system.storage().traces().await?, indexed].concat(),
     }))
 }
