@@ -145,6 +145,16 @@ impl ServerHandler for McpServer {
         guarded(tools::call(&self.host, &access, request)).await.map(Into::into)
     }
 
+    /// Accepted, and without effect: no messages for a log are sent to clients.
+    #[expect(deprecated, reason = "clients of the older revision send it")]
+    async fn set_level(
+        &self,
+        _: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,

@@ -3,7 +3,7 @@
 
 use super::Session;
 use crate::{
-    Result, Window, WindowOptions,
+    Result, Tokens, Window, WindowOptions,
     window::{FoldReport, FoldedTurn, TurnLimits},
 };
 
@@ -11,6 +11,11 @@ impl Session {
     /// Renders the window. It never writes.
     pub async fn window(&self, options: &WindowOptions) -> Result<Window> {
         self.reader().window(options).await
+    }
+
+    /// Returns what a window may take: its own budget, or the session's.
+    pub async fn window_budget(&self, options: &WindowOptions) -> Result<Option<Tokens>> {
+        self.reader().window_budget(options).await
     }
 
     /// Returns what the fold that is due would save and cost; none when none is due.

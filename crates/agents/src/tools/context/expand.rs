@@ -53,7 +53,7 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
             named(&view.page)
         )));
     }
-    let (part, tokens) = part(hand, &snapshot, index, &detail_text(&messages), offset)?;
+    let (part, tokens) = part(hand, snapshot.budget(), index, &detail_text(&messages), offset)?;
     let Opening { says, expands } = opening(hand, &snapshot, &view).await?;
     let head = format!("{}: {tokens} tokens{says}", named(&view.page));
     Ok(ToolOutput { expands, ..ToolOutput::of(format!("{head}\n---\n{part}")) })
@@ -63,14 +63,14 @@ pub(super) async fn expand(hand: &Hand, arguments: &Value) -> Done {
 /// of the text.
 pub(super) fn part(
     hand: &Hand,
-    snapshot: &WindowSnapshot,
+    budget: Option<Tokens>,
     index: &PageIndex,
     text: &str,
     offset: Option<u64>,
 ) -> Result<(String, u64), Failed> {
     let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
     let counter = hand.options.counter.as_ref();
-    let Some(piece) = piece(counter, text, offset, room(hand, snapshot)) else {
+    let Some(piece) = piece(counter, text, offset, room(hand, budget)) else {
         let past =
             format!("{index} has only {} bytes: there is nothing at offset {offset}", text.len());
         return Err(ToolOutput::failed(past).into());
@@ -138,7 +138,7 @@ pub(super) fn in_full(
 ) -> bool {
     let Some((WindowLevel::Full, shown)) = snapshot.page(&view.page.index) else { return false };
     let counter = hand.options.counter.as_ref();
-    let limit = part_limit(hand, snapshot);
+    let limit = part_limit(hand, snapshot.budget());
     let cut = limit.and_then(|limit| trim_messages(counter, messages, limit, &|_| String::new()));
     // A fold may have cut results that the limit would leave.
     cut.is_none() && shown >= messages.iter().map(|message| least(counter, &message.parts)).sum()
@@ -155,16 +155,16 @@ pub(super) fn least(counter: &dyn TokenCounter, parts: &[Part]) -> u64 {
     parts.iter().map(part).sum()
 }
 
-fn part_limit(hand: &Hand, snapshot: &WindowSnapshot) -> Option<Tokens> {
+fn part_limit(hand: &Hand, budget: Option<Tokens>) -> Option<Tokens> {
     let share = |budget: Tokens| Tokens(budget.0 * hand.options.shares.part / 1_000);
-    hand.options.part_limit.or(snapshot.budget().map(share))
+    hand.options.part_limit.or(budget.map(share))
 }
 
 /// Returns how many tokens of content an answer may give: a sixteenth of the budget, and no more than
 /// the window shows of a part.
-pub(super) fn room(hand: &Hand, snapshot: &WindowSnapshot) -> u64 {
-    let fair = snapshot.budget().map_or(MOST, |budget| budget.0 / 16);
-    let shown = part_limit(hand, snapshot).map_or(MOST, |limit| limit.0);
+pub(super) fn room(hand: &Hand, budget: Option<Tokens>) -> u64 {
+    let fair = budget.map_or(MOST, |budget| budget.0 / 16);
+    let shown = part_limit(hand, budget).map_or(MOST, |limit| limit.0);
     fair.min(shown).min(MOST).saturating_sub(AROUND).max(32)
 }
 

@@ -136,7 +136,7 @@ pub(super) async fn recall(hand: &Hand, arguments: &Value) -> Done {
 /// Gives the pages that fit best in full, as many as the budget holds. Over MCP they come back into the window.
 async fn recalled(hand: &Hand, query: String, budget: Option<u64>, archived: Option<bool>) -> Done {
     let snapshot = WindowSnapshot::of(hand).await;
-    let room = room(hand, &snapshot);
+    let room = room(hand, snapshot.budget());
     let budget = budget.unwrap_or(room).clamp(1, room);
     let find = FindQuery { limit: RECALLED, archived, ..FindQuery::new(query) };
     let purpose = match hand.surface {

@@ -10,7 +10,6 @@ use super::{
     Done, Hand, Surface, arguments,
     expand::{LISTED, LISTED_BYTES, children, part},
     named,
-    window_snapshot::WindowSnapshot,
 };
 use crate::tool::ToolOutput;
 
@@ -59,9 +58,9 @@ pub(super) async fn get(hand: &Hand, arguments: &Value) -> Done {
             let (count, tokens) = (detail.messages, detail.weight / 4);
             let _ = write!(answer, "\nholds: {count} messages, about {tokens} tokens");
             let text = detail_text(&hand.session.reader().messages(&page.index).await?);
-            let snapshot = WindowSnapshot::of(hand).await;
-            let _ =
-                write!(answer, "\n---\n{}", part(hand, &snapshot, &page.index, &text, offset)?.0);
+            let budget = hand.session.window_budget(&hand.options).await?;
+            let (text, _) = part(hand, budget, &page.index, &text, offset)?;
+            let _ = write!(answer, "\n---\n{text}");
         }
         None => {
             let count = hand.session.reader().child_count(&page.index).await?;

@@ -57,6 +57,15 @@ impl Prepared {
 }
 
 impl Reader<'_> {
+    /// Returns what a window may take: what was asked for, or what the session has for all views.
+    pub(crate) async fn window_budget(&self, options: &WindowOptions) -> Result<Option<Tokens>> {
+        if options.budget.is_some() {
+            return Ok(options.budget);
+        }
+        let custom = self.system.storage().custom(self.system.session()).await?;
+        Ok(session_budget(&custom))
+    }
+
     pub(super) async fn prepare_once(
         &self,
         options: &WindowOptions,
