@@ -130,6 +130,8 @@ const ROWS: &[Row] = &[
     row("POST", "/agents/{agent}/runs", r#"{"prompt":"Hi"}"#, [MayNot, May, May]),
     row("POST", "/agents/{agent}/resume", "{}", [MayNot, May, May]),
     row("POST", "/agents/{agent}/stop", "", [MayNot, May, May]),
+    row("POST", "/agents/{agent}/clear", "{}", [MayNot, May, May]),
+    row("GET", "/histories", "", [MayNot, May, May]),
     row("GET", "/approvals", "", [MayNot, May, May]),
     row("POST", "/approvals", r#"{"run":"fixer/1","approve":true}"#, [MayNot, May, May]),
     row("POST", "/pages/{index}/archive", "", [May, May, May]),

@@ -242,22 +242,7 @@ fn subscribers_hear_of_pages_that_change() {
         let server = begun().await;
         let access = contexture_server::Access::owner(SESSION.parse().unwrap());
         let mut pipe = Pipe::new(&server.host, access);
-        let wanted = json!({
-            "notifications": {
-                "resourcesListChanged": true,
-                "resourceSubscriptions": ["contexture://demo/usr-1"]
-            },
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": NEWER,
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {}
-            }
-        });
-        let listen =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": wanted});
-        pipe.send(&listen.to_string()).await;
-        let heard = pipe.receive().await;
-        assert_eq!(heard["method"], "notifications/subscriptions/acknowledged", "{heard}");
+        pipe.listen(&["contexture://demo/usr-1"]).await;
         let page = format!("/v1/sessions/{SESSION}/pages/usr-1");
         // The stream may begin a moment after it was acknowledged: one of these edits is heard of.
         let edits = async {

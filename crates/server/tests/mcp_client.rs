@@ -80,6 +80,23 @@ impl Pipe {
     }
 
     /// Calls a tool; returns its result.
+    /// Subscribes to pages, and to the list of them.
+    pub(crate) async fn listen(&mut self, pages: &[&str]) {
+        let wanted = json!({
+            "notifications": {"resourcesListChanged": true, "resourceSubscriptions": pages},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": NEWER,
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {}
+            }
+        });
+        let listen =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": wanted});
+        self.send(&listen.to_string()).await;
+        let heard = self.receive().await;
+        assert_eq!(heard["method"], "notifications/subscriptions/acknowledged", "{heard}");
+    }
+
     pub(crate) async fn call(&mut self, name: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": name, "arguments": arguments})).await;
         assert!(answer["result"].is_object(), "{answer}");

@@ -1,7 +1,7 @@
 //! What lies outside the caller's view is in no answer over MCP, and no token does more than it is for.
 
 use contexture_core::{NewSegment, SegmentKind};
-use contexture_server::{Lifetime, TokenText, Tokens};
+use contexture_server::{Access, Lifetime, TokenText, Tokens};
 use serde_json::{Value, json};
 
 use crate::{
@@ -85,6 +85,41 @@ fn a_canary_outside_the_view_is_in_no_answer() {
         assert!(found.contains("CANARY"), "{found}");
         owner.end().await;
         pipe.end().await;
+        server.end().await;
+    });
+}
+
+// Every edit in view is heard of as one update and one change of the list, whatever happens between them elsewhere.
+#[test]
+fn a_subscriber_hears_nothing_of_what_is_out_of_view() {
+    run(async {
+        let server = guarded().await;
+        let access = Access::confined(SESSION.parse().unwrap(), "fixer".parse().unwrap());
+        let mut pipe = Pipe::new(&server.host, access);
+        pipe.listen(&["contexture://demo/usr-1", "contexture://demo/agent-other-1"]).await;
+        let edits = async {
+            for number in 0.. {
+                let body = json!({"name": format!("CANARY {number}")}).to_string();
+                for page in ["agent-other-1", "usr-1"] {
+                    let path = format!("/v1/sessions/{SESSION}/pages/{page}");
+                    server.send(&server.owner, "PATCH", &path, &[], Some(&body)).await.json(200);
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let hears = async {
+            for _ in 0..5 {
+                let updated = pipe.receive().await;
+                assert_eq!(updated["method"], "notifications/resources/updated", "{updated}");
+                assert_eq!(updated["params"]["uri"], "contexture://demo/usr-1");
+                let listed = pipe.receive().await;
+                assert_eq!(listed["method"], "notifications/resources/list_changed", "{listed}");
+            }
+        };
+        tokio::select! {
+            () = hears => {}
+            () = edits => {}
+        }
         server.end().await;
     });
 }

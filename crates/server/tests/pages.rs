@@ -56,7 +56,19 @@ fn lists_continue_where_they_ended() {
         for line in lines.body.lines() {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
         }
-        for wrong in ["limit=0", "limit=1001", "limit=x", "cursor=x", "other=1"] {
+        let last = server.get(owner, &format!("{children}?last=2")).await.json(200);
+        assert_eq!(names(&last), ["b", "c"]);
+        // The newest first, and on from there.
+        let newest = server.get(owner, &format!("{PAGES}?newest=true&limit=3")).await.json(200);
+        assert_eq!(
+            (names(&newest)[0].as_str(), names(&newest)[2].as_str()),
+            ("System prompt", "c")
+        );
+        let next = newest["next"].as_str().unwrap();
+        assert_eq!(next, "usr-3");
+        let path = format!("{PAGES}?newest=true&limit=1&cursor={next}");
+        assert_eq!(names(&server.get(owner, &path).await.json(200)), ["b"]);
+        for wrong in ["limit=0", "limit=1001", "limit=x", "cursor=x", "other=1", "last=2&limit=1"] {
             let answer = server.get(owner, &format!("{children}?{wrong}")).await;
             assert_eq!(answer.refused(400), "invalid", "{wrong}");
         }

@@ -3,23 +3,24 @@
 mod admit;
 mod changes;
 mod history;
+mod list;
 
 use std::sync::Arc;
 
-use super::{ContextSystem, filtered::SeenPage};
+use super::ContextSystem;
 use crate::{
     Error, ErrorKind, Level, Lifecycle, Message, Page, PageIndex, Principal, Result, Segment,
     SegmentId, SegmentKind, View, Visibility, WindowLevel,
     decide::MOST_MOVES,
-    message::detail_text,
     storage::{
-        ChildQuery, ChunkKey, LevelEntry, Order, PageRunForm, PageStanding, Place, ScanQuery,
-        StandingFilter, ViewId,
+        ChildQuery, ChunkKey, LevelEntry, Order, PageRunForm, PageStanding, Place, StandingFilter,
+        ViewId,
     },
 };
 
 pub use admit::{AdmittedMessage, AdmittedMessages, AdmittedPage};
 pub use changes::SeenChange;
+pub use list::{ListQuery, Listing};
 
 /// How many rows are read at a time.
 const BATCH: usize = 1_000;
@@ -37,28 +38,6 @@ pub struct PageView {
     pub lifecycle: Lifecycle,
     /// Whether it is kept from folding, in this view.
     pub pinned: bool,
-}
-
-/// Asks for a list of pages.
-#[derive(Debug, Clone, Default)]
-pub struct ListQuery {
-    /// Only pages after this one, in natural order.
-    pub after: Option<PageIndex>,
-    /// How many at most.
-    pub limit: usize,
-    /// The archive instead of the tree.
-    pub archived: bool,
-    /// Only pages whose name, description or messages hold this, whatever the case; a blank text finds none.
-    pub matching: Option<String>,
-}
-
-/// Some of a list, and where it goes on.
-#[derive(Debug, Clone)]
-pub struct Listing<T> {
-    /// The items.
-    pub items: Vec<T>,
-    /// Whether there are more.
-    pub more: bool,
 }
 
 /// Answers questions for one view.
@@ -395,95 +374,6 @@ impl<'a> Reader<'a> {
             crate::storage::StorageError::Corrupt { what, reason }
         })?;
         Ok(self.speech(index).await?.heard(messages))
-    }
-
-    /// Lists pages in natural order: segments in view order, then numbers.
-    pub async fn list(&self, query: &ListQuery) -> Result<Listing<PageView>> {
-        self.system.catch_up().await?;
-        // A text that says nothing is found nowhere, rather than everywhere.
-        if query.matching.as_ref().is_some_and(|text| text.trim().is_empty()) {
-            return Ok(Listing { items: Vec::new(), more: false });
-        }
-        let needle = query.matching.as_ref().map(|text| text.to_lowercase());
-        let mut items = Vec::new();
-        let mut begun = query.after.is_none();
-        for segment in self.listed_segments(query.archived) {
-            let mut after = None;
-            if let Some(cursor) = query.after.as_ref().filter(|_| !begun) {
-                if *cursor.segment() != segment.id {
-                    continue;
-                }
-                begun = true;
-                after = Some(cursor.number());
-            }
-            loop {
-                let scan = ScanQuery {
-                    segment: segment.id.clone(),
-                    standing: StandingFilter::Any,
-                    after,
-                    limit: BATCH,
-                };
-                let pages = self.system.storage().scan(self.system.session(), &scan).await?;
-                let done = pages.len() < BATCH;
-                for page in pages {
-                    after = Some(page.index.number());
-                    // What the view does not see of a page must not find it either.
-                    let page = Arc::new(page);
-                    let Some(seen_page) = self.seen_page(&segment, page.clone()).await? else {
-                        continue;
-                    };
-                    if matches!(page.standing, PageStanding::Moved(_)) {
-                        continue;
-                    }
-                    let Some(seen) = self.describe(&segment, page).await? else { continue };
-                    if (seen.lifecycle == Lifecycle::ColdArchived) != query.archived {
-                        continue;
-                    }
-                    if let Some(needle) = &needle
-                        && !self.holds(&seen_page, needle).await?
-                    {
-                        continue;
-                    }
-                    if items.len() == query.limit {
-                        return Ok(Listing { items, more: true });
-                    }
-                    items.push(seen);
-                }
-                if done {
-                    break;
-                }
-            }
-        }
-        match &query.after {
-            Some(cursor) if !begun => Err(Error::PageNotFound { page: cursor.clone() }),
-            _ => Ok(Listing { items, more: false }),
-        }
-    }
-
-    /// Tells whether what this view sees of a page holds a text in lower case.
-    async fn holds(&self, seen_page: &SeenPage, needle: &str) -> Result<bool> {
-        let holds = |text: &str| text.to_lowercase().contains(needle);
-        let page = &seen_page.page;
-        if holds(page.name.as_str()) || holds(page.description.as_str()) {
-            return Ok(true);
-        }
-        let Some(detail) = page.detail() else { return Ok(false) };
-        let content = match self.system.content(detail.content).await {
-            Ok(content) => content,
-            // What is lost says nothing; the other pages are still found.
-            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
-        let messages = seen_page.speech.heard(content.messages().unwrap_or_default());
-        Ok(holds(&detail_text(&messages)))
-    }
-
-    /// Returns the segments to list: the system side also sees the archive of removed ones.
-    fn listed_segments(&self, archived: bool) -> Vec<Arc<Segment>> {
-        if archived && self.guard.is_none() {
-            return self.system.segments().all().cloned().collect();
-        }
-        self.segments()
     }
 
     /// Returns the page this view is focused on, while it is in the tree.

@@ -10,9 +10,10 @@ use contexture_agents::{
     Team,
     effective_mode::EffectiveMode,
     run::Decision,
-    team::{PendingApproval, RunName, StoredRun, WhichCalls},
+    team::{ClearScope, PendingApproval, RunName, StoredRun, WhichCalls},
     wire::{
-        AgentContextObject, AgentFileObject, AgentObject, DecidedObject, ListObject, RunObject,
+        AgentContextObject, AgentFileObject, AgentObject, ClearedObject, DecidedObject,
+        GraphObject, ListObject, RunObject,
     },
 };
 use contexture_core::ContextSystem;
@@ -34,6 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
         .routes(routes!(list))
         .routes(routes!(show))
         .routes(routes!(context, set_mode))
+        .routes(routes!(clear))
+        .routes(routes!(histories))
         .routes(routes!(approvals, decide))
 }
 
@@ -116,6 +119,61 @@ async fn set_mode(
     let mode = wanted.mode.as_deref().map(mode).transpose()?;
     team.set_session_mode(&name, mode).await?;
     Ok(Json(context_of(&held, &agent).await?))
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct ClearWanted {
+    /// isolated, published or all; isolated by default
+    scope: Option<String>,
+}
+
+/// Clear an agent's history: its pages move to the archive, and undo brings them back
+///
+/// Turns that it took in the main session itself stay, and so does what the session says about its mode. Refused
+/// while the agent is running.
+#[utoipa::path(post, path = "/v1/sessions/{session}/agents/{agent}/clear", tag = "agents",
+    request_body = ClearWanted,
+    responses((status = 200, description = "What was cleared and what stays", body = schema::AnyObject)))]
+async fn clear(
+    held: Held,
+    Path((_, agent)): Path<(String, String)>,
+    Body(wanted): Body<ClearWanted>,
+) -> Result<Response> {
+    let scope: ClearScope =
+        wanted.scope.as_deref().unwrap_or("isolated").parse().map_err(|reason: String| {
+            ServerError::invalid(reason, "use isolated, published or all")
+        })?;
+    let team = Team::new(system(&held).await?);
+    let project = held.host.project().await?;
+    let name = match project.catalog.find(&agent) {
+        Ok(agent) => agent.name.clone(),
+        // Its file may be gone; the session remembers it.
+        Err(error) => {
+            let members = team.members();
+            members.into_iter().find(|it| it.as_str() == agent).ok_or(error)?
+        }
+    };
+    let now = held.session.now();
+    let is_alive = |run: &StoredRun| held.host.runs().is_alive(run, now);
+    let cleared = team.clear(&name, scope, is_alive).await?;
+    let session = team.session_mode(&name).await.ok().flatten();
+    Ok(Json(ClearedObject::of(&name, scope, &cleared, session)).into_response())
+}
+
+/// Which histories there are, and which agents read and write each of them
+#[utoipa::path(get, path = "/v1/sessions/{session}/histories", tag = "agents",
+    responses((status = 200, description = "All of them", body = schema::AnyObject)))]
+async fn histories(held: Held) -> Result<Response> {
+    let team = Team::new(system(&held).await?);
+    let project = held.host.project().await?;
+    let mut agents = Vec::new();
+    for agent in project.catalog.agents() {
+        // The settings may refuse the mode that the session asks for.
+        let effective = EffectiveMode::of(agent, &project.settings, Some(&team)).await.ok();
+        agents.extend(effective.map(|effective| (agent, effective)));
+    }
+    Ok(Json(GraphObject::of(&agents, Some(&team)).await?).into_response())
 }
 
 /// Reads a mode.

@@ -58,7 +58,7 @@ impl Completion {
         let (limit, times) = PAGES;
         let (mut found, mut after) = (Vec::new(), None);
         for _ in 0..times {
-            let query = ListQuery { after, limit, archived: false, matching: None };
+            let query = ListQuery { after, limit, ..ListQuery::default() };
             let listing = session.reader().list(&query).await?;
             let indices = listing.items.iter().map(|seen| seen.page.index.to_string());
             found.extend(indices.filter(|index| index.starts_with(beginning)));

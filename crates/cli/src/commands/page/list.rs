@@ -1,6 +1,6 @@
 //! `contexture page list`
 
-use contexture_core::{ErrorKind, Lifecycle, ListQuery, Listing, PageIndex, PageView, Session};
+use contexture_core::{ListQuery, Listing, PageIndex, PageView, Session};
 
 use crate::{
     args::{ListArgs, TextArgs},
@@ -40,10 +40,7 @@ pub(crate) async fn run(
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
     let session = context::open_snapshot(settings).await?;
-    let listing = match args.newest {
-        true => newest(&session, &args.list, args.archived).await?,
-        false => query(&session, &args.list, args.archived, None).await?,
-    };
+    let listing = query(&session, &args).await?;
     let next = next(&listing);
     let (items, texts) = (&listing.items, args.text.texts());
     // With --newest the remaining pages are not counted.
@@ -65,7 +62,7 @@ async fn count_after(session: &Session, last: &PageIndex, archived: bool) -> Res
     let (most, limit) = COUNTED;
     let (mut count, mut after) = (0, Some(last.clone()));
     while count < most {
-        let query = ListQuery { after, limit, archived, matching: None };
+        let query = ListQuery { after, limit, archived, ..ListQuery::default() };
         let listing = session.reader().list(&query).await?;
         count += listing.items.len() as u64;
         match listing.items.last().filter(|_| listing.more) {
@@ -76,59 +73,20 @@ async fn count_after(session: &Session, last: &PageIndex, archived: bool) -> Res
     Ok(None)
 }
 
-/// Lists pages from the newest of each segment: numbers only grow. A cursor is the page listed last.
-async fn newest(session: &Session, list: &ListArgs, archived: bool) -> Result<Listing<PageView>> {
-    let reader = session.reader();
-    let after = list.cursor.as_deref().map(|cursor| session.index(cursor)).transpose()?;
-    let mut segments: Vec<_> = reader.segments();
-    if let Some(after) = &after {
-        let first = reader.segment(after.segment())?.id.clone();
-        let at = segments.iter().position(|segment| segment.id == first);
-        segments.drain(..at.unwrap_or(segments.len()));
-    }
-    let mut items = Vec::new();
-    for segment in segments {
-        let begin = after.as_ref().filter(|after| *after.segment() == segment.id);
-        let begin = match begin {
-            Some(after) => after.number(),
-            None => session.get_segment(&segment.id)?.next_number,
-        };
-        for number in (0..begin).rev() {
-            let index = PageIndex::new(segment.id.clone(), number);
-            let seen = match reader.page_or_archived(&index).await {
-                Ok(seen) => seen,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error.into()),
-            };
-            if (seen.lifecycle == Lifecycle::ColdArchived) != archived {
-                continue;
-            }
-            if items.len() == list.limit() {
-                return Ok(Listing { items, more: true });
-            }
-            items.push(seen);
-        }
-    }
-    Ok(Listing { items, more: false })
-}
-
-/// Lists pages in natural order, starting after a cursor.
-pub(super) async fn query(
-    session: &Session,
-    list: &ListArgs,
-    archived: bool,
-    matching: Option<String>,
-) -> Result<Listing<PageView>> {
+/// Lists pages, starting after a cursor.
+async fn query(session: &Session, args: &Args) -> Result<Listing<PageView>> {
+    let Args { archived, newest, list, .. } = args;
     let after = list.cursor.as_deref().map(|cursor| session.index(cursor)).transpose()?;
     if let Some(after) = after.as_ref().filter(|_| !archived) {
         session.reader().segment(after.segment())?;
     }
-    let query = ListQuery { after, limit: list.limit(), archived, matching };
+    let (limit, archived, newest) = (list.limit(), *archived, *newest);
+    let query = ListQuery { after, limit, archived, newest, matching: None };
     Ok(session.reader().list(&query).await?)
 }
 
 /// Returns the cursor after a listing: the last page's index.
-pub(super) fn next(listing: &Listing<PageView>) -> Option<String> {
+fn next(listing: &Listing<PageView>) -> Option<String> {
     let last = listing.items.last().filter(|_| listing.more);
     last.map(|seen| seen.page.index.to_string())
 }

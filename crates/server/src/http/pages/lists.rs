@@ -40,6 +40,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Host>> {
 pub(super) struct PagesQuery {
     /// The archive instead of the tree
     archived: bool,
+    /// The newest page of each segment first
+    newest: bool,
     /// Whether the pages carry their text
     full: bool,
     /// How many at most, up to 1,000; 100 by default
@@ -62,7 +64,8 @@ pub(super) async fn list(
         session.reader().segment(after.segment())?;
     }
     let limit = limit(query.limit)?;
-    let wanted = ListQuery { after, limit, archived: query.archived, matching: None };
+    let PagesQuery { archived, newest, .. } = query;
+    let wanted = ListQuery { after, limit, archived, newest, matching: None };
     let listing = session.list_pages(&wanted).await?;
     let next = listing.items.last().filter(|_| listing.more);
     let next = next.map(|seen| seen.page.index.to_string());
@@ -76,6 +79,8 @@ pub(super) async fn list(
 struct ChildrenQuery {
     /// Whether the pages carry their text
     full: bool,
+    /// The last so many instead, still in order; up to 1,000, and without `limit` and `cursor`
+    last: Option<u16>,
     /// How many at most, up to 1,000; 100 by default
     limit: Option<u16>,
     /// Where an earlier list ended: its `next`
@@ -94,10 +99,20 @@ async fn children(
 ) -> Result<Listed<PageObject>> {
     let session = &held.session;
     let after = query.cursor.as_deref().map(place).transpose()?;
-    let index = session.index(&index)?;
-    let (reader, limit) = (session.reader(), limit(query.limit)?);
-    let listing = reader.children(&index, Order::Forward, after, limit).await?;
-    let next = listing.items.last().filter(|_| listing.more);
+    let (index, reader) = (session.index(&index)?, session.reader());
+    if query.last.is_some() && (query.limit.is_some() || after.is_some()) {
+        return Err(ServerError::invalid(
+            "'last' goes with neither 'limit' nor 'cursor'",
+            "ask for the last pages, or page through all of them",
+        ));
+    }
+    let order = if query.last.is_some() { Order::Backward } else { Order::Forward };
+    let limit = limit(query.last.or(query.limit))?;
+    let mut listing = reader.children(&index, order, after, limit).await?;
+    if order == Order::Backward {
+        listing.items.reverse();
+    }
+    let next = listing.items.last().filter(|_| listing.more && order == Order::Forward);
     let next = next.map(|seen| seen.page.place.to_string());
     let items = PageObject::read_all(session, &listing.items, texts(query.full)).await?;
     Ok(Listed::new(shape, ListObject { items, next }))
