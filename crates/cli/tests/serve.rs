@@ -118,7 +118,20 @@ fn only_this_machine_is_served_unless_a_proxy_stands_in_front() {
 // The lines of docs/server.md work when pasted.
 #[test]
 fn the_page_on_the_server_works_when_pasted() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
+    pasted(
+        "docs/server.md",
+        &["\"usr-1\"", "\"number\":1", "\"reported\":1", "On Friday", "\"Plan\"", "event: change"],
+    );
+}
+
+#[test]
+fn what_the_readme_says_of_the_server_works_when_pasted() {
+    pasted("README.md", &["\"usr-1\"", "\"On Friday.\"", "usr-1 \\\"When is the launch?\\\""]);
+}
+
+/// Runs what a page says of the server, on a free port. Its output must have what is expected.
+fn pasted(page: &str, expected: &[&str]) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let page = fs::read_to_string(page).unwrap();
     let (_, after) = page.split_once("<!-- server: begin -->").unwrap();
     let (block, _) = after.split_once("<!-- server: end -->").unwrap();
@@ -137,9 +150,7 @@ fn the_page_on_the_server_works_when_pasted() {
     let (said, log) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{log}");
-    for expected in
-        ["\"usr-1\"", "\"number\":1", "\"reported\":1", "On Friday", "\"Plan\"", "event: change"]
-    {
+    for expected in expected {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
     // No token is in the log or the output, but for the file that it is in.
