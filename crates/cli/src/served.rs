@@ -49,7 +49,7 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let answered = match choice {
         ServerChoice::Never => None,
-        ServerChoice::Auto => by_any(&job, settings, printer)?,
+        ServerChoice::Auto => through_own(&job, settings, printer)?,
         ServerChoice::At(address) => {
             let token = named_token(settings)?;
             let server = Server { address: *address, token };
@@ -63,8 +63,8 @@ pub(crate) fn run(
     }
 }
 
-/// Asks the server that the store's entry names; none if the command is to run here.
-fn by_any(job: &Job, settings: &Settings, printer: &Printer<'_>) -> Result<Option<Answer>> {
+/// Asks the store's own server; none if the command is to run here.
+fn through_own(job: &Job, settings: &Settings, printer: &Printer<'_>) -> Result<Option<Answer>> {
     let Some((server, basis)) = usable(settings, printer) else { return Ok(None) };
     match server.run(&Request::new(job, Some(basis), settings, printer)) {
         Ok(answer) => Ok(Some(answer)),
@@ -124,7 +124,7 @@ fn failed(failure: Failure, job: &Job, choice: &ServerChoice) -> Stop {
         (Failure::Refused { kind, message, hint }, _) => Stop::failed(kind, message, hint),
         (Failure::Lost(why), None) => {
             let message = format!("no answer from {server}: {why}");
-            Stop::failed(ErrorKind::Unavailable, message, "try again; it has changed nothing")
+            Stop::failed(ErrorKind::Unavailable, message, "run it again: nothing is done twice")
         }
         (Failure::Lost(why), Some(maybe)) => {
             let message = format!("no answer from {server}: {why}; {maybe}");
