@@ -77,7 +77,9 @@ mod tests {
     #[test]
     fn keys_and_the_store_are_withheld() {
         let named = ["CORNER_TOKEN".to_owned()];
-        for variable in ["OPENAI_API_KEY", "my_api_key", "CONTEXTURE_STORE", "CONTEXTURE_TOKEN", "corner_token"] {
+        for variable in
+            ["OPENAI_API_KEY", "my_api_key", "CONTEXTURE_STORE", "CONTEXTURE_TOKEN", "corner_token"]
+        {
             assert!(is_withheld(variable, &named), "{variable}");
         }
         for variable in ["PATH", "API_KEYS", "HOME"] {

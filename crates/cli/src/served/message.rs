@@ -112,7 +112,10 @@ pub(super) fn kind_of(name: &str) -> ErrorKind {
 
 /// Takes down what a command prints, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<(Stream, Vec<u8>)>>>);
+pub(crate) struct Recorder(Arc<Mutex<Pieces>>);
+
+/// What was printed, piece by piece.
+type Pieces = Vec<(Stream, Vec<u8>)>;
 
 /// One of the two streams of a recorder.
 #[derive(Debug)]
