@@ -25,7 +25,7 @@ impl Serving {
     }
 
     /// Starts it with more in its environment.
-    fn with(sandbox: &Sandbox, environment: Vec<(&str, String)>) -> Self {
+    pub(crate) fn with(sandbox: &Sandbox, environment: Vec<(&str, String)>) -> Self {
         let program = assert_cmd::cargo::cargo_bin!("contexture");
         let mut command = Command::new(program);
         command.env_clear().env("TMPDIR", sandbox.path()).current_dir(sandbox.path());
