@@ -9,6 +9,8 @@ use clap::{
 use contexture_agents::wire::Texts;
 
 use crate::commands;
+#[cfg(feature = "server")]
+use crate::served::ServerChoice;
 
 /// Virtual memory for the context window of LLM agents.
 ///
@@ -61,6 +63,18 @@ pub(crate) struct GlobalArgs {
     /// The name to record in the history for edits by the system side [env: CONTEXTURE_USER]
     #[arg(long, global = true, value_name = "USER", conflicts_with = "agent")]
     pub(crate) by: Option<String>,
+    /// Run the command through a server: auto uses the one that runs on the same store, if the outcome is the
+    /// same; never uses none; a URL such as http://127.0.0.1:7373 names one
+    #[cfg(feature = "server")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "auto|never|URL",
+        env = "CONTEXTURE_SERVER",
+        hide_env_values = true,
+        default_value = "auto"
+    )]
+    pub(crate) server: ServerChoice,
     /// Print JSON: data to standard output, an error as one object to standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,

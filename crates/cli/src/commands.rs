@@ -4,7 +4,7 @@ mod agents;
 mod chat;
 mod completions;
 mod export;
-mod find;
+pub(crate) mod find;
 mod fold;
 mod history;
 mod import;
@@ -14,9 +14,9 @@ mod load;
 mod man;
 #[cfg(feature = "server")]
 mod mcp;
-mod page;
+pub(crate) mod page;
 mod press;
-mod recall;
+pub(crate) mod recall;
 mod segment;
 #[cfg(feature = "server")]
 mod serve;
@@ -26,25 +26,32 @@ mod store;
 mod token;
 mod tools;
 mod tour;
-mod turn;
+pub(crate) mod turn;
 mod undo;
-mod window;
+pub(crate) mod window;
 
 use std::ffi::OsString;
 
 use clap::Subcommand;
 use contexture_core::{Actor, Error};
 use futures::executor::block_on;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{Cli, GlobalArgs},
     error::Result,
+    job::Job,
     printer::Printer,
     settings::Settings,
 };
+#[cfg(feature = "server")]
+use crate::{
+    error::Stop,
+    served::{self, ServerChoice},
+};
 
 /// How a command ended, if no error stopped it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
     /// It did what was asked.
     Done,
@@ -174,6 +181,19 @@ impl Command {
         }
     }
 
+    /// Returns whether a server can run it; none if it uses no store, so that it does not matter.
+    #[cfg(feature = "server")]
+    fn is_served(&self) -> Option<bool> {
+        match self {
+            Command::Tour(_) | Command::Completions(_) | Command::Man(_) => None,
+            Command::Window(_) | Command::Find(_) | Command::Recall(_) | Command::Turn(_) => {
+                Some(true)
+            }
+            Command::Page(page::Command::Show(_) | page::Command::Find(_)) => Some(true),
+            _ => Some(false),
+        }
+    }
+
     /// Returns what to show while a person waits; none if the command prints its own progress.
     pub(crate) fn doing(&self) -> Option<&'static str> {
         Some(match self {
@@ -229,6 +249,14 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
     if let Some(what) = refused {
         return Err(Error::SystemSideOnly { what }.into());
     }
+    #[cfg(feature = "server")]
+    if matches!(global.server, ServerChoice::At(_)) && command.is_served() == Some(false) {
+        return Err(Stop::invalid(
+            "this command does not go through a server",
+            "leave out --server and CONTEXTURE_SERVER, or say --server never; window, find, recall, page show and \
+             the turn commands go through one",
+        ));
+    }
     let settings = || Settings::resolve(&global, caller.clone());
     match command {
         // These commands use no store, or create their own.
@@ -240,11 +268,19 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         }
         Command::Session(command) => block_on(session::run(command, &settings()?, printer)),
         Command::Segment(command) => block_on(segment::run(command, &settings()?, printer)),
+        Command::Page(page::Command::Show(args)) => {
+            run(Job::ShowPage(args), &global, &settings()?, printer)
+        }
+        Command::Find(args) | Command::Page(page::Command::Find(args)) => {
+            run(Job::Find(args), &global, &settings()?, printer)
+        }
         Command::Page(command) => block_on(page::run(command, &settings()?, printer)),
-        Command::Turn(command) => block_on(turn::run(command, &settings()?, printer)),
-        Command::Window(args) => block_on(window::run(args, &settings()?, printer)),
-        Command::Find(args) => block_on(find::run(args, &settings()?, printer)),
-        Command::Recall(args) => block_on(recall::run(args, &settings()?, printer)),
+        Command::Turn(command) => {
+            let settings = settings()?;
+            run(Job::Turn(command.read()?), &global, &settings, printer)
+        }
+        Command::Window(args) => run(Job::Window(args), &global, &settings()?, printer),
+        Command::Recall(args) => run(Job::Recall(args), &global, &settings()?, printer),
         Command::Fold(args) => block_on(fold::run(args, &settings()?, printer)),
         Command::Level(args) => block_on(level::run(args, &settings()?, printer)),
         Command::Press(args) => block_on(press::run(args, &settings()?, printer)),
@@ -263,5 +299,21 @@ pub(crate) fn dispatch(cli: Cli, printer: &mut Printer<'_>) -> Result<Status> {
         Command::Export(args) => block_on(export::run(args, &settings()?, printer)),
         Command::Load(args) => block_on(load::run(args, &settings()?, printer)),
         Command::Store(command) => block_on(store::run(command, &settings()?, printer)),
+    }
+}
+
+/// Runs a command that another process may run as well.
+fn run(
+    job: Job,
+    global: &GlobalArgs,
+    settings: &Settings,
+    printer: &mut Printer<'_>,
+) -> Result<Status> {
+    #[cfg(feature = "server")]
+    return served::run(job, &global.server, settings, printer);
+    #[cfg(not(feature = "server"))]
+    {
+        let _ = global;
+        block_on(job.run(settings, printer))
     }
 }

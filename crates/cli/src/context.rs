@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_agents::Team;
 use contexture_core::{
     Actor, ContextSystem, EditOutcome, Engine, Error, ErrorKind, PageStorage, PageView, Principal,
-    Session,
+    Session, SessionId, storage::StorageError,
 };
 use contexture_search::LazyIndex;
 use contexture_storage::SystemClock;
@@ -14,7 +14,7 @@ use crate::{
     advice,
     error::{Result, Stop},
     project::Project,
-    settings::Settings,
+    settings::{Opened, Settings},
     store::{Access, StoreUrl},
 };
 
@@ -25,34 +25,48 @@ pub(crate) async fn open(settings: &Settings) -> Result<Session> {
 
 /// Opens the session for the caller, with the search index of its store.
 pub(crate) async fn open_search(settings: &Settings) -> Result<(Session, LazyIndex)> {
-    let storage = settings.store.open(Access::Existing).await?;
-    let index = settings.index(&storage);
-    let (_, session) = open_on(storage, index.clone(), settings).await?;
+    let Opened { engine, index } = opened(settings).await?;
+    let (_, session) = open_in(&engine, settings).await?;
     Ok((session, index))
 }
 
 /// Opens a snapshot of the session: long reads see one moment, whatever others write meanwhile.
 pub(crate) async fn open_snapshot(settings: &Settings) -> Result<Session> {
+    if settings.opened.is_some() {
+        // Opening the session again would take longer than all that is read.
+        return open(settings).await;
+    }
     let storage = settings.store.open(Access::Existing).await?;
     let snapshot = storage.snapshot().await.map_err(Error::from)?;
-    let index = settings.index(&snapshot);
-    Ok(open_on(snapshot, index, settings).await?.1)
+    let Opened { engine, .. } = opened_on(snapshot, settings);
+    Ok(open_in(&engine, settings).await?.1)
 }
 
 /// Opens the session twice over: for operations that only the host performs, and for the caller.
 pub(crate) async fn open_host(settings: &Settings) -> Result<(ContextSystem, Session)> {
-    let storage = settings.store.open(Access::Existing).await?;
-    let index = settings.index(&storage);
-    open_on(storage, index, settings).await
+    let Opened { engine, .. } = opened(settings).await?;
+    open_in(&engine, settings).await
 }
 
-async fn open_on(
-    storage: Arc<dyn PageStorage>,
-    index: LazyIndex,
-    settings: &Settings,
-) -> Result<(ContextSystem, Session)> {
-    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index));
-    let opened = engine.open(&settings.session).await;
+/// Returns the store as this process has it open, or opens it.
+async fn opened(settings: &Settings) -> Result<Opened> {
+    match &settings.opened {
+        Some(opened) => Ok(opened.clone()),
+        None => Ok(opened_on(settings.store.open(Access::Existing).await?, settings)),
+    }
+}
+
+fn opened_on(storage: Arc<dyn PageStorage>, settings: &Settings) -> Opened {
+    let index = settings.index(&storage);
+    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index.clone()));
+    Opened { engine, index }
+}
+
+async fn open_in(engine: &Engine, settings: &Settings) -> Result<(ContextSystem, Session)> {
+    let opened = match settings.opened {
+        Some(_) => open_now(engine, &settings.session).await,
+        None => engine.open(&settings.session).await,
+    };
     let system = opened.map_err(|error| not_opened(error, settings))?;
     let session = match &settings.caller {
         Actor::System => system.held_by(Principal::System),
@@ -83,6 +97,20 @@ pub(crate) async fn changed_page(
                 format!("revision {revision} was committed, but {index} cannot be shown: {error}");
             Err(Stop::failed(error.kind(), message, advice::words(&error.advice())))
         }
+    }
+}
+
+/// Opens a session as it stands now, with what other processes have committed since it was opened first.
+async fn open_now(engine: &Engine, session: &SessionId) -> Result<ContextSystem, Error> {
+    let system = engine.open(session).await?;
+    match system.refresh().await {
+        Ok(_) => Ok(system),
+        // Another process removed it, and may have made another of its name.
+        Err(StorageError::SessionMissing { .. }) => {
+            engine.close(session);
+            engine.open(session).await
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

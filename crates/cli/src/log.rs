@@ -31,6 +31,12 @@ pub(crate) fn start_by_default() {
     }
 }
 
+/// Returns whether the environment asks for a log.
+#[cfg(feature = "server")]
+pub(crate) fn is_wanted() -> bool {
+    std::env::var_os(VARIABLE).is_some_and(|text| !text.is_empty())
+}
+
 fn begin(filter: EnvFilter) {
     let writer = || TerminalWriter::new(io::stderr());
     let is_terminal = io::stderr().is_terminal();

@@ -11,6 +11,7 @@ mod commands;
 mod context;
 mod error;
 mod input;
+mod job;
 mod lines;
 mod log;
 mod misuse;
@@ -21,6 +22,8 @@ mod progress;
 mod project;
 mod run;
 mod sanitize;
+#[cfg(feature = "server")]
+mod served;
 mod settings;
 mod shares;
 mod store;

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
 use contexture_agents::wire::{ErrorObject, FailureObject};
 use contexture_core::ErrorKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{error::Result, lines, pager, progress::Progress, sanitize};
 
@@ -52,6 +52,24 @@ impl<'a> Printer<'a> {
     /// Returns how data is painted.
     pub(crate) fn paint(&self) -> Paint {
         self.paint.0
+    }
+
+    /// Returns how data and messages are painted.
+    #[cfg(feature = "server")]
+    pub(crate) fn paints(&self) -> (Paint, Paint) {
+        self.paint
+    }
+
+    /// Returns whether data goes to a terminal.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_screen(&self) -> bool {
+        self.terminal.0
+    }
+
+    /// Returns whether messages go to a terminal, where tips are given.
+    #[cfg(feature = "server")]
+    pub(crate) fn tips(&self) -> bool {
+        self.terminal.1
     }
 
     /// Returns whether a person reads the data: in a terminal, or if colour was asked for.
@@ -110,6 +128,13 @@ impl<'a> Printer<'a> {
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.work = None;
         Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Writes messages that were worded and painted elsewhere.
+    #[cfg(feature = "server")]
+    pub(crate) fn messages(&mut self, text: &str) -> Result<()> {
+        self.pause()?;
+        Ok(self.err.write_all(text.as_bytes())?)
     }
 
     /// Prints a warning.
@@ -199,7 +224,7 @@ impl<'a> Printer<'a> {
 }
 
 /// Whether text is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Paint {
     Colour,
     Plain,

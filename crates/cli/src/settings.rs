@@ -22,6 +22,17 @@ pub(crate) struct Settings {
     pub(crate) session: SessionId,
     /// The system side, perhaps as a named user, or an agent.
     pub(crate) caller: Actor,
+    /// The store, where this process has it open already.
+    pub(crate) opened: Option<Opened>,
+}
+
+/// A store that a process has open for all its commands.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    /// Its sessions.
+    pub(crate) engine: Engine,
+    /// Its search index.
+    pub(crate) index: LazyIndex,
 }
 
 impl Settings {
@@ -63,6 +74,6 @@ impl Settings {
 
     fn new(global: &GlobalArgs, caller: Actor, usual: StoreUrl) -> Result<Self> {
         let store = global.store.as_deref().map_or(Ok(usual), str::parse)?;
-        Ok(Self { store, session: global.session.parse()?, caller })
+        Ok(Self { store, session: global.session.parse()?, caller, opened: None })
     }
 }

@@ -5,6 +5,7 @@ use contexture_agents::{
     shares::{Share, ShareSettings},
 };
 use contexture_core::Actor;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Result, Stop},
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// The shares that a call sets.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct ShareArgs {
     /// Set one of the shares that shape folds, such as requests=0.25; repeatable
     #[arg(long = "share", value_name = "NAME=VALUE")]

@@ -30,6 +30,10 @@ pub(crate) const DEFAULT: &str = "sqlite:.contexture/contexture.db";
 #[cfg(feature = "server")]
 const TOKEN: &str = ".token";
 
+/// What the name of the file ends with that says which server serves the store, instead of the token's end.
+#[cfg(feature = "server")]
+const SERVER: &str = "server";
+
 /// What `.contexture/.gitignore` says.
 const GITIGNORE: &str =
     "# Conversations stay on this machine; agents and settings are for everybody.\n/*.db*\n";
@@ -145,9 +149,24 @@ impl StoreUrl {
     }
 
     /// Returns the file of the owner's token: beside the store, or among the user's configuration where the
-    /// store is a server. None for a store in memory.
+    /// store is a server. None for a store in memory. The folder of the user's configuration is created.
     #[cfg(feature = "server")]
     pub(crate) fn token_file(&self) -> Result<Option<PathBuf>> {
+        let file = self.token_path()?;
+        if let (StoreUrl::Postgres { .. } | StoreUrl::S3 { .. }, Some(file)) = (self, &file)
+            && let Some(folder) = file.parent()
+        {
+            private_folder(folder).map_err(|error| {
+                let message = format!("cannot create {}: {error}", folder.display());
+                Stop::failed(ErrorKind::Unavailable, message, "make its parent writable")
+            })?;
+        }
+        Ok(file)
+    }
+
+    /// Returns where the owner's token is, or will be, and creates nothing.
+    #[cfg(feature = "server")]
+    pub(crate) fn token_path(&self) -> Result<Option<PathBuf>> {
         let beside = |path: &Path| {
             let mut name = path.file_name()?.to_owned();
             name.push(TOKEN);
@@ -164,13 +183,35 @@ impl StoreUrl {
                         "set HOME to a folder that only you can read",
                     ));
                 };
-                let folder = config.join("contexture/tokens");
-                private_folder(&folder).map_err(|error| {
-                    let message = format!("cannot create {}: {error}", folder.display());
-                    Stop::failed(ErrorKind::Unavailable, message, "make its parent writable")
-                })?;
                 let name = ContentHash::of(self.to_string().as_bytes()).to_string();
-                Ok(Some(folder.join(&name[..32])))
+                Ok(Some(config.join("contexture/tokens").join(&name[..32])))
+            }
+        }
+    }
+
+    /// Returns the file that says which server serves the store: in the folder of the owner's token.
+    #[cfg(feature = "server")]
+    pub(crate) fn server_file(&self) -> Option<PathBuf> {
+        Some(self.token_path().ok()??.with_extension(SERVER))
+    }
+
+    /// Returns what tells the store from every other, however its URL is written; none where that cannot be
+    /// known. A copy is another store, and so is one that was made again in the same place.
+    #[cfg(feature = "server")]
+    pub(crate) fn identity(&self) -> Option<String> {
+        match self {
+            StoreUrl::Memory => None,
+            StoreUrl::Sqlite { path, durability } => {
+                Some(format!("{} {durability:?}", place(path)?))
+            }
+            StoreUrl::Files { folder, durability } => {
+                Some(format!("{} {durability:?}", place(folder)?))
+            }
+            StoreUrl::Postgres { url } => Some(ContentHash::of(url.as_bytes()).to_string()),
+            StoreUrl::S3 { .. } => {
+                let S3Options { endpoint, region, .. } = S3Options::from_env();
+                let named = format!("{self} {endpoint:?} {region:?}");
+                Some(ContentHash::of(named.as_bytes()).to_string())
             }
         }
     }
@@ -183,7 +224,10 @@ impl StoreUrl {
         };
         #[cfg(feature = "server")]
         let protected = match self.token_file() {
-            Ok(Some(file)) => protected.database(&file),
+            Ok(Some(file)) => {
+                let protected = protected.database(&file);
+                protected.database(file.with_extension(SERVER))
+            }
             Ok(None) | Err(_) => protected,
         };
         match self {
@@ -233,6 +277,21 @@ fn private_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Names a file by its place on the disk, which stays its own while somebody has it open.
+#[cfg(feature = "server")]
+fn place(path: &Path) -> Option<String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let file = path.metadata().ok()?;
+        Some(format!("{} {}", file.dev(), file.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        Some(path.canonicalize().ok()?.display().to_string())
+    }
 }
 
 /// Returns whether the file is missing or empty; if that cannot be known, opening it reports why.

@@ -40,7 +40,7 @@ impl Room {
     }
 
     /// Returns the environment in which the provider is found, and nothing of this machine.
-    fn environment(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let home = self.sandbox.path().join("home").display().to_string();
         let url = self.server.url();
         let key = "loopback-key".to_owned();

@@ -2,7 +2,11 @@
 
 use contexture_testkit::provider::Protocol;
 
-use crate::{chat_support::Room, support::talk};
+use crate::{
+    chat_support::Room,
+    serve::Serving,
+    support::{Ran, talk},
+};
 
 /// A project with a session whose window is longer than the screen.
 fn long() -> Room {
@@ -58,6 +62,21 @@ fn a_long_window_goes_through_the_pager() {
 }
 
 // A pager that is left before the end of the text is no failure.
+// A server runs no command whose output goes to a terminal: the pager belongs to the person's own process.
+#[test]
+fn a_terminal_is_served_by_its_own_process() {
+    let room = long();
+    let server = Serving::with(&room.sandbox, room.environment());
+    let variables = [("CONTEXTURE_PAGER", MARKS)];
+    let mut terminal = room.terminal(&["window"], &variables);
+    assert_eq!(terminal.end(), 0, "{}", terminal.text());
+    assert!(terminal.text().contains("the pager ended"));
+    assert_eq!(server.commands(), 0);
+    // It is the terminal that decides, nothing else.
+    let ran = Ran::of(room.sandbox.command(&["window"]).envs(room.environment()));
+    assert_eq!((ran.code, server.commands()), (0, 1));
+}
+
 #[test]
 fn a_pager_may_be_left_early() {
     let room = long();

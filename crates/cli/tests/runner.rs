@@ -50,6 +50,8 @@ mod readme;
 mod repair;
 mod segments;
 mod serve;
+mod served;
+mod served_rough;
 mod sessions;
 mod shares;
 mod store;

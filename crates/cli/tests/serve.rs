@@ -13,19 +13,19 @@ use serde_json::Value;
 use crate::{agent_support::Stage, support::Sandbox};
 
 /// A server that was started as its users start it.
-struct Serving {
-    child: Child,
-    address: String,
-    token: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+    pub(crate) token: String,
 }
 
 impl Serving {
-    fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox) -> Self {
         Self::with(sandbox, Vec::new())
     }
 
     /// Starts it with more in its environment.
-    fn with(sandbox: &Sandbox, environment: Vec<(&str, String)>) -> Self {
+    pub(crate) fn with(sandbox: &Sandbox, environment: Vec<(&str, String)>) -> Self {
         let program = assert_cmd::cargo::cargo_bin!("contexture");
         let mut command = Command::new(program);
         command.env_clear().env("TMPDIR", sandbox.path()).current_dir(sandbox.path());
@@ -42,7 +42,7 @@ impl Serving {
     }
 
     /// Sends a request; returns its status and body.
-    fn send(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(crate) fn send(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
         self.send_with(token, method, path, "", body)
     }
 

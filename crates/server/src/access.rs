@@ -7,12 +7,15 @@
 //! ```
 
 mod owner;
+mod proof;
 mod text;
 mod tokens;
 
 use contexture_core::{Actor, SessionId};
 
 pub use owner::OwnerToken;
+pub use proof::Challenge;
+pub(crate) use proof::prove;
 pub use text::{TokenId, TokenText};
 pub use tokens::{Lifetime, NewToken, TokenObject, TokenRecord, Tokens};
 pub(crate) use tokens::{holder, still_held_by};

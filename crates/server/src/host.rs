@@ -19,7 +19,8 @@ pub use project::{Project, ProjectSource};
 pub use rates::Rate;
 
 use crate::{
-    AgentRuns, Caller, OwnerToken, Result, ServerError, TokenText, Tokens, access, agents::Driven,
+    AgentRuns, Caller, Commands, OwnerToken, Result, ServerError, TokenText, Tokens, access,
+    agents::Driven,
 };
 use project::Projects;
 use rates::Rates;
@@ -38,6 +39,8 @@ pub struct HostParts {
     pub rate: Rate,
     /// What runs agents.
     pub runs: Arc<dyn AgentRuns>,
+    /// What runs commands for the command line, if it may send any.
+    pub commands: Option<Arc<dyn Commands>>,
 }
 
 /// What every request shares. Nothing of a session is in it that another process does not see.
@@ -48,6 +51,7 @@ pub struct Host {
     owner: blake3::Hash,
     rates: Rates,
     runs: Arc<dyn AgentRuns>,
+    commands: Option<Arc<dyn Commands>>,
     driven: Driven,
     counters: Counters,
     /// Set when the process is about to end.
@@ -57,7 +61,7 @@ pub struct Host {
 impl Host {
     /// Puts a host together.
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { engine, index, project, owner, rate, runs } = parts;
+        let HostParts { engine, index, project, owner, rate, runs, commands } = parts;
         Self {
             engine,
             index,
@@ -65,6 +69,7 @@ impl Host {
             owner: owner.text().hash(),
             rates: Rates::new(rate),
             runs,
+            commands,
             driven: Driven::default(),
             counters: Counters::default(),
             stopping: watch::Sender::new(false),
@@ -90,6 +95,11 @@ impl Host {
         let (storage, now) = (self.engine.storage(), self.engine.clock().now());
         let caller = access::holder(&**storage, session, &token, now).await?;
         caller.ok_or_else(ServerError::wrong_token)
+    }
+
+    /// Proves that this server knows the owner's token.
+    pub(crate) fn prove(&self, challenge: &str) -> String {
+        access::prove(&self.owner, challenge).to_hex().to_string()
     }
 
     /// Refuses a caller whose token was revoked or has expired since it was read.
@@ -205,8 +215,8 @@ impl Host {
         Ok(self.index.get()?)
     }
 
-    /// Returns the search index for tools that open it when they search.
-    pub(crate) fn lazy_index(&self) -> LazyIndex {
+    /// Returns the search index for callers that open it when they search.
+    pub fn lazy_index(&self) -> LazyIndex {
         self.index.clone()
     }
 
@@ -231,6 +241,11 @@ impl Host {
     /// Returns what runs agents.
     pub(crate) fn runs(&self) -> &dyn AgentRuns {
         &*self.runs
+    }
+
+    /// Returns what runs commands for the command line.
+    pub(crate) fn commands(&self) -> Option<Arc<dyn Commands>> {
+        self.commands.clone()
     }
 
     /// Returns the runs that this process drives.

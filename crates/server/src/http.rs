@@ -29,16 +29,16 @@ use std::sync::Arc;
 use axum::{Router, http::StatusCode};
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use body::{MOST as BODY, read as read_body};
+pub(crate) use body::{MOST as BODY, MOST_OF_A_DOCUMENT, read as read_body};
 pub(crate) use held::bearer;
 pub(crate) use query::pairs;
 
-use crate::{Host, ServeSettings, ServerError, mcp};
+use crate::{Host, ServeSettings, ServerError, command, mcp};
 
 /// Returns all routes, guarded as the settings say.
 pub fn router(host: Arc<Host>, settings: &ServeSettings) -> Router {
     let (routes, _) = routes().split_for_parts();
-    let routes = routes.merge(mcp::route(&host));
+    let routes = routes.merge(mcp::route(&host)).merge(command::route());
     let routes = routes.method_not_allowed_fallback(method_not_allowed).fallback(unknown_route);
     gate::guard(routes, &host, settings).with_state(host)
 }
@@ -71,7 +71,7 @@ fn routes() -> OpenApiRouter<Arc<Host>> {
         .merge(runs::routes())
 }
 
-async fn unknown_route() -> ServerError {
+pub(crate) async fn unknown_route() -> ServerError {
     ServerError::not_found("there is no such route", "GET /openapi.json describes all routes")
 }
 

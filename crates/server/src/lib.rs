@@ -17,6 +17,7 @@
 mod access;
 mod advice;
 mod agents;
+mod command;
 mod error;
 mod host;
 mod http;
@@ -26,9 +27,11 @@ mod serve;
 
 pub(crate) use access::SessionToken;
 pub use access::{
-    Caller, Lifetime, NewToken, OwnerToken, TokenId, TokenObject, TokenRecord, TokenText, Tokens,
+    Caller, Challenge, Lifetime, NewToken, OwnerToken, TokenId, TokenObject, TokenRecord,
+    TokenText, Tokens,
 };
 pub use agents::{AgentRuns, RunDone, RunWanted};
+pub use command::Commands;
 pub use error::{Result, ServerError};
 pub use host::{Host, HostParts, Project, ProjectSource, Rate};
 pub use http::{openapi, router};

@@ -99,6 +99,7 @@ impl Running {
             owner: owner.clone(),
             rate,
             runs: Arc::new(Fake),
+            commands: None,
         };
         let host = Arc::new(Host::new(parts));
         let serving = host.clone();

@@ -3,8 +3,9 @@
 use tokio::process::{Child, Command};
 
 /// Variables of the environment that no program inherits, beside all whose name ends in `_API_KEY`:
-/// keys of providers and the store are none of its business.
-pub const WITHHELD: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CONTEXTURE_STORE"];
+/// keys of providers, the store and its server are none of its business.
+pub const WITHHELD: [&str; 4] =
+    ["ANTHROPIC_AUTH_TOKEN", "CONTEXTURE_STORE", "CONTEXTURE_SERVER", "CONTEXTURE_TOKEN"];
 
 /// Takes from a program's environment what it must not inherit: keys, the store, and what is named.
 pub(super) fn withhold(command: &mut Command, named: &[String]) {
@@ -76,7 +77,9 @@ mod tests {
     #[test]
     fn keys_and_the_store_are_withheld() {
         let named = ["CORNER_TOKEN".to_owned()];
-        for variable in ["OPENAI_API_KEY", "my_api_key", "CONTEXTURE_STORE", "corner_token"] {
+        for variable in
+            ["OPENAI_API_KEY", "my_api_key", "CONTEXTURE_STORE", "CONTEXTURE_TOKEN", "corner_token"]
+        {
             assert!(is_withheld(variable, &named), "{variable}");
         }
         for variable in ["PATH", "API_KEYS", "HOME"] {

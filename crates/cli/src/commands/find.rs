@@ -3,6 +3,7 @@
 use contexture_agents::wire::{FoundList, FoundObject, SimilarityObject};
 use contexture_core::{Actor, Role, SegmentId, Session, Timestamp, WindowLevel, storage::Trace};
 use contexture_search::{FindQuery, Found, SearchIndex};
+use serde::{Deserialize, Serialize};
 
 use super::Status;
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
 /// Ask with words or with a question, in any language; "a phrase" must stand as it is, and pre* finds words
 /// that begin so. Results come best first, each with the place that fits. Agents find only what their view
 /// holds.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = "\
 Examples:
   contexture turn add --user 'When is the launch?' --assistant 'On Friday, after the tests.'
@@ -48,7 +49,7 @@ impl Args {
 }
 
 /// Where to look.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct FilterArgs {
     /// Look only in this segment; repeatable
     #[arg(long = "in", value_name = "SEGMENT")]

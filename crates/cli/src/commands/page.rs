@@ -19,6 +19,7 @@ use contexture_core::{Edit, EditOutcome, PageView, Session};
 
 use super::Status;
 use crate::{context::changed_page, error::Result, lines, printer::Printer, settings::Settings};
+pub(crate) use show::{Args as ShowArgs, run as show};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]

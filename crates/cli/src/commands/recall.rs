@@ -3,6 +3,7 @@
 use contexture_agents::wire::RecallObject;
 use contexture_core::{Format, Tokens};
 use contexture_search::{RecallPurpose, RecallQuery};
+use serde::{Deserialize, Serialize};
 
 use super::{Status, find, window};
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
 /// Opens the pages that fit best and are not shown in full, as many as the budget holds, as one edit that
 /// `undo` takes back. Pages in the archive return to the tree. Each page is printed with what was found in
 /// it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = "\
 Examples:
   contexture turn add --user 'When is the launch?' --assistant 'On Friday, after the tests.'
@@ -43,6 +44,14 @@ pub(crate) struct Args {
     /// Print what would be brought back, and change nothing
     #[arg(long)]
     preview: bool,
+}
+
+#[cfg(feature = "server")]
+impl Args {
+    /// Returns whether it changes nothing.
+    pub(crate) fn is_preview(&self) -> bool {
+        self.preview
+    }
 }
 
 pub(crate) async fn run(

@@ -1,6 +1,7 @@
 //! `contexture serve`
 
 mod demo;
+mod jobs;
 mod runs;
 
 use std::{
@@ -25,6 +26,7 @@ use crate::{
     printer::Printer,
     project::Project,
     sanitize,
+    served::{Announced, Basis, Entry},
     settings::Settings,
     store::Access,
 };
@@ -123,6 +125,7 @@ pub(super) fn parts(
         owner,
         rate: Rate::default(),
         runs: Arc::new(runs::ProjectRuns { store: settings.store.clone() }),
+        commands: None,
     }
 }
 
@@ -133,7 +136,9 @@ async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
         Some(file) => OwnerToken::read_or_create(file)?,
         None => OwnerToken::random()?,
     };
-    let parts = parts(storage, settings, owner.clone());
+    let basis = Basis::of(&settings.store);
+    let mut parts = parts(storage, settings, owner.clone());
+    parts.commands = Some(Arc::new(jobs::StoreJobs::new(settings.store.clone(), basis.clone())));
     let host = Arc::new(Host::new(parts));
     // Broken settings are reported now, not by the first request.
     host.project().await?;
@@ -153,10 +158,38 @@ async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
         token: token_file.is_none().then(|| owner.to_string()),
         token_file: token_file.as_deref().map(shown),
     };
+    let announced = announce(&server, settings, basis, printer)?;
     report(args, settings, &serving, printer)?;
+    let stop = async move {
+        stop.await;
+        // Commands run on their own from here on.
+        drop(announced);
+    };
     server.run(host, stop).await;
     printer.note("the server has ended")?;
     Ok(Status::Done)
+}
+
+/// Says beside the store where the server is, for commands of this machine. They do without where it cannot be said.
+fn announce(
+    server: &Server,
+    settings: &Settings,
+    basis: Option<Basis>,
+    printer: &mut Printer<'_>,
+) -> Result<Option<Announced>> {
+    let entry = basis.map(|basis| Entry::new(server.address(), basis));
+    let entry = entry.filter(|entry| entry.address().is_some());
+    let (Some(entry), Some(file)) = (entry, settings.store.server_file()) else { return Ok(None) };
+    match entry.announce(file.clone()) {
+        Ok(announced) => Ok(Some(announced)),
+        Err(error) => {
+            let file = file.display();
+            printer.warn(&format!(
+                "commands will not use this server: cannot write {file}: {error}"
+            ))?;
+            Ok(None)
+        }
+    }
 }
 
 /// Prints where the server listens, and what to try.

@@ -98,6 +98,8 @@ fn take(step: &Step, printer: &mut Printer<'_>) -> Result<Option<Shown>> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let paint = printer.paint();
     let mut line: Vec<OsString> = step.line.iter().map(OsString::from).collect();
+    #[cfg(feature = "server")]
+    line.extend(["--server", "never"].map(OsString::from));
     if printer.is_json() {
         line.push("--json".into());
     }

@@ -7,10 +7,11 @@ mod result;
 
 use clap::Subcommand;
 use contexture_agents::wire::TurnObject;
-use contexture_core::{Edit, EditOutcome, SegmentId, Session};
+use contexture_core::{Edit, EditOutcome, Message, SegmentId, Session};
+use serde::{Deserialize, Serialize};
 
 use super::Status;
-use crate::{error::Result, lines, printer::Printer, sanitize, settings::Settings};
+use crate::{context, error::Result, lines, printer::Printer, sanitize, settings::Settings};
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -42,24 +43,65 @@ Example:
     Close(close::Args),
 }
 
+/// What to write: all that a command of this family takes, its files read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Write {
+    how: How,
+    /// The segment; none for the one the caller writes to.
+    segment: Option<String>,
+    messages: Vec<Message>,
+    /// The key under which it is stored once.
+    key: Option<String>,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum How {
+    Add,
+    Extend,
+    Open,
+    Results,
+    Close,
+}
+
+impl Command {
+    /// Reads what is to be written.
+    pub(crate) fn read(self) -> Result<Write> {
+        match self {
+            Command::Add(args) => args.read(),
+            Command::Extend(args) => args.read(How::Extend),
+            Command::Open(args) => args.read(How::Open),
+            Command::Result(args) => args.read(),
+            Command::Close(args) => Ok(args.read()),
+        }
+    }
+}
+
+#[cfg(feature = "server")]
+impl Write {
+    /// Returns whether writing it twice is the same as writing it once.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+}
+
 pub(crate) async fn run(
-    command: Command,
+    write: Write,
     settings: &Settings,
     printer: &mut Printer<'_>,
 ) -> Result<Status> {
-    match command {
-        Command::Add(args) => add::run(args, settings, printer).await,
-        Command::Extend(args) => {
-            let edit = |segment, messages| Edit::ExtendTurn { segment, messages };
-            messages::run(edit, args, settings, printer).await
-        }
-        Command::Open(args) => {
-            let edit = |segment, messages| Edit::OpenExchange { segment, messages };
-            messages::run(edit, args, settings, printer).await
-        }
-        Command::Result(args) => result::run(args, settings, printer).await,
-        Command::Close(args) => close::run(args, settings, printer).await,
-    }
+    let session = context::open(settings).await?;
+    let segment = segment(&session, write.segment.as_deref())?;
+    let messages = write.messages;
+    let edit = match write.how {
+        How::Add => Edit::AddTurn { segment, messages },
+        How::Extend => Edit::ExtendTurn { segment, messages },
+        How::Open => Edit::OpenExchange { segment, messages },
+        How::Results => Edit::AddResults { segment, messages },
+        How::Close => Edit::CloseExchange { segment },
+    };
+    let outcome = apply(&session, edit, write.key.as_deref()).await?;
+    print(&session, &outcome, printer).await
 }
 
 /// Prints the pages that were created or extended.

@@ -10,6 +10,7 @@ use contexture_core::{
     Error, ErrorKind, Format, Session, Window, WindowOptions, storage::SentWindow,
 };
 use contexture_tokens::counter_for;
+use serde::{Deserialize, Serialize};
 
 use super::Status;
 use crate::{
@@ -46,7 +47,7 @@ const TOKENIZER: &str = "o200k_base";
 /// If the model's own tokenizer is not public, account.estimate is what the model is expected to count,
 /// {"tokens","error","observations"}: an error of 0.2 means 20 %, and observations is the number of
 /// reports from its provider. A budget is in counted tokens all the same.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = "\
 Examples:
   contexture turn add --user 'What is 6 x 7?' --assistant 42
@@ -85,6 +86,14 @@ pub(crate) struct Args {
     /// The model it is for, whose tokenizer counts if it is public
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+}
+
+#[cfg(feature = "server")]
+impl Args {
+    /// Returns whether it commits a fold and records the window as sent.
+    pub(crate) fn sends(&self) -> bool {
+        self.fold
+    }
 }
 
 pub(crate) async fn run(
@@ -166,7 +175,7 @@ struct Rendered {
 }
 
 /// The number of a sent window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Number {
     At(u64),
     Last,

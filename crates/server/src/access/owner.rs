@@ -5,6 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
 use super::TokenText;
@@ -36,8 +37,8 @@ impl OwnerToken {
         refuse_readable(path, &kept)?;
         let mut text = String::new();
         file.take(LONGEST).read_to_string(&mut text).map_err(|error| unusable(path, &error))?;
-        match text.trim().parse() {
-            Ok(token) => Ok(Some(Self(token))),
+        match text.parse() {
+            Ok(token) => Ok(Some(token)),
             Err(_) => Err(ServerError::invalid(
                 format!("{} holds no token", path.display()),
                 "remove the file: the next `contexture serve` makes a new one",
@@ -72,6 +73,14 @@ impl OwnerToken {
     /// Returns the token as it is sent.
     pub fn text(&self) -> &TokenText {
         &self.0
+    }
+}
+
+impl FromStr for OwnerToken {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.trim().parse().map(Self)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{Result, ServerError};
 pub(crate) const MOST: usize = 32 << 20;
 
 /// The largest document that is loaded or imported.
-const MOST_OF_A_DOCUMENT: usize = 256 << 20;
+pub(crate) const MOST_OF_A_DOCUMENT: usize = 256 << 20;
 
 /// How many bytes of all bodies together may be read at a time.
 static ROOM: Semaphore = Semaphore::const_new(512 << 20);

@@ -2,6 +2,7 @@
 
 use contexture_agents::wire::{BodyObject, PageObject, Texts};
 use contexture_core::PageView;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     commands::{Status, turn},
@@ -16,7 +17,7 @@ use crate::{
 /// Show one page with its text or its children
 ///
 /// Visibility, level, lifecycle and pin are those of your view.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = "Example:\n  contexture page show usr-0")]
 pub(crate) struct Args {
     /// The page, such as usr-3

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{Edit, Message, Role, message::parse_messages};
+use contexture_core::{Message, Role, message::parse_messages};
 
-use crate::{
-    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
-};
+use super::{How, Write};
+use crate::{error::Result, input};
 
 /// Write one or more turns at the end of a segment
 ///
@@ -36,22 +35,17 @@ pub(crate) struct Args {
     key: Option<String>,
 }
 
-pub(crate) async fn run(
-    args: Args,
-    settings: &Settings,
-    printer: &mut Printer<'_>,
-) -> Result<Status> {
-    let messages = match &args.messages {
-        Some(file) => parse_messages(&input::bytes(file, input::MOST)?)?,
-        None => {
-            let user = args.user.map(|text| Message::text(Role::User, text));
-            let assistant = args.assistant.map(|text| Message::text(Role::Assistant, text));
-            user.into_iter().chain(assistant).collect()
-        }
-    };
-    let session = context::open(settings).await?;
-    let segment = super::segment(&session, args.segment.as_deref())?;
-    let edit = Edit::AddTurn { segment, messages };
-    let outcome = super::apply(&session, edit, args.key.as_deref()).await?;
-    super::print(&session, &outcome, printer).await
+impl Args {
+    /// Reads what is to be written.
+    pub(super) fn read(self) -> Result<Write> {
+        let messages = match &self.messages {
+            Some(file) => parse_messages(&input::bytes(file, input::MOST)?)?,
+            None => {
+                let user = self.user.map(|text| Message::text(Role::User, text));
+                let assistant = self.assistant.map(|text| Message::text(Role::Assistant, text));
+                user.into_iter().chain(assistant).collect()
+            }
+        };
+        Ok(Write { how: How::Add, segment: self.segment, messages, key: self.key })
+    }
 }

@@ -1,8 +1,6 @@
 //! `contexture turn close`
 
-use contexture_core::Edit;
-
-use crate::{commands::Status, context, error::Result, printer::Printer, settings::Settings};
+use super::{How, Write};
 
 /// Answer the tool calls that are still open as interrupted
 ///
@@ -23,13 +21,9 @@ pub(crate) struct Args {
     segment: Option<String>,
 }
 
-pub(crate) async fn run(
-    args: Args,
-    settings: &Settings,
-    printer: &mut Printer<'_>,
-) -> Result<Status> {
-    let session = context::open(settings).await?;
-    let segment = super::segment(&session, args.segment.as_deref())?;
-    let outcome = session.apply(Edit::CloseExchange { segment }).await?;
-    super::print(&session, &outcome, printer).await
+impl Args {
+    /// Returns what is to be written.
+    pub(super) fn read(self) -> Write {
+        Write { how: How::Close, segment: self.segment, messages: Vec::new(), key: None }
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{Edit, Message, SegmentId, message::parse_messages};
+use contexture_core::message::parse_messages;
 
-use crate::{
-    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
-};
+use super::{How, Write};
+use crate::{error::Result, input};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -21,15 +20,10 @@ pub(crate) struct Args {
     key: Option<String>,
 }
 
-pub(crate) async fn run(
-    edit: fn(SegmentId, Vec<Message>) -> Edit,
-    args: Args,
-    settings: &Settings,
-    printer: &mut Printer<'_>,
-) -> Result<Status> {
-    let messages = parse_messages(&input::bytes(&args.messages, input::MOST)?)?;
-    let session = context::open(settings).await?;
-    let segment = super::segment(&session, args.segment.as_deref())?;
-    let outcome = super::apply(&session, edit(segment, messages), args.key.as_deref()).await?;
-    super::print(&session, &outcome, printer).await
+impl Args {
+    /// Reads what is to be written.
+    pub(super) fn read(self, how: How) -> Result<Write> {
+        let messages = parse_messages(&input::bytes(&self.messages, input::MOST)?)?;
+        Ok(Write { how, segment: self.segment, messages, key: self.key })
+    }
 }

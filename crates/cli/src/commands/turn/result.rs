@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use contexture_core::{Edit, Message, message::ToolResult};
+use contexture_core::{Message, message::ToolResult};
 
-use crate::{
-    commands::Status, context, error::Result, input, printer::Printer, settings::Settings,
-};
+use super::{How, Write};
+use crate::{error::Result, input};
 
 /// Store the result of an open tool call
 ///
@@ -40,20 +39,16 @@ pub(crate) struct Args {
     key: Option<String>,
 }
 
-pub(crate) async fn run(
-    args: Args,
-    settings: &Settings,
-    printer: &mut Printer<'_>,
-) -> Result<Status> {
-    let text = match (args.text, &args.text_file) {
-        (Some(text), _) => text,
-        (None, Some(file)) => input::text(file)?,
-        (None, None) => String::new(),
-    };
-    let result = ToolResult { error: args.error, ..ToolResult::text(args.call, text) };
-    let session = context::open(settings).await?;
-    let segment = super::segment(&session, args.segment.as_deref())?;
-    let edit = Edit::AddResults { segment, messages: vec![Message::result(result)] };
-    let outcome = super::apply(&session, edit, args.key.as_deref()).await?;
-    super::print(&session, &outcome, printer).await
+impl Args {
+    /// Reads what is to be written.
+    pub(super) fn read(self) -> Result<Write> {
+        let text = match (self.text, &self.text_file) {
+            (Some(text), _) => text,
+            (None, Some(file)) => input::text(file)?,
+            (None, None) => String::new(),
+        };
+        let result = ToolResult { error: self.error, ..ToolResult::text(self.call, text) };
+        let messages = vec![Message::result(result)];
+        Ok(Write { how: How::Results, segment: self.segment, messages, key: self.key })
+    }
 }
