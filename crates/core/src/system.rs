@@ -118,8 +118,8 @@ struct Inner {
     /// Edits that read before they write queue here briefly, by what they touch, so that a hot
     /// session does not become a storm of retries. Appends never wait.
     lanes: Vec<Mutex<()>>,
-    /// Held while segments are read again.
-    reloading: Mutex<()>,
+    /// Which lists of segments were read again.
+    reloads: std::sync::Mutex<publish::Reloads>,
     /// Held while the storage is switched.
     switching: Mutex<()>,
 }
@@ -203,7 +203,7 @@ impl ContextSystem {
             looks: Looks::default(),
             unsure: AtomicBool::new(false),
             lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
-            reloading: Mutex::new(()),
+            reloads: Default::default(),
             switching: Mutex::new(()),
         };
         Ok(Self { inner: Arc::new(inner) })

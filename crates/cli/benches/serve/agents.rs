@@ -18,8 +18,11 @@ use super::{
     times,
 };
 
-/// The words of a turn, and the tokens of a window.
-const WORDS: usize = 300;
+/// The fewest words of a turn, and how many more it may have: agents must not all fold at the same step.
+const WORDS: usize = 100;
+const MORE_WORDS: u64 = 400;
+
+/// The tokens of a window.
 const BUDGET: u64 = 16_000;
 
 /// How often memory is looked at.
@@ -55,11 +58,12 @@ pub(crate) fn one(asked: &Asked) {
     outcome.report(asked.seconds);
     let at = |share: usize| memory[(memory.len() - 1) * share / 4];
     println!(
-        "  memory: {:.0} MB after a quarter, {:.0} after half, {:.0} at the end, {:.0} at most",
+        "  memory: {:.0} MB after a quarter, {:.0} after half, {:.0} at the end, {:.0} at most, of which sessions count {:.0}",
         at(1),
         at(2),
         at(4),
-        server.memory().1
+        server.memory().1,
+        server.counted()
     );
     outcome.check(&mut server.client());
 }
@@ -134,7 +138,8 @@ impl<'a> Agent<'a> {
     fn step(&mut self) -> bool {
         let session = session(self.number);
         let mark = mark(self.number, self.step);
-        let body = turn(&mut self.random, &mark, WORDS);
+        let words = WORDS + self.random.below(MORE_WORDS) as usize;
+        let body = turn(&mut self.random, &mark, words);
         let append = format!("/v1/sessions/{session}/append");
         // What is not acknowledged is sent again, perhaps to another server: the key makes that safe.
         let Some(took) = self.ask("POST", &append, Some(&mark), Some(&body)) else { return false };

@@ -63,6 +63,14 @@ impl Serving {
         memory(self.child.id())
     }
 
+    /// Returns what it counts as held by sessions, in megabytes.
+    pub(crate) fn counted(&self) -> f64 {
+        let text = self.client().send("GET", "/metrics", &[], None).unwrap();
+        let text = String::from_utf8(text.body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("contexture_memory_bytes "));
+        line.map_or(0.0, |bytes| bytes.parse::<f64>().unwrap() / (1 << 20) as f64)
+    }
+
     /// Ends it as a crash would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();

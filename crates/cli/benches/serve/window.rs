@@ -1,6 +1,9 @@
 //! One client: a window of 100,000 tokens, the same window unchanged, and appends beside the library's own.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use contexture_core::{
     Conversation, Engine, Format, Principal, WindowOptions, message::parse_messages,
@@ -87,9 +90,14 @@ fn appends(server: &Serving, folder: &std::path::Path) {
         served.push(begun.elapsed());
     }
     let after = server.took("POST", "/v1/sessions/{session}/append");
+    let own = library.iter().sum::<Duration>().as_secs_f64() * 1e3 / library.len() as f64;
+    let there = mean(before, after);
     times("an append of two messages, the library", library);
     times("  through the server, at the client", served);
-    println!("  in the server: {:.2} ms on average", mean(before, after));
+    println!(
+        "  on average: library {own:.2} ms, in the server {there:.2} ms: {:.2} times",
+        there / own
+    );
 }
 
 /// Returns what a request took on average between two readings of the server's figures, in milliseconds.

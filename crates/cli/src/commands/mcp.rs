@@ -46,7 +46,7 @@ pub(crate) fn run(_: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
 async fn serve(settings: &Settings) -> Result<()> {
     let storage = settings.store.open(store::Access::Create).await?;
     // Nobody connects with a token here, so none is kept.
-    let parts = serve::parts(storage, settings, OwnerToken::random()?);
+    let parts = serve::parts(storage, settings, OwnerToken::random()?, serve::MEMORY);
     let (engine, session) = (parts.engine.clone(), settings.session.clone());
     begin(&engine, settings).await?;
     let host = Arc::new(Host::new(parts));

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use contexture_core::{Engine, ErrorKind, PageStorage};
+use contexture_core::{Engine, EngineSettings, ErrorKind, PageStorage};
 use contexture_server::{
     Host, HostNames, HostParts, OwnerToken, ProjectSource, Rate, ServeSettings, Server,
 };
@@ -33,6 +33,9 @@ use crate::{
 
 /// How long threads may go on once the server has ended.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How many megabytes of sessions stay in memory.
+pub(super) const MEMORY: u32 = 96;
 
 /// How large the stack of a thread may grow.
 const STACK: usize = 8 << 20;
@@ -65,6 +68,9 @@ pub(crate) struct Args {
     /// name will do unless one is given
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
+    /// How many megabytes of sessions to keep in memory; what is left out is read again when it is needed
+    #[arg(long, value_name = "MB", default_value_t = MEMORY, value_parser = clap::value_parser!(u32).range(16..=1_048_576))]
+    memory: u32,
     /// Serve the session of the tour, in a new store, and print what to try
     #[arg(long)]
     demo: bool,
@@ -115,9 +121,13 @@ pub(super) fn parts(
     storage: Arc<dyn PageStorage>,
     settings: &Settings,
     owner: OwnerToken,
+    megabytes: u32,
 ) -> HostParts {
     let index = settings.index(&storage);
-    let engine = Engine::new(storage, Arc::new(SystemClock)).finding_with(Arc::new(index.clone()));
+    let memory = usize::try_from(megabytes).unwrap_or(usize::MAX).saturating_mul(1 << 20);
+    let limits = EngineSettings { memory, ..EngineSettings::default() };
+    let engine = Engine::with(storage, Arc::new(SystemClock), limits);
+    let engine = engine.finding_with(Arc::new(index.clone()));
     HostParts {
         engine,
         index,
@@ -137,7 +147,7 @@ async fn serve(args: &Args, settings: &Settings, printer: &mut Printer<'_>) -> R
         None => OwnerToken::random()?,
     };
     let basis = Basis::of(&settings.store);
-    let mut parts = parts(storage, settings, owner.clone());
+    let mut parts = parts(storage, settings, owner.clone(), args.memory);
     parts.commands = Some(Arc::new(jobs::StoreJobs::new(settings.store.clone(), basis.clone())));
     let host = Arc::new(Host::new(parts));
     // Broken settings are reported now, not by the first request.

@@ -1,6 +1,6 @@
 //! Publishing what was committed here.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 
 use super::{ContextSystem, revisions::PendingCommit};
 use crate::{
@@ -123,10 +123,15 @@ impl ContextSystem {
     }
 
     pub(super) async fn reload_segments(&self) -> StorageResult<()> {
-        // One after the other, so that an old list never replaces a newer one.
-        let _turn = self.inner.reloading.lock().await;
+        let number = self.inner.reloads().begin();
         let segments = self.storage().segments(&self.inner.session).await?;
-        self.inner.resident.set_segments(Segments::new(segments));
+        // Nobody waits for another one, which may be in the hands of somebody who does not go on with it. A list
+        // that was asked for earlier never replaces one that was asked for later.
+        let mut reloads = self.inner.reloads();
+        if reloads.shown < number {
+            reloads.shown = number;
+            self.inner.resident.set_segments(Segments::new(segments));
+        }
         Ok(())
     }
 
@@ -142,5 +147,27 @@ impl ContextSystem {
         self.inner.custom.clear();
         self.inner.moves.note_all();
         self.reload_segments().await
+    }
+}
+
+/// Lists of segments that are being read or were.
+#[derive(Debug, Default)]
+pub(super) struct Reloads {
+    begun: u64,
+    /// The last that is shown.
+    shown: u64,
+}
+
+impl super::Inner {
+    fn reloads(&self) -> MutexGuard<'_, Reloads> {
+        // Nothing panics while holding the lock.
+        self.reloads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reloads {
+    fn begin(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
     }
 }

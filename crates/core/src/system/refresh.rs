@@ -1,11 +1,15 @@
 //! Catching up with what others committed: by the feed, one look at a time, however many ask for it.
+//!
+//! Whoever waits for a look also drives it: one that was begun by a subscription which nobody polls keeps no other
+//! caller waiting.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering};
+
+use futures::{
+    FutureExt, StreamExt,
+    channel::oneshot,
+    future::{BoxFuture, Shared, WeakShared},
 };
-
-use futures::{StreamExt, channel::oneshot, lock::Mutex as Turn};
 
 use super::ContextSystem;
 use crate::{
@@ -16,18 +20,41 @@ use crate::{
 /// How many of others' edits are followed one by one; beyond that everything resident is dropped.
 const FOLLOW: u64 = 256;
 
+/// Whether a look found anything.
+type Found = StorageResult<bool>;
+
+type Look = BoxFuture<'static, Found>;
+
 /// Looks at the storage that are going on or were made.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// How many have begun.
-    begun: AtomicU64,
-    /// The last that ended: its number, and what it found. Held by the one that is going on.
-    last: Turn<(u64, Option<StorageResult<bool>>)>,
+    state: Mutex<LookState>,
     /// Those who follow the storage there is, to be called when it is switched.
     followers: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
+#[derive(Debug, Default)]
+struct LookState {
+    /// How many have begun.
+    begun: u64,
+    /// The one that is going on. Those who wait hold it, so that nothing is left of it without them.
+    going: Option<WeakShared<Look>>,
+    /// The last that ended: its number, and what it found.
+    last: Option<(u64, Found)>,
+}
+
 impl Looks {
+    fn state(&self) -> MutexGuard<'_, LookState> {
+        // Nothing panics while holding the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, number: u64, found: Found) {
+        let mut state = self.state();
+        state.going = None;
+        state.last = Some((number, found));
+    }
+
     /// Returns what ends when the storage is switched.
     fn until_switched(&self) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
@@ -53,21 +80,37 @@ impl ContextSystem {
     /// [`follow`](Self::follow) do it. One that writes need not: every commit catches up by itself.
     /// However many ask at the same time, the storage is asked by one of them.
     pub async fn refresh(&self) -> StorageResult<bool> {
-        let looks = &self.inner.looks;
-        let (asked, before) = (looks.begun.load(Ordering::Acquire), self.seen_upto());
-        let mut last = looks.last.lock().await;
+        let (asked, before) = (self.inner.looks.state().begun, self.seen_upto());
         // One that began after this one was asked for serves as well.
-        let found = match &*last {
-            (number, Some(found)) if *number > asked => found.clone(),
-            _ => {
-                let number = looks.begun.fetch_add(1, Ordering::AcqRel) + 1;
-                let found = self.look().await;
-                *last = (number, Some(found.clone()));
-                found
-            }
+        while let Some(look) = self.look_after(asked) {
+            let _ = look.await;
+        }
+        let found = match &self.inner.looks.state().last {
+            Some((_, found)) => found.clone()?,
+            None => false,
         };
-        drop(last);
-        Ok(found? || self.seen_upto() != before)
+        Ok(found || self.seen_upto() != before)
+    }
+
+    /// Returns the look to wait for before one has ended that began behind `asked`.
+    fn look_after(&self, asked: u64) -> Option<Shared<Look>> {
+        let mut state = self.inner.looks.state();
+        if state.last.as_ref().is_some_and(|(number, _)| *number > asked) {
+            return None;
+        }
+        if let Some(going) = state.going.as_ref().and_then(WeakShared::upgrade) {
+            return Some(going);
+        }
+        state.begun += 1;
+        let (number, system) = (state.begun, self.clone());
+        let look = async move {
+            let found = system.look().await;
+            system.inner.looks.ended(number, found.clone());
+            found
+        };
+        let look = look.boxed().shared();
+        state.going = look.downgrade();
+        Some(look)
     }
 
     /// Takes in what others have committed, if this revision is not known here yet; returns the one that

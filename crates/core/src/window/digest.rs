@@ -178,8 +178,20 @@ fn text_of(result: &ToolResult) -> String {
 
 /// Returns the beginning of a text on one line, cut behind a sentence or a word where one ends near.
 pub(crate) fn head(text: &str, most: usize) -> String {
-    let flat = super::escape::flatten(text);
-    if flat.chars().count() <= most {
+    let (mut flat, mut length) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        if !flat.is_empty() {
+            flat.push(' ');
+            length += 1;
+        }
+        flat.push_str(word);
+        length += word.chars().count();
+        // Of a long text no more is looked at than is kept.
+        if length > most {
+            break;
+        }
+    }
+    if length <= most {
         return flat;
     }
     let end = flat.char_indices().nth(most.saturating_sub(1)).map_or(flat.len(), |(at, _)| at);

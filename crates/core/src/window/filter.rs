@@ -116,6 +116,17 @@ const SHAPES: [Shape; 20] = [
     shape("xoxs-", 10, usize::MAX, is_word),
 ];
 
+/// The bytes that a shape begins with: most words are told apart from all of them by their first letter.
+const BEGINS: [bool; 256] = {
+    let mut begins = [false; 256];
+    let mut at = 0;
+    while at < SHAPES.len() {
+        begins[SHAPES[at].prefix.as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    begins
+};
+
 fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
@@ -153,7 +164,7 @@ impl Search<'_> {
             b':' | b'=' => assignment::value(self.text, at),
             b'b' | b'B' if starts_word => self.authorization(at),
             b'e' if starts_word => self.web_token(at),
-            byte if starts_word && byte.is_ascii_alphabetic() => self.shaped(at),
+            byte if BEGINS[usize::from(byte)] && starts_word => self.shaped(at),
             _ => None,
         }
     }

@@ -32,6 +32,25 @@ fn revisions(events: &[FeedEvent]) -> Vec<u64> {
     events.iter().map(revision).collect()
 }
 
+// A subscriber that is in the middle of looking at the storage, and does something else, keeps nobody waiting.
+#[test]
+fn a_subscription_that_is_not_polled_holds_nobody_up() {
+    block_on(async {
+        let (storage, system) = store().await;
+        let elsewhere = reopen(storage.clone()).await;
+        let mut feed = system.subscribe();
+        let held = storage.hold_next_read("session");
+        assert!(feed.next().now_or_never().is_none());
+        leaf(&elsewhere, "usr-0", "foreign").await;
+        let mut refreshed = Box::pin(system.refresh());
+        assert!(poll!(refreshed.as_mut()).is_pending(), "both wait for the storage");
+        held.send(()).unwrap();
+        assert!(refreshed.now_or_never().unwrap().unwrap());
+        leaf(&system, "usr-0", "own").await;
+        assert_eq!(waiting(&mut feed).len(), 2);
+    });
+}
+
 #[test]
 fn own_edits_and_others_come_once_and_in_order() {
     block_on(async {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use contexture_core::storage::{StorageError, StorageResult};
-use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, config::DbConfig};
 
 use super::{
     CreateMode, Durability, SqliteOptions,
@@ -77,8 +77,15 @@ pub(crate) fn still_log_reader(path: &Path, busy_timeout: Duration) -> FaultResu
 fn for_reading(db: Connection, busy_timeout: Duration) -> FaultResult<Connection> {
     db.busy_timeout(busy_timeout)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_plans(&db)?;
     db.pragma_update(None, "cache_size", -4_096)?;
     Ok(db)
+}
+
+/// Keeps a statement's plan for other values: otherwise many statements are prepared again for each of them.
+fn keep_plans(db: &Connection) -> FaultResult<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 /// Makes an empty file, and the folders above it: for its owner's eyes alone. What SQLite puts beside it
@@ -202,6 +209,7 @@ fn connect(path: &Path, options: &SqliteOptions) -> FaultResult<Connection> {
     set_durability(&db, options.durability)?;
     // More costs more than it saves: ending a transaction that split a page walks the whole cache,
     // and what is not in it is in the system's.
+    keep_plans(&db)?;
     db.pragma_update(None, "cache_size", -8_192)?;
     db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
