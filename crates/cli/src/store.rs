@@ -195,7 +195,7 @@ impl StoreUrl {
         Some(self.token_path().ok()??.with_extension(SERVER))
     }
 
-    /// Returns what tells the store from every other, however its URL is written; none where that cannot be
+    /// Returns what identifies the store, however its URL is written; none where that cannot be
     /// known. A copy is another store, and so is one that was made again in the same place.
     #[cfg(feature = "server")]
     pub(crate) fn identity(&self) -> Option<String> {

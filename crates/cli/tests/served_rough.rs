@@ -82,7 +82,7 @@ fn a_server_that_was_killed_is_not_missed() {
     assert_eq!(next.commands(), 1);
 }
 
-// Whoever has the port of a server that was killed gets neither an answer believed nor the token.
+// A program that has taken the port of a killed server is not believed and does not get the token.
 #[test]
 fn strangers_are_not_believed_and_learn_nothing() {
     let sandbox = Sandbox::new();

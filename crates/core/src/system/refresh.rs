@@ -1,6 +1,6 @@
 //! Catching up with what others committed: by the feed, one look at a time, however many ask for it.
 //!
-//! Whoever waits for a look also drives it: one that was begun by a subscription which nobody polls keeps no other
+//! Every caller that waits for a look also drives it: one begun by a subscription that is not polled keeps no other
 //! caller waiting.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering};

@@ -116,7 +116,7 @@ const SHAPES: [Shape; 20] = [
     shape("xoxs-", 10, usize::MAX, is_word),
 ];
 
-/// The bytes that a shape begins with: most words are told apart from all of them by their first letter.
+/// The bytes that a shape begins with: for most words the first letter rules all of them out.
 const BEGINS: [bool; 256] = {
     let mut begins = [false; 256];
     let mut at = 0;
